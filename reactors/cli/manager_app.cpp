@@ -136,13 +136,21 @@ listener::listener_options manager_app::listener_options() {
   return out;
 }
 
+/// Returns the Kymas with that runtime id, without those that claim another Kyma's cluster.
+std::vector<k8s::object> manager_app::owners_of(std::string_view runtime_id) const {
+  auto out = kyma_router::kymas_of(kymas_, runtime_id);
+  std::erase_if(out,
+                [this](const k8s::object& kyma) { return clusters_.is_duplicate(kyma.key()); });
+  return out;
+}
+
 std::optional<std::string> manager_app::domain_of(const k8s::object_key& owner,
                                                   std::string_view runtime_id) const {
   std::vector<k8s::object> found;
   if (!owner.name.empty()) {
     if (auto kyma = kymas_.objects().get(owner)) found.push_back(std::move(kyma));
   } else {
-    found = kyma_router::kymas_of(kymas_, runtime_id);
+    found = owners_of(runtime_id);
   }
   if (found.size() != 1) return {};
   const auto value = found.front().parse();
@@ -190,7 +198,7 @@ asio::awaitable<void> manager_app::take_events() {
 
 void manager_app::show(const listener::received_event& event) const {
   std::vector<k8s::object_key> kymas;
-  for (const auto& one : kyma_router::kymas_of(kymas_, event.runtime_id)) {
+  for (const auto& one : owners_of(event.runtime_id)) {
     kymas.push_back(one.key());
   }
   observer_->on_event(event, kymas);

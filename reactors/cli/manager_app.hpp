@@ -21,8 +21,8 @@
 #include "rw/reactors/listener/leader_endpoint.hpp"
 #include "rw/reactors/listener/listener.hpp"
 #include "rw/reactors/runtime_rollout/runtime_rollout.hpp"
+#include "rw/reactors/shared/cluster_state.hpp"
 #include "rw/reactors/shared/content_store.hpp"
-#include "rw/reactors/shared/rollout.hpp"
 #include "rw/reactors/watcher_controller/watcher_controller.hpp"
 #include "rw/reactors/watcher_installer/lifecycle_manager_lease.hpp"
 #include "rw/reactors/watcher_installer/watcher_installer.hpp"
@@ -81,6 +81,7 @@ class manager_app final : public app {
   k8s::client_options trying(k8s::client_options options) const;
   k8s::informer& inform(const k8s::resource_type& type, k8s::informer_options how);
   listener::listener_options listener_options();
+  std::vector<k8s::object> owners_of(std::string_view runtime_id) const;
   std::optional<std::string> domain_of(const k8s::object_key& owner,
                                        std::string_view runtime_id) const;
   std::string not_ready() const;
@@ -126,7 +127,7 @@ class manager_app final : public app {
   content_store watcher_contents_;  ///< that were rolled out
   std::unique_ptr<k8s::event_recorder> recorder_;
   std::unique_ptr<k8s::event_recorder> watcher_recorder_;
-  rollout_tracker tracker_;
+  cluster_states clusters_;  ///< written by the installer
   std::unique_ptr<certificates::certificate_service> service_;
   std::unique_ptr<watcher_controller::controller> watcher_controller_;
   std::unique_ptr<gateway_secret::rotator> rotator_;

@@ -36,7 +36,7 @@ void manager_app::make_reactors() {
   rotation.gateway.ns = settings_.istio_namespace;
   rotation.rotation = rotation_options(settings_);
   rotator_ = std::make_unique<gateway_secret::rotator>(
-      executor, *watcher_kcp_, root_secret_, gateway_secret_, tracker_, rotation,
+      executor, *watcher_kcp_, root_secret_, gateway_secret_, clusters_, rotation,
       gateway_secret::rotator_environment{services_.clock, services_.watchdog, services_.log,
                                           services_.metrics, services_.random(),
                                           watcher_recorder_.get()});
@@ -67,7 +67,7 @@ void manager_app::make_reactors() {
           .common = {*watcher_kcp_, *pool_, *watcher_recorder_, services_.clock, services_.watchdog,
                      services_.log, services_.metrics, services_.random()},
           .certificates = *service_,
-          .tracker = &tracker_,
+          .clusters = clusters_,
           .finalizers = kcp_.get(),
           .on_reconcile = std::move(on_reconcile)});
   if (settings_.runtime_config.mode != bootstrapper_mode::off) {
@@ -128,7 +128,7 @@ void manager_app::make_heartbeats() {
   // A watcher with a certificate reports whether or not the manager reaches its runtime.
   const auto reports = [this, is_in, installed](const k8s::object_key& kyma) {
     return installed(kyma) ||
-           (is_in(kyma, runtime_state::unreachable) && tracker_.find(kyma) != nullptr);
+           (is_in(kyma, runtime_state::unreachable) && clusters_.find(kyma) != nullptr);
   };
   heartbeats_ = std::make_unique<heartbeats::tracker>(
       *heartbeat_channel_, options,
@@ -138,7 +138,7 @@ void manager_app::make_heartbeats() {
           .metrics = services_.metrics,
           .events = *watcher_recorder_,
           .kymas = kymas_,
-          .kymas_of = [this](std::string_view id) { return kyma_router::kymas_of(kymas_, id); },
+          .kymas_of = [this](std::string_view id) { return owners_of(id); },
           .reports = reports,
           // What the manager itself keeps there; other operators get the heartbeat, or all events.
           .on_gap =

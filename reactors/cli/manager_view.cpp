@@ -203,7 +203,7 @@ void manager_app::view::describe(const k8s::object_key& kyma, boost::json::objec
   }
   if (of_.rollout_->holds(kyma.name)) row["rollout"] = "waits for its turn";
   if (of_.heartbeats_) describe_heartbeat(kyma, row);
-  const auto* const entry = of_.tracker_.find(kyma);
+  const auto* const entry = of_.clusters_.find(kyma);
   if (entry == nullptr) return;
   if (entry->observed) row["authorities"] = entry->observed->authorities.size();
   if (const auto& demand = of_.rotator_->last().demand) {
@@ -211,9 +211,10 @@ void manager_app::view::describe(const k8s::object_key& kyma, boost::json::objec
                                              of_.services_.clock.wall());
     if (!lacks.reason.empty()) row["rotation"] = lacks.reason;
   }
-  if (entry->unreachable_since) {
-    row["unreachableSince"] = k8s::format_time(*entry->unreachable_since);
-  }
+  if (!entry->error) return;
+  row["notConverged"] = {{"reason", to_string(entry->error->reason)},
+                         {"fault", to_string(entry->error->fault)},
+                         {"since", k8s::format_time(entry->error->since)}};
 }
 
 void manager_app::view::describe_heartbeat(const k8s::object_key& kyma,

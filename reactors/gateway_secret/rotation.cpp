@@ -18,10 +18,10 @@ bool expired(const tls::certificate& one, time_point now) {
 /// Makes one plan; each member function handles one concern, in the order of `make`.
 class planner {
  public:
-  planner(const observed& state, const rollout_tracker& tracker, const rotation_options& options,
+  planner(const observed& state, const cluster_states& clusters, const rotation_options& options,
           time_point now)
       : state_(state),
-        tracker_(tracker),
+        clusters_(clusters),
         options_(options),
         exact_(now),
         now_(std::chrono::floor<std::chrono::seconds>(now)) {}
@@ -212,9 +212,9 @@ class planner {
   /// Returns the runtimes that block the switch, as text: the first few by name, so that the text
   /// stays the same while they do.
   std::string missing() {
-    if (!tracker_.is_complete()) return "it is not known yet which runtimes there are";
+    if (!clusters_.is_complete()) return "it is not known yet which runtimes there are";
     std::vector<std::pair<const k8s::object_key*, std::string_view>> all;
-    tracker_.for_each([&](const k8s::object_key& kyma, const rollout_tracker::entry& entry) {
+    clusters_.for_each([&](const k8s::object_key& kyma, const cluster_state& entry) {
       const auto what = lacks(entry, *out_.demand, options_, exact_);
       if (what.recheck_at) recheck_at(*what.recheck_at);
       if (!what.reason.empty() && !what.excused) all.emplace_back(&kyma, what.reason);
@@ -226,7 +226,7 @@ class planner {
         all, all.begin() + static_cast<std::ptrdiff_t>(shown), {},
         [](const auto& one) { return std::tie(one.first->ns, one.first->name); });
     auto words =
-        std::to_string(all.size()) + " of " + std::to_string(tracker_.size()) + " runtimes";
+        std::to_string(all.size()) + " of " + std::to_string(clusters_.size()) + " runtimes";
     for (std::size_t i = 0; i < shown; ++i) {
       words += i == 0 ? ": " : ", ";
       words += to_string(*all[i].first) + " (" + std::string(all[i].second) + ")";
@@ -277,7 +277,7 @@ class planner {
   static std::string text(time_point when) { return k8s::format_time(when); }
 
   const observed& state_;
-  const rollout_tracker& tracker_;
+  const cluster_states& clusters_;
   const rotation_options& options_;
   const time_point exact_;
   const time_point now_;  ///< whole seconds, as in the annotation
@@ -294,9 +294,10 @@ std::string_view name_of(phase what) noexcept {
   return names[static_cast<std::size_t>(what)];
 }
 
-shortfall lacks(const rollout_tracker::entry& of, const trust_demand& demand,
+shortfall lacks(const cluster_state& of, const trust_demand& demand,
                 const rotation_options& options, time_point now) {
   shortfall out;
+  if (!of.owner.empty()) return out;  // the cluster is another Kyma's, who is asked for it
   const auto& has = of.observed;
   const auto fresh = [&] {
     return has->client_issuer == demand.authority || has->client_issuer == demand.newest ||
@@ -312,8 +313,9 @@ shortfall lacks(const rollout_tracker::entry& of, const trust_demand& demand,
   } else if (now < in_effect) {
     out = {.reason = "not in effect yet", .recheck_at = in_effect};
   }
-  if (out.reason.empty() || !of.unreachable_since) return out;
-  const auto excused_at = *of.unreachable_since + options.unreachable_after;
+  const auto fails_since = of.own_fault_since();
+  if (out.reason.empty() || !fails_since) return out;
+  const auto excused_at = *fails_since + options.unreachable_after;
   out.excused = excused_at <= now;
   if (!out.excused) out.recheck_at = std::min(excused_at, out.recheck_at.value_or(excused_at));
   return out;
@@ -330,9 +332,9 @@ bool plan::has(step what) const noexcept {
   return std::ranges::find(steps, what) != steps.end();
 }
 
-plan make_plan(const observed& state, const rollout_tracker& tracker,
+plan make_plan(const observed& state, const cluster_states& clusters,
                const rotation_options& options, time_point now) {
-  return planner(state, tracker, options, now).make();
+  return planner(state, clusters, options, now).make();
 }
 
 }  // namespace rw::gateway_secret

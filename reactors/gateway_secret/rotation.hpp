@@ -2,7 +2,7 @@
 
 #include "rw/core/clock.hpp"
 #include "rw/reactors/gateway_secret/secrets.hpp"
-#include "rw/reactors/shared/rollout.hpp"
+#include "rw/reactors/shared/cluster_state.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -63,7 +63,7 @@ struct shortfall {
 /// by that authority, by the newest, or later than `since` (certificates have whole seconds, so one
 /// of the same second is not later), and if that has been so for the propagation delay. The state
 /// of its pods does not matter: running pods reload the files, and starting pods read them.
-shortfall lacks(const rollout_tracker::entry& of, const trust_demand& demand,
+shortfall lacks(const cluster_state& of, const trust_demand& demand,
                 const rotation_options& options, time_point now);
 
 /// Returns when the gateway switches in any case: before the served certificate expires, by
@@ -138,7 +138,7 @@ struct plan {
 /// root's and the served certificate's stay.
 ///
 /// Damage is repaired without removing trust: see `step`.
-plan make_plan(const observed& state, const rollout_tracker& tracker,
+plan make_plan(const observed& state, const cluster_states& clusters,
                const rotation_options& options, time_point now);
 
 }  // namespace rw::gateway_secret

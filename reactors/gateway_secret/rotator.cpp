@@ -43,13 +43,13 @@ bool is_overtaken(const k8s::failure& why) {
 class rotator::implementation {
  public:
   implementation(boost::asio::any_io_executor executor, k8s::client& api, k8s::informer& roots,
-                 k8s::informer& gateways, rollout_tracker& tracker, rotator_options options,
+                 k8s::informer& gateways, cluster_states& clusters, rotator_options options,
                  rotator_environment environment)
       : executor_(std::move(executor)),
         api_(api),
         roots_(roots),
         gateways_(gateways),
-        tracker_(tracker),
+        clusters_(clusters),
         options_(std::move(options)),
         with_(std::move(environment)),
         report_(with_.log, with_.metrics, with_.events) {
@@ -66,7 +66,7 @@ class rotator::implementation {
     };
     controller.watch(roots_, always);
     controller.watch(gateways_, always);
-    const auto on_change = tracker_.subscribe([&] { controller.add(options_.gateway); });
+    const auto on_change = clusters_.subscribe([&] { controller.add(options_.gateway); });
     controller.add(options_.gateway);  // neither Secret may exist, which has to be reported
     co_await controller.run();
   }
@@ -74,7 +74,7 @@ class rotator::implementation {
   boost::asio::awaitable<reconcile_result> reconcile() {
     read();
     const auto now = with_.clock.wall();
-    last_ = make_plan(state_, tracker_, options_.rotation, now);
+    last_ = make_plan(state_, clusters_, options_.rotation, now);
     const auto about = reference();
     const auto* gateway = state_.gateway ? &*state_.gateway : nullptr;
     report_.planned(last_, gateway, about);
@@ -145,7 +145,7 @@ class rotator::implementation {
   k8s::client& api_;
   k8s::informer& roots_;
   k8s::informer& gateways_;
-  rollout_tracker& tracker_;
+  cluster_states& clusters_;
   const rotator_options options_;
   const rotator_environment with_;
   report report_;
@@ -163,9 +163,9 @@ k8s::informer_options informer_of(const k8s::object_key& secret) {
 }
 
 rotator::rotator(boost::asio::any_io_executor executor, k8s::client& api, k8s::informer& roots,
-                 k8s::informer& gateways, rollout_tracker& tracker, rotator_options options,
+                 k8s::informer& gateways, cluster_states& clusters, rotator_options options,
                  rotator_environment environment)
-    : impl_(std::make_unique<implementation>(std::move(executor), api, roots, gateways, tracker,
+    : impl_(std::make_unique<implementation>(std::move(executor), api, roots, gateways, clusters,
                                              std::move(options), std::move(environment))) {}
 
 rotator::~rotator() = default;

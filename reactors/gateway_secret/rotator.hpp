@@ -10,7 +10,7 @@
 #include "rw/k8s/controller/event_recorder.hpp"
 #include "rw/k8s/controller/reconciler.hpp"
 #include "rw/reactors/gateway_secret/rotation.hpp"
-#include "rw/reactors/shared/rollout.hpp"
+#include "rw/reactors/shared/cluster_state.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -45,7 +45,7 @@ struct rotator_environment {
 k8s::informer_options informer_of(const k8s::object_key& secret);
 
 /// Keeps the gateway Secret as `make_plan` plans it: reads both Secrets through informers and the
-/// state of the runtimes from the rollout tracker, and writes the plan.
+/// state of the runtimes from the cluster states, and writes the plan.
 ///
 /// Each write is an update of exactly the resourceVersion that it was planned for, so neither a
 /// deposed leader nor a late informer can undo a step. Run by the leader only.
@@ -60,12 +60,12 @@ k8s::informer_options informer_of(const k8s::object_key& secret);
 /// `rw_gateway_secret_steps_total{step}`; and a controller's.
 ///
 /// Everything happens on one executor, which is also the informers', the client's and the
-/// tracker's.
+/// states'.
 class rotator final : private k8s::reconciler {
  public:
   /// `roots` and `gateways` are informers of Secrets; the caller runs them.
   rotator(boost::asio::any_io_executor executor, k8s::client& api, k8s::informer& roots,
-          k8s::informer& gateways, rollout_tracker& tracker, rotator_options options,
+          k8s::informer& gateways, cluster_states& clusters, rotator_options options,
           rotator_environment environment);
   ~rotator() override;
   rotator(const rotator&) = delete;

@@ -8,7 +8,7 @@ namespace rw {
 namespace {
 
 /// In the order of the enumeration.
-constexpr std::array<std::string_view, 52> words{
+constexpr std::array<std::string_view, 54> words{
     "",
     "AccessMissing",
     "AccessRejected",
@@ -18,6 +18,8 @@ constexpr std::array<std::string_view, 52> words{
     "WriteRejected",
     "RequestFailed",
     "Contested",
+    "LeftAlone",
+    "DuplicateRuntime",
     "GatewayInvalid",
     "CertificateInvalid",
     "CertificateNotRequested",

@@ -24,6 +24,8 @@ enum class status_reason : std::uint8_t {
   write_rejected,
   request_failed,
   contested,
+  left_alone,
+  duplicate_runtime,
 
   // What the manager itself lacks, or does.
   gateway_invalid,

@@ -11,6 +11,7 @@
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace rw::watcher_installer {
@@ -20,7 +21,6 @@ namespace json = boost::json;
 using k8s::delta;
 using k8s::object;
 
-constexpr const char* by_kyma = "watcher-installer/kyma";
 constexpr std::string_view certificate_suffix = "-webhook-tls";
 
 std::string kyma_of_secret(const object& secret) {
@@ -71,12 +71,13 @@ object watcher_installer::virtual_service_of(const k8s::object_key& watcher) con
 }
 
 void watcher_installer::watch_all() {
-  from_.kubeconfigs.add_index(by_kyma, [](const object& one, std::vector<std::string>& values) {
-    auto name = kyma_of_secret(one);
-    if (!name.empty()) values.push_back(std::move(name));
-  });
-  controller_.watch(from_.kymas, [](const delta& change, keys& some) {
-    if (kyma_changed(change)) some.push_back(change.any().key());
+  controller_.watch(from_.kymas, [this](const delta& change, keys& some) {
+    if (!kyma_changed(change)) return;
+    some.push_back(change.any().key());
+    // Another Kyma may be the owner of the cluster now, or no longer.
+    for (const auto& one : {change.before, change.now}) {
+      if (one) std::ranges::copy(claims_.sharing_id(one), std::back_inserter(some));
+    }
   });
   controller_.watch(from_.watchers, [this](const delta& change, keys& some) {
     const auto kept = virtual_service_of(change.any().key());
@@ -86,7 +87,10 @@ void watcher_installer::watch_all() {
     const auto of = from_.watchers.objects().get(change.any().key());
     if (differ(watcher_of(of, change.before), watcher_of(of, change.now))) fan_out(some);
   });
-  controller_.watch(from_.kubeconfigs, [](const delta& change, keys& some) {
+  controller_.watch(from_.kubeconfigs, [this](const delta& change, keys& some) {
+    for (const auto& one : {change.before, change.now}) {
+      if (one) std::ranges::copy(claims_.sharing_address(one), std::back_inserter(some));
+    }
     // It may have been given to another Kyma.
     const auto before = change.before ? kyma_of_secret(change.before) : std::string();
     const auto now = change.now ? kyma_of_secret(change.now) : std::string();
@@ -140,11 +144,7 @@ bool watcher_installer::has_own_certificate(std::string_view kyma) const {
 }
 
 k8s::result<std::string> watcher_installer::kubeconfig(std::string_view kyma) const {
-  return kubeconfig_of(kyma, kubeconfigs_for(kyma));
-}
-
-std::vector<object> watcher_installer::kubeconfigs_for(std::string_view kyma) const {
-  return from_.kubeconfigs.objects().by_index(by_kyma, kyma);
+  return kubeconfig_of(kyma, claims_.kubeconfigs_of(kyma));
 }
 
 /// The CAs that the gateway believes, or why they must not go to the runtimes. Read once for each

@@ -53,7 +53,7 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::keep_removed(json::val
     co_return result::done();
   }
   drift_.unwatch(key);
-  const auto secrets = kubeconfigs_for(key.name);
+  const auto secrets = claims_.kubeconfigs_of(key.name);
   const bool connected = co_await connect(&to, to_string(key), kubeconfig_of(key.name, secrets));
   bool removed = false;
   if (connected) {
@@ -69,12 +69,31 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::keep_removed(json::val
     co_return result::error("the watcher can't be removed from the runtime: " + to.error,
                             "removal failed");
   }
+  auto finished = co_await finish_removal(std::move(kyma), removed ? std::string() : to.error, {});
+  co_return finished;
+}
+
+/// `abandoned`: why the watcher may still be on the runtime. `heir`: another Kyma, which claims the
+/// cluster, so that the watcher stays there for it.
+asio::awaitable<k8s::reconcile_result> watcher_installer::finish_removal(json::value kyma,
+                                                                         std::string abandoned,
+                                                                         std::string heir) {
+  const auto key = k8s::key_of(kyma);
+  if (!k8s::has_finalizer(kyma, with_.finalizer)) {
+    forget(key);
+    co_return result::done();
+  }
   const auto done = co_await certificates_.remove(key);
   if (!done) co_return result::error(done.error());
   const auto ended = co_await writer_.set_finalizer(&kyma, with_.finalizer, false);
   if (ended && ended->what != result::kind::done) co_return *ended;
   forget(key);
-  note_removed(kyma, removed ? std::string() : to.error);
+  if (heir.empty()) {
+    note_removed(kyma, abandoned);
+  } else {
+    in_.events.normal(k8s::reference_to(kyma), "WatcherReleased",
+                      "The watcher stays on the runtime, which is also Kyma " + heir + "'s");
+  }
   co_return result::done();
 }
 

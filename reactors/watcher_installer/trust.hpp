@@ -1,8 +1,8 @@
 #pragma once
 
 #include "rw/core/clock.hpp"
+#include "rw/reactors/shared/cluster_state.hpp"
 #include "rw/reactors/shared/managers_file.hpp"
-#include "rw/reactors/shared/rollout.hpp"
 #include "rw/reactors/watcher_installer/known_bundles.hpp"
 #include "rw/tls/ca_bundle.hpp"
 

@@ -48,7 +48,8 @@ watcher_installer::watcher_installer(asio::any_io_executor executor, options wit
       with_(std::move(with)),
       from_(from),
       certificates_(in.certificates),
-      tracker_(in.tracker),
+      clusters_(in.clusters),
+      claims_(from.kymas, from.kubeconfigs),
       finalizers_(in.finalizers == nullptr ? in_.kcp : *in.finalizers),
       content_(with_.how, in_.log),
       on_reconcile_(std::move(in.on_reconcile)),
@@ -64,7 +65,7 @@ watcher_installer::~watcher_installer() = default;
 asio::awaitable<void> watcher_installer::run() {
   const auto executor = co_await asio::this_coro::executor;
   core::task_group tasks(executor);
-  tasks.spawn(complete_tracker());
+  tasks.spawn(complete_states());
   tasks.spawn(drift_.run());
   tasks.spawn(controller_.run());
   co_await tasks.join();
@@ -74,9 +75,8 @@ void watcher_installer::roll_out_by(content_gate& gate, content_store& stored) {
   content_.roll_out_by(gate, stored, [this](const object_key& key) { requeue(key); });
 }
 
-/// Completes the tracker once it has all runtimes: before, it does not show what all of them have.
-asio::awaitable<void> watcher_installer::complete_tracker() {
-  if (tracker_ == nullptr) co_return;
+/// Completes the states once all runtimes have one: before, they do not show what all of them have.
+asio::awaitable<void> watcher_installer::complete_states() {
   const bool synced = co_await from_.kymas.wait_synced();
   if (!synced) co_return;
   for (auto* each : from_.certificates) {
@@ -85,9 +85,9 @@ asio::awaitable<void> watcher_installer::complete_tracker() {
   }
   from_.kymas.objects().for_each([this](const object& one) {
     if (may_have_certificate(one.name()) && !is_left_alone(one.parse()))
-      tracker_->expect(one.key());
+      clusters_.expect(one.key());
   });
-  tracker_->complete();
+  clusters_.complete();
 }
 
 // --- one runtime -----------------------------------------------------------------------
@@ -108,7 +108,7 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::reconcile(object_key k
     runtimes_.forget(key);
     drift_.unwatch(key);
     drop_findings(key);
-    if (tracker_ != nullptr) tracker_->unreachable(key, in_.clock.wall());
+    clusters_.failing(key, status_reason::left_alone, cluster_fault::tenant, in_.clock.wall());
     auto left = co_await leave(std::move(kyma));
     co_return left;
   }
@@ -116,6 +116,13 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::reconcile(object_key k
   if (goes) drop_findings(key);
   if (goes && with_.how.only_tries()) {
     auto released = co_await release(std::move(kyma));
+    co_return released;
+  }
+  auto owner = claims_.other_owner(stored);
+  if (goes && owner.empty()) owner = claims_.heir(stored);
+  if (!owner.empty() && !goes) co_return stand_back(kyma, owner);
+  if (!owner.empty()) {
+    auto released = co_await finish_removal(std::move(kyma), {}, std::move(owner));
     co_return released;
   }
   auto work = goes ? keep_removed(std::move(kyma), std::move(to))
@@ -160,13 +167,12 @@ asio::awaitable<std::optional<k8s::reconcile_result>> watcher_installer::reach(
   if (to->has_access) co_return refused(*kyma, *to, {.code = k8s::errc::unreachable});
   // There is no access to the runtime until a Secret changes.
   drift_.unwatch(to->key);
-  if (tracker_ != nullptr) tracker_->unreachable(to->key, in_.clock.wall());
   co_return failed(*kyma, status_reason::access_missing, to->error, false);
 }
 
 asio::awaitable<k8s::reconcile_result> watcher_installer::keep_installed(json::value kyma,
                                                                          contact to) {
-  if (tracker_ != nullptr && may_have_certificate(to.key.name)) tracker_->expect(to.key);
+  if (may_have_certificate(to.key.name)) clusters_.expect(to.key);
   // An unhealthy runtime comes first, so that nothing is done for those that wait.
   std::optional<result> ended;
   const bool has_access = kubeconfig(to.key.name).has_value();
@@ -185,7 +191,7 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::keep_installed(json::v
   if (!what) {
     co_return failed(kyma, status_reason::gateway_invalid, what.error().message, false);
   }
-  if (tracker_ != nullptr) tracker_->expect(to.key);
+  clusters_.expect(to.key);
   if (!to.api) ended = co_await reach(&kyma, &to);
   if (ended) co_return *ended;
   auto applied = co_await apply(std::move(kyma), std::move(to), std::move(*what));
@@ -204,7 +210,6 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::apply(json::value kyma
   auto seen = co_await bounded(&to, std::move(installing));
   if (to.deferred) co_return deferred(to);
   if (!seen) co_return refused(kyma, to, seen.error());
-  if (tracker_ != nullptr) tracker_->reached(to.key);
   watch_drift(to, std::move(seen->left));
   drift_.reconciled(to.key, seen->writes > 0 && drift_.changed(to.key));
   co_return settle(kyma, *seen);
@@ -215,7 +220,12 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::apply(json::value kyma
 k8s::reconcile_result watcher_installer::settle(const json::value& kyma, const outcome& seen) {
   const auto key = k8s::key_of(kyma);
   writes_.Increment(static_cast<double>(seen.writes));
-  if (tracker_ != nullptr && seen.trust) tracker_->observed(key, *seen.trust, in_.clock.wall());
+  if (seen.trust) clusters_.observed(key, *seen.trust, in_.clock.wall());
+  if (seen.contested.empty()) {
+    clusters_.converged(key);
+  } else {
+    clusters_.failing(key, status_reason::contested, cluster_fault::tenant, in_.clock.wall());
+  }
   changes_[key] = seen.changes;
   if (contested_.empty()) contested_since_ = in_.clock.wall();
   seen.contested.empty() ? contested_.erase(key) : contested_.insert(key).second;
@@ -267,13 +277,13 @@ k8s::reconcile_result watcher_installer::refused(const json::value& kyma, const 
                                                  const k8s::failure& error) {
   if (error.is(k8s::errc::fenced) || error.is(k8s::errc::shut_down)) return result::error(error);
   if (runtimes_.unhealthy(to.key)) {
-    if (tracker_ != nullptr) tracker_->unreachable(to.key, in_.clock.wall());
+    clusters_.failing(to.key, to.reason, cluster_fault::tenant, in_.clock.wall());
     content_.admit(to.key, content_facts{.health = content_health::unreachable});
     note(kyma, {.state = state::unreachable, .reason = to.reason, .message = to.error});
     return result::error("the runtime is unreachable: " + to.error, "unreachable");
   }
-  if (tracker_ != nullptr) tracker_->reached(to.key);
   const bool rejects = k8s::is_permanent(error);
+  clusters_.failing(to.key, reason_of_failure(error), cluster_fault::tenant, in_.clock.wall());
   content_.admit(to.key, content_facts{.rejected = rejects ? content_.newest() : std::string(),
                                        .error = error.message});
   auto again = result::error(error);
@@ -286,15 +296,37 @@ k8s::reconcile_result watcher_installer::refused(const json::value& kyma, const 
 
 k8s::reconcile_result watcher_installer::failed(const json::value& kyma, status_reason reason,
                                                 const std::string& error, bool again) {
-  content_.admit(k8s::key_of(kyma), std::nullopt);
+  // Nobody waits for a runtime that never got a certificate.
+  const auto key = k8s::key_of(kyma);
+  const bool by_issuer = reason == status_reason::certificate_not_requested;
+  if (clusters_.find(key) != nullptr) {
+    clusters_.failing(key, reason, by_issuer ? cluster_fault::issuer : cluster_fault::kcp,
+                      in_.clock.wall());
+  }
+  content_.admit(key, std::nullopt);
   note(kyma, {.state = state::failed, .reason = reason, .message = error, .cause = error});
   return again ? result::error(error) : result::terminal(error);
+}
+
+/// The cluster is another Kyma's. What is there belongs to that one.
+k8s::reconcile_result watcher_installer::stand_back(const json::value& kyma,
+                                                    const std::string& owner) {
+  const auto key = k8s::key_of(kyma);
+  drift_.unwatch(key);
+  drop_findings(key);
+  clusters_.belongs_to(key, owner);
+  note(kyma, {.state = state::failed,
+              .reason = status_reason::duplicate_runtime,
+              .message = "also Kyma " + owner,
+              .cause = owner});
+  return result::done();
 }
 
 void watcher_installer::forget(const object_key& key) {
   forget_runtime(key, to_string(key));
   drop_findings(key);
-  if (tracker_ != nullptr) tracker_->forget(key);
+  claims_.forget(key);
+  clusters_.forget(key);
 }
 
 /// Drops what the last reconcile found, where the runtime is no longer reconciled.

@@ -7,10 +7,11 @@
 #include "rw/k8s/controller/event_recorder.hpp"
 #include "rw/k8s/objects/label_selector.hpp"
 #include "rw/reactors/runtime_controller/runtime_controller.hpp"
+#include "rw/reactors/shared/cluster_state.hpp"
 #include "rw/reactors/shared/content_gate.hpp"
-#include "rw/reactors/shared/rollout.hpp"
 #include "rw/reactors/shared/runtime_certificate.hpp"
 #include "rw/reactors/watcher_installer/access.hpp"
+#include "rw/reactors/watcher_installer/cluster_claims.hpp"
 #include "rw/reactors/watcher_installer/deployment_content.hpp"
 #include "rw/reactors/watcher_installer/installation.hpp"
 
@@ -70,7 +71,7 @@ struct sources {
 struct environment {
   runtime_environment common;  ///< events are on the Kymas
   certificate_provider& certificates;
-  rollout_tracker* tracker = nullptr;  ///< gets what is in place on the runtimes
+  cluster_states& clusters;  ///< gets the state of each runtime
   /// Where the client of KCP only dry-runs its writes: releases Kymas that are deleted meanwhile.
   /// Null: that client does.
   k8s::client* finalizers = nullptr;
@@ -113,7 +114,11 @@ k8s::client_options runtime_client_options();
 /// ever was. Runtimes that are left alone, contested, being removed or without a certificate, or
 /// where a Deployment with the newest content has not run since it was created, are no part of it.
 ///
-/// The rollout tracker gets every Kyma that exists, and what is in place on its runtime.
+/// A cluster belongs to one Kyma (cluster_owners.hpp). Another that claims it is
+/// `DuplicateRuntime`: nothing is installed for it there, or removed. When the owner is deleted and
+/// another claims the cluster, the watcher stays there, and the other takes over.
+///
+/// The cluster states get every Kyma that exists, and what is in place on its runtime.
 ///
 /// Events of the Kyma, when a state begins: WatcherInstalled, WatcherNotReady (with
 /// what the pod waits for), WatcherFailed, RuntimeUnreachable, WatcherRemoved,
@@ -151,6 +156,8 @@ class watcher_installer final : public runtime_controller {
   work<result> keep_installed(boost::json::value kyma, contact to);
   work<result> apply(boost::json::value kyma, contact to, order what);
   work<result> keep_removed(boost::json::value kyma, contact to);
+  work<result> finish_removal(boost::json::value kyma, std::string abandoned, std::string heir);
+  result stand_back(const boost::json::value& kyma, const std::string& owner);
   work<result> remove_orphans(k8s::object_key kyma);
   work<result> release(boost::json::value kyma);
   work<result> leave(boost::json::value kyma);
@@ -159,8 +166,7 @@ class watcher_installer final : public runtime_controller {
 
   in_words<order> order_for(const certificate_state& own);
   const in_words<tls::ca_bundle>& gateway_trust();
-  boost::asio::awaitable<void> complete_tracker();
-  std::vector<k8s::object> kubeconfigs_for(std::string_view kyma) const;
+  boost::asio::awaitable<void> complete_states();
   result settle(const boost::json::value& kyma, const outcome& seen);
   k8s::reconcile_result deferred(const contact& to);
   result refused(const boost::json::value& kyma, const contact& to, const k8s::failure& error);
@@ -179,7 +185,8 @@ class watcher_installer final : public runtime_controller {
   const options with_;
   const sources from_;
   certificate_provider& certificates_;
-  rollout_tracker* const tracker_;
+  cluster_states& clusters_;
+  cluster_claims claims_;
   k8s::client& finalizers_;
   deployment_content content_;
   const std::function<void(const k8s::object_key& kyma)> on_reconcile_;

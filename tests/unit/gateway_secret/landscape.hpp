@@ -2,7 +2,7 @@
 
 #include "rw/reactors/certificates/state.hpp"
 #include "rw/reactors/gateway_secret/rotation.hpp"
-#include "rw/reactors/shared/rollout.hpp"
+#include "rw/reactors/shared/cluster_state.hpp"
 #include "rw/reactors/shared/trust_bundle.hpp"
 #include "rw/reactors/watcher_installer/trust.hpp"
 
@@ -245,7 +245,7 @@ class landscape {
 
   /// Another replica leads: it has seen nothing yet, and its clock is its own.
   void restart() {
-    board_ = rollout_tracker();
+    board_ = cluster_states();
     last_whole_.reset();
     clock_skew_ = skew(10);
   }
@@ -290,8 +290,10 @@ class landscape {
         certificates::test::ask_in_turn(one.certificate, one.controller.kind, state.cause, now)) {
       ++reissues;
     }
-    if (one.away_since) return board_.unreachable(kyma(one.name), now);
-    board_.reached(kyma(one.name));
+    if (one.away_since)
+      return board_.failing(kyma(one.name), status_reason::runtime_unreachable,
+                            cluster_fault::tenant, now);
+    board_.converged(kyma(one.name));
     if (one.read_only) return;
     if (!with_.check_before_delivery) {
       one.has.certificate = one.issued.certificate;
@@ -391,7 +393,7 @@ class landscape {
   std::optional<gateway_content> last_whole_;
   std::optional<trust_bundle> view_;  ///< the installer's, which may be behind
   certificates::usable_pairs pairs_;
-  rollout_tracker board_;
+  cluster_states board_;
   plan last_;
   std::vector<runtime> runtimes_;
   std::map<std::string, std::string> issuers_;

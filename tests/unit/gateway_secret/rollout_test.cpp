@@ -1,8 +1,7 @@
 // What runtimes lack before the gateway may switch, and what is tracked of them.
 
-#include "rw/reactors/shared/rollout.hpp"
-
 #include "rw/reactors/gateway_secret/rotation.hpp"
+#include "rw/reactors/shared/cluster_state.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -27,8 +26,9 @@ runtime_trust with(std::vector<std::string> authorities, std::string issuer,
           .client_issuer = std::move(issuer)};
 }
 const auto ready = with({"new", "old"}, "new", since + 5s);
+const cluster_error away{status_reason::runtime_unreachable, cluster_fault::tenant, since};
 
-shortfall of(const rollout_tracker::entry& one, time_point now = since + 2h) {
+shortfall of(const cluster_state& one, time_point now = since + 2h) {
   return lacks(one, demand, options, now);
 }
 
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(runtime_must_trust_the_authority_with_a_certificate_issued_
 }
 
 BOOST_AUTO_TEST_CASE(what_a_runtime_holds_counts_once_it_is_in_effect) {
-  const rollout_tracker::entry one{.observed = ready, .since = since};
+  const cluster_state one{.observed = ready, .since = since};
   BOOST_TEST(of(one, since + 89s).reason == "not in effect yet");
   BOOST_TEST((of(one, since + 89s).recheck_at == since + 90s));
   BOOST_TEST(of(one, since + 90s).reason == "");
@@ -63,13 +63,25 @@ BOOST_AUTO_TEST_CASE(what_a_runtime_holds_counts_once_it_is_in_effect) {
 
 BOOST_AUTO_TEST_CASE(runtime_out_of_reach_is_excused_after_a_while) {
   const auto behind = with({"old"}, "old", since - 1h);
-  const rollout_tracker::entry one{.observed = behind, .since = since, .unreachable_since = since};
+  const cluster_state one{.observed = behind, .since = since, .error = away};
   BOOST_TEST(!of(one, since + 59min).excused);
   BOOST_TEST((of(one, since + 59min).recheck_at == since + 1h));
   BOOST_TEST(of(one, since + 1h).excused);
   BOOST_TEST(of(one, since + 1h).reason == "without the new CA");
-  BOOST_TEST(of({.unreachable_since = since}, since + 1h).excused);
-  BOOST_TEST(of({.observed = ready, .since = since, .unreachable_since = since}).reason == "");
+  BOOST_TEST(of({.error = away}, since + 1h).excused);
+  BOOST_TEST(of({.observed = ready, .since = since, .error = away}).reason == "");
+}
+
+BOOST_AUTO_TEST_CASE(faults_of_others_excuse_no_runtime) {
+  for (const auto fault : {cluster_fault::ours, cluster_fault::issuer, cluster_fault::kcp}) {
+    BOOST_TEST(!of({.error = cluster_error{status_reason::gateway_invalid, fault, since}},
+                   since + 24h * 365)
+                    .excused);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(cluster_of_another_kyma_is_not_waited_for) {
+  BOOST_TEST(of({.owner = "b"}).reason == "");
 }
 
 BOOST_AUTO_TEST_CASE(deadline_leaves_half_of_the_time_that_was_left) {
@@ -87,53 +99,76 @@ BOOST_AUTO_TEST_CASE(deadline_leaves_half_of_the_time_that_was_left) {
   BOOST_TEST((deadline(5 * 24h, 7 * 24h) == 4 * 24h));
 }
 
-BOOST_AUTO_TEST_CASE(tracker_keeps_since_when_nothing_else_was_observed) {
-  rollout_tracker tracker;
-  tracker.observed(kyma("a"), ready, since);
-  tracker.observed(kyma("a"), ready, since + 1h);
-  BOOST_TEST((tracker.find(kyma("a"))->since == since));
-  tracker.unreachable(kyma("a"), since + 2h);
-  tracker.observed(kyma("a"), ready, since + 3h);
-  BOOST_TEST((tracker.find(kyma("a"))->since == since));
-  tracker.observed(kyma("a"), with({"old"}, "old", since), since + 4h);
-  BOOST_TEST((tracker.find(kyma("a"))->since == since + 4h));
+BOOST_AUTO_TEST_CASE(states_keeps_since_when_nothing_else_was_observed) {
+  cluster_states clusters;
+  clusters.observed(kyma("a"), ready, since);
+  clusters.observed(kyma("a"), ready, since + 1h);
+  BOOST_TEST((clusters.find(kyma("a"))->since == since));
+  clusters.failing(kyma("a"), status_reason::runtime_unreachable, cluster_fault::tenant,
+                   since + 2h);
+  clusters.observed(kyma("a"), ready, since + 3h);
+  BOOST_TEST((clusters.find(kyma("a"))->since == since));
+  clusters.observed(kyma("a"), with({"old"}, "old", since), since + 4h);
+  BOOST_TEST((clusters.find(kyma("a"))->since == since + 4h));
 }
 
-BOOST_AUTO_TEST_CASE(tracker_forgets_that_a_runtime_was_out_of_reach_when_it_answers) {
-  rollout_tracker tracker;
-  tracker.unreachable(kyma("a"), since);
-  tracker.unreachable(kyma("a"), since + 1h);  // the first time counts
-  BOOST_TEST((tracker.find(kyma("a"))->unreachable_since == since));
-  tracker.reached(kyma("a"));
-  BOOST_TEST(!tracker.find(kyma("a"))->unreachable_since);
-  tracker.unreachable(kyma("a"), since + 2h);
-  tracker.observed(kyma("a"), ready, since + 3h);
-  BOOST_TEST(!tracker.find(kyma("a"))->unreachable_since);
-  tracker.reached(kyma("nobody"));
-  BOOST_TEST(tracker.size() == 1U);
+BOOST_AUTO_TEST_CASE(own_fault_lasts_until_the_runtime_converges_whatever_its_reason) {
+  cluster_states clusters;
+  const auto own_since = [&] { return clusters.find(kyma("a"))->own_fault_since(); };
+  clusters.failing(kyma("a"), status_reason::runtime_unreachable, cluster_fault::tenant, since);
+  clusters.failing(kyma("a"), status_reason::access_denied, cluster_fault::tenant, since + 1h);
+  BOOST_TEST((own_since() == since));
+  BOOST_TEST(clusters.find(kyma("a"))->error->reason == status_reason::access_denied);
+  clusters.failing(kyma("a"), status_reason::gateway_invalid, cluster_fault::kcp, since + 2h);
+  BOOST_TEST(!own_since());
+  BOOST_TEST((clusters.find(kyma("a"))->error->since == since + 2h));
+  clusters.observed(kyma("a"), ready, since + 2h);  // it is known what is there, not desired
+  clusters.failing(kyma("a"), status_reason::contested, cluster_fault::tenant, since + 3h);
+  BOOST_TEST((own_since() == since));
+  clusters.converged(kyma("a"));
+  BOOST_TEST(!clusters.find(kyma("a"))->error);
+  clusters.failing(kyma("a"), status_reason::contested, cluster_fault::tenant, since + 4h);
+  BOOST_TEST((own_since() == since + 4h));
+  clusters.converged(kyma("nobody"));
+  BOOST_TEST(clusters.size() == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(tracker_notifies_of_changes_and_only_of_changes) {
-  rollout_tracker tracker;
+BOOST_AUTO_TEST_CASE(cluster_of_another_kyma_keeps_nothing_and_may_come_back) {
+  cluster_states clusters;
+  clusters.observed(kyma("a"), ready, since);
+  clusters.failing(kyma("a"), status_reason::runtime_unreachable, cluster_fault::tenant, since);
+  clusters.belongs_to(kyma("a"), "b");
+  BOOST_TEST(clusters.is_duplicate(kyma("a")));
+  BOOST_TEST(!clusters.find(kyma("a"))->observed);
+  BOOST_TEST(!clusters.find(kyma("a"))->error);
+  clusters.expect(kyma("a"));
+  BOOST_TEST(!clusters.is_duplicate(kyma("a")));
+  BOOST_TEST(!clusters.is_duplicate(kyma("nobody")));
+}
+
+BOOST_AUTO_TEST_CASE(states_notifies_of_changes_and_only_of_changes) {
+  cluster_states clusters;
   int notified = 0;
-  auto listening = tracker.subscribe([&] { ++notified; });
-  tracker.expect(kyma("a"));
-  tracker.expect(kyma("a"));
+  auto listening = clusters.subscribe([&] { ++notified; });
+  clusters.expect(kyma("a"));
+  clusters.expect(kyma("a"));
   BOOST_TEST(notified == 1);
-  tracker.observed(kyma("a"), ready, since);
-  tracker.observed(kyma("a"), ready, since + 1s);
+  clusters.observed(kyma("a"), ready, since);
+  clusters.observed(kyma("a"), ready, since + 1s);
   BOOST_TEST(notified == 2);
-  tracker.unreachable(kyma("a"), since);
-  tracker.unreachable(kyma("a"), since + 1h);
+  clusters.failing(kyma("a"), status_reason::runtime_unreachable, cluster_fault::tenant, since);
+  clusters.failing(kyma("a"), status_reason::runtime_unreachable, cluster_fault::tenant,
+                   since + 1h);
   BOOST_TEST(notified == 3);
-  tracker.observed(kyma("a"), ready, since + 2h);
-  tracker.complete();
-  tracker.complete();
+  clusters.converged(kyma("a"));
+  clusters.converged(kyma("a"));
+  clusters.complete();
+  clusters.complete();
   BOOST_TEST(notified == 5);
-  tracker.forget(kyma("b"));
+  clusters.forget(kyma("b"));
   BOOST_TEST(notified == 5);
   listening.reset();
-  tracker.forget(kyma("a"));
+  clusters.forget(kyma("a"));
   BOOST_TEST(notified == 5);
 }
 

@@ -34,21 +34,21 @@ observed rooted(const root& in, std::optional<gateway_content> gateway = {}) {
 }
 
 /// A board with one runtime, which has everything of `newest` and trusts `also`.
-rollout_tracker board_with(const root& newest, const root& also) {
-  rollout_tracker board;
+cluster_states board_with(const root& newest, const root& also) {
+  cluster_states board;
   board.complete();
   board.observed(kyma("a"), runtime_with({&newest, &also}, newest, day0 + 1min), day0);
   return board;
 }
-rollout_tracker nobody() {
-  rollout_tracker board;
+cluster_states nobody() {
+  cluster_states board;
   board.complete();
   return board;
 }
 
 /// Checks what must hold of every plan: nothing is left to do once its write was done, and what is
 /// served has its authority in the bundle.
-plan planned(const observed& world, const rollout_tracker& board, time_point now,
+plan planned(const observed& world, const cluster_states& board, time_point now,
              const rotation_options& options = {}) {
   auto first = make_plan(world, board, options, now);
   BOOST_TEST(first.write.has_value() == !first.steps.empty());
@@ -77,7 +77,7 @@ bool bundled(const plan& made, std::vector<tls::certificate> all) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(without_a_gateway_secret_one_is_made_of_the_root) {
-  const auto made = planned(rooted(r1()), rollout_tracker(), day0 + 500ms);
+  const auto made = planned(rooted(r1()), cluster_states(), day0 + 500ms);
   BOOST_TEST((made.steps == steps{step::create}));
   BOOST_TEST(serves(made, r1()));
   BOOST_TEST(bundled(made, {r1().certificate}));
@@ -150,10 +150,10 @@ BOOST_AUTO_TEST_CASE(the_gateway_does_not_switch_before_every_runtime_was_seen) 
   BOOST_TEST((made.where == phase::distributing));
   BOOST_TEST(made.missing == 1U);
   BOOST_TEST(made.waiting.find("kcp-system/b (not observed yet)") != std::string::npos);
-  BOOST_TEST((planned(world, rollout_tracker(), late).steps.empty()));  // a board not complete
+  BOOST_TEST((planned(world, cluster_states(), late).steps.empty()));  // a board not complete
   BOOST_TEST(
       (planned(world, board, late, {.time_only = true}).steps == steps{step::switch_server}));
-  board.unreachable(kyma("b"), late);
+  board.failing(kyma("b"), status_reason::runtime_unreachable, cluster_fault::tenant, late);
   BOOST_TEST((planned(world, board, late + 59min).steps.empty()));
   BOOST_TEST((planned(world, board, late + 59min).recheck_at == late + 1h));
   BOOST_TEST((planned(world, board, late + 1h).steps == steps{step::switch_server}));
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(the_gateway_does_not_switch_before_every_runtime_was_seen) 
 
 BOOST_AUTO_TEST_CASE(who_is_missing_is_told_within_the_grace_period_already) {
   const auto world = rooted(r2(), gateway(r1(), {r2().certificate, r1().certificate}, day0));
-  rollout_tracker board;
+  cluster_states board;
   board.complete();
   board.observed(kyma("a"), runtime_with({&r1()}, r1(), day0 - 1h), day0);
   const auto made = planned(world, board, day0 + 1h);
@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(a_root_that_goes_back_is_served_again_without_being_added_a
   BOOST_TEST(planned(world, board_with(r2(), r1()), day0 + 24h).steps.empty());
   const auto late = day0 + 4 * 24h;
   BOOST_TEST(serves(planned(world, board_with(r2(), r1()), late), r1()));
-  rollout_tracker board;
+  cluster_states board;
   board.complete();
   board.observed(kyma("a"), runtime_with({&r2()}, r2(), day0 + 1min), day0);
   BOOST_TEST(planned(world, board, late).steps.empty());
@@ -289,7 +289,7 @@ BOOST_AUTO_TEST_CASE(expired_authority_goes_whatever_runtimes_hold) {
   board.expect(kyma("b"));
   BOOST_TEST(planned(world, board, day0 + 59min).steps.empty());
   BOOST_TEST(planned(world, board, day0 + 24h).has(step::drop_expired));
-  BOOST_TEST(planned(world, rollout_tracker(), day0 + 24h).has(step::drop_expired));
+  BOOST_TEST(planned(world, cluster_states(), day0 + 24h).has(step::drop_expired));
 }
 
 BOOST_AUTO_TEST_CASE(switch_goes_on_without_the_missing_before_what_is_served_ends) {
@@ -318,7 +318,7 @@ BOOST_AUTO_TEST_CASE(switch_goes_on_without_the_missing_before_what_is_served_en
   BOOST_TEST(serves(late, r2()));
   BOOST_TEST(late.left_behind.find("kcp-system/b (not observed yet)") != std::string::npos);
   BOOST_TEST(!late.deadline);
-  BOOST_TEST(serves(planned(world, rollout_tracker(), deadline), r2()));  // nobody is known
+  BOOST_TEST(serves(planned(world, cluster_states(), deadline), r2()));  // nobody is known
   BOOST_TEST(planned(world, board_with(r2(), brief), deadline).left_behind.empty());
 }
 

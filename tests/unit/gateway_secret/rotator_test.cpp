@@ -64,7 +64,7 @@ struct bench : cluster {
     });
   }
 
-  rollout_tracker board;
+  cluster_states board;
   k8s::informer& roots;
   k8s::informer& gateways;
   k8s::event_recorder events;

@@ -3,7 +3,7 @@
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/gateway_secret/rotation.hpp"
 #include "rw/reactors/gateway_secret/secrets.hpp"
-#include "rw/reactors/shared/rollout.hpp"
+#include "rw/reactors/shared/cluster_state.hpp"
 #include "rw/tls/ca_bundle.hpp"
 #include "rw/tls/issuer.hpp"
 

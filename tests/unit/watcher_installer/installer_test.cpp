@@ -395,7 +395,7 @@ asio::awaitable<void> bears_the_unhealthy(world* w) {
   good = co_await w->until_event("refusing", "RuntimeUnreachable");
   BOOST_TEST(good);
   const auto* entry = w->tracker.find({"kcp-system", "hanging"});
-  BOOST_TEST((entry != nullptr && entry->unreachable_since.has_value()));
+  BOOST_TEST((entry != nullptr && entry->own_fault_since().has_value()));
   BOOST_TEST(w->lines("\"name\":\"refusing\"") == 1, "an error is logged when it begins");
 
   w->hanging["hanging"] = false;

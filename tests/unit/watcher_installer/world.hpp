@@ -1,6 +1,6 @@
 #pragma once
 
-#include "rw/reactors/shared/rollout.hpp"
+#include "rw/reactors/shared/cluster_state.hpp"
 #include "rw/reactors/watcher_installer/watcher_installer.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -74,7 +74,7 @@ class world : public test::environment {
   double passes() const;
 
   issuing certificates;
-  rollout_tracker tracker;
+  cluster_states tracker;
   authority first{"klm-watcher"};
   authority second{"klm-watcher"};
   std::unique_ptr<watcher_installer::watcher_installer> installer;

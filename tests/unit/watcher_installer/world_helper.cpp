@@ -92,7 +92,7 @@ void world::start() {
                      record_events("watcher-installer"), clock, watchdog, log, numbers,
                      core::make_random_source()},
           .certificates = certificates,
-          .tracker = &tracker});
+          .clusters = tracker});
   prepare(kymas);
   installing_ = std::make_unique<core::task_group>(context.get_executor());
   installing_->spawn(installer->run());

@@ -1,0 +1,103 @@
+#include "rw/reactors/shared/cluster_state.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace rw {
+
+std::string_view to_string(cluster_fault of) noexcept {
+  constexpr std::string_view names[] = {"ours", "tenant", "issuer", "kcp"};
+  return names[static_cast<std::size_t>(of)];
+}
+
+bool runtime_trust::trusts(const std::string& fingerprint) const noexcept {
+  return std::ranges::find(authorities, fingerprint) != authorities.end();
+}
+
+std::optional<cluster_state::time_point> cluster_state::own_fault_since() const {
+  if (!error || error->fault != cluster_fault::tenant) return std::nullopt;
+  return error->since;
+}
+
+void cluster_states::expect(const k8s::object_key& kyma) {
+  const auto [at, added] = entries_.try_emplace(kyma);
+  const bool was_duplicate = !std::exchange(at->second.owner, {}).empty();
+  if (added || was_duplicate) notify();
+}
+
+void cluster_states::observed(const k8s::object_key& kyma, runtime_trust trust, time_point now) {
+  auto& entry = entries_[kyma];
+  if (entry.observed == trust) return;
+  entry.since = now;
+  entry.observed = std::move(trust);
+  notify();
+}
+
+void cluster_states::converged(const k8s::object_key& kyma) {
+  const auto at = entries_.find(kyma);
+  if (at == entries_.end()) return;
+  at->second.tenant_fails_since.reset();
+  if (!std::exchange(at->second.error, std::nullopt)) return;
+  notify();
+}
+
+void cluster_states::failing(const k8s::object_key& kyma, status_reason reason, cluster_fault fault,
+                             time_point now) {
+  auto& entry = entries_[kyma];
+  auto since = entry.error && entry.error->fault == fault ? entry.error->since : now;
+  if (fault == cluster_fault::tenant) {
+    if (!entry.tenant_fails_since) entry.tenant_fails_since = now;
+    since = *entry.tenant_fails_since;
+  }
+  cluster_error error{reason, fault, since};
+  if (entry.error == error) return;
+  entry.error = std::move(error);
+  notify();
+}
+
+void cluster_states::belongs_to(const k8s::object_key& kyma, const std::string& owner) {
+  auto& entry = entries_[kyma];
+  if (entry.owner == owner) return;
+  entry = {};
+  entry.owner = owner;
+  notify();
+}
+
+void cluster_states::forget(const k8s::object_key& kyma) {
+  if (entries_.erase(kyma) > 0) notify();
+}
+
+void cluster_states::complete() {
+  if (std::exchange(complete_, true)) return;
+  notify();
+}
+
+const cluster_state* cluster_states::find(const k8s::object_key& kyma) const {
+  const auto at = entries_.find(kyma);
+  return at == entries_.end() ? nullptr : &at->second;
+}
+
+bool cluster_states::is_duplicate(const k8s::object_key& kyma) const {
+  const auto* const state = find(kyma);
+  return state != nullptr && !state->owner.empty();
+}
+
+void cluster_states::for_each(
+    const std::function<void(const k8s::object_key&, const cluster_state&)>& each) const {
+  for (const auto& [kyma, entry] : entries_) each(kyma, entry);
+}
+
+std::shared_ptr<void> cluster_states::subscribe(std::function<void()> changed) {
+  auto listener = std::make_shared<std::function<void()>>(std::move(changed));
+  listeners_.push_back(listener);
+  return listener;
+}
+
+void cluster_states::notify() {
+  std::erase_if(listeners_, [](const auto& one) { return one.expired(); });
+  for (const auto& one : listeners_) {
+    if (const auto listener = one.lock()) (*listener)();
+  }
+}
+
+}  // namespace rw
