@@ -214,11 +214,23 @@ class planner {
   std::string missing() {
     if (!clusters_.is_complete()) return "it is not known yet which runtimes there are";
     std::vector<std::pair<const k8s::object_key*, std::string_view>> all;
+    std::vector<std::tuple<time_point, const k8s::object_key*, std::string_view>> excused;
     clusters_.for_each([&](const k8s::object_key& kyma, const cluster_state& entry) {
       const auto what = lacks(entry, *out_.demand, options_, exact_);
       if (what.recheck_at) recheck_at(*what.recheck_at);
-      if (!what.reason.empty() && !what.excused) all.emplace_back(&kyma, what.reason);
+      if (what.reason.empty()) return;
+      if (what.excused) excused.emplace_back(*entry.own_fault_since(), &kyma, what.reason);
+      if (!what.excused) all.emplace_back(&kyma, what.reason);
     });
+    // More at once are hardly the tenants' fault: those that failed last are waited for.
+    const auto most = std::max(options_.excused_least,
+                               clusters_.size() * options_.excused_percent / 100);
+    if (excused.size() > most) {
+      std::ranges::sort(excused, {}, [](const auto& each) { return std::get<0>(each); });
+      for (auto at = most; at < excused.size(); ++at) {
+        all.emplace_back(std::get<1>(excused[at]), std::get<2>(excused[at]));
+      }
+    }
     out_.missing = all.size();
     if (all.empty()) return {};
     const auto shown = std::min<std::size_t>(5, all.size());

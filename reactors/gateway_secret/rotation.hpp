@@ -25,6 +25,9 @@ struct rotation_options {
   /// A runtime unreachable for so long no longer blocks the switch. Not 0, as the restart of an API
   /// server should not let the gateway switch before its cluster.
   std::chrono::seconds unreachable_after = std::chrono::hours(1);
+  /// So many runtimes at once no longer block it: this part of the fleet, but at least so many.
+  std::size_t excused_percent = 5;
+  std::size_t excused_least = 3;
   /// This long before the served certificate expires the switch no longer waits for the grace
   /// period, only for the runtimes: a root renewed again and again within the grace period would
   /// otherwise postpone it until no client trusts the gateway.
