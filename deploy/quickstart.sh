@@ -124,7 +124,7 @@ step "Packages"
 step "Build (some minutes the first time)"
 cd "$root"
 cmake --preset release >/dev/null
-cmake --build --preset release --target runtime-watcher runtime-watcher-dev
+cmake --build --preset release --target installed
 
 step "Start: runtime-watcher-dev dev --bare (a control plane that knows of no runtime, and a runtime)"
 umask 077  # kubeconfigs and manifests with tokens are for this user alone
@@ -175,5 +175,6 @@ Next:
   build/runtime-watcher-dev dev --help       more runtimes, API servers of your own, CA rotations
   build/runtime-watcher manager --help       the control plane's half, as it runs there
   build/runtime-watcher webhook --help       the runtime's half with every option and environment variable
+  cmake --install build --prefix FOLDER      programs, headers and libraries (deploy/examples/README.md)
   tests/run.sh                               all tests, against a real API server too (tests/run.sh --fast without)
 NEXT
