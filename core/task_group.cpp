@@ -1,5 +1,6 @@
 #include "rw/core/task_group.hpp"
 
+#include "rw/core/unhandled.hpp"
 #include "rw/core/wake.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -142,7 +143,11 @@ task_group::task_group(asio::any_io_executor executor, failure_handler on_failur
     : state_(std::make_shared<state>(std::move(executor), std::move(on_failure))) {}
 
 task_group::~task_group() {
-  assert((state_->is_empty() || state_->empty.abandoned()) && "a task group must be joined");
+  const bool abandoned = state_->empty.abandoned();
+  assert((state_->is_empty() || abandoned) && "a task group must be joined");
+  const std::lock_guard lock(state_->guard);
+  if (!state_->first_failure) return;
+  unhandled(state_->first_failure, !abandoned && std::uncaught_exceptions() == 0);
 }
 
 void task_group::spawn(asio::awaitable<void> task) {
@@ -190,7 +195,9 @@ asio::awaitable<void> task_group::join() {
     if (error) group->cancel();
   }
   co_await asio::this_coro::throw_if_cancelled(throws);
-  if (group->first_failure) std::rethrow_exception(group->first_failure);
+  if (group->first_failure) {
+    std::rethrow_exception(std::exchange(group->first_failure, nullptr));
+  }
   if (aborted) throw boost::system::system_error(asio::error::operation_aborted);
 }
 

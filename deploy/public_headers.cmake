@@ -25,7 +25,7 @@ endfunction()
 rw_public_headers(queues "Queues and channels"
   core/channel.hpp core/channel_error.hpp core/coalescing_set.hpp core/work_queue.hpp)
 rw_public_headers(tasks "Tasks and time"
-  core/task_group.hpp core/gather.hpp core/within.hpp core/wake.hpp core/clock.hpp core/watchdog.hpp core/backoff.hpp
+  core/task_group.hpp core/unhandled.hpp core/gather.hpp core/within.hpp core/wake.hpp core/clock.hpp core/watchdog.hpp core/backoff.hpp
   core/token_bucket.hpp core/gate.hpp)
 rw_public_headers(observability "Log and metrics"
   core/log.hpp core/metrics.hpp)
@@ -49,7 +49,7 @@ rw_public_headers(kubernetes_controller "Kubernetes: controllers"
 rw_public_headers(devserver "An API server in memory"
   k8s/devserver/server.hpp k8s/devserver/faults.hpp k8s/devserver/service_route.hpp)
 rw_public_headers(listener "Events of runtimes"
-  reactors/listener/listener.hpp reactors/listener/identity.hpp reactors/listener/san_pinning.hpp
+  reactors/listener/listener.hpp reactors/listener/serve.hpp reactors/listener/identity.hpp reactors/listener/san_pinning.hpp
   reactors/shared/events.hpp reactors/shared/heartbeat.hpp)
 # What the headers above are made of. A program includes none of them.
 rw_public_headers(parts "Parts of other headers"

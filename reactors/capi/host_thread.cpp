@@ -1,5 +1,6 @@
 #include "rw/reactors/capi/host_thread.hpp"
 
+#include "rw/core/unhandled.hpp"
 #include "rw/reactors/cli/command_line.hpp"
 
 #include <CLI/CLI.hpp>
@@ -29,11 +30,13 @@ core::logger::sink sink_of(const rw_callbacks* callbacks) {
 
 }  // namespace
 
-void parse_flags(const char* name, const char* const* flags,
-                 const std::function<void(CLI::App&)>& describe,
-                 const std::function<void(CLI::App&)>& check) {
+core::log_level parse_flags(const char* name, const char* const* flags,
+                            const std::function<void(CLI::App&)>& describe,
+                            const std::function<void(CLI::App&)>& check) {
   CLI::App parser("", name);
   describe(parser);
+  std::string level = "info";
+  parser.add_option("--log-level", level);
   for (auto* option : parser.get_options()) option->envname("");
   parser.set_help_flag();
   std::vector<std::string> arguments;
@@ -44,6 +47,11 @@ void parse_flags(const char* name, const char* const* flags,
     throw cli::setting_error(e.what());
   }
   check(parser);
+  auto out = core::log_level::info;
+  if (!core::parse_log_level(level, out)) {
+    throw cli::setting_error("--log-level: debug, info, warning or error, not: " + level);
+  }
+  return out;
 }
 
 void write_error(const std::string& message, char* error, std::size_t size) noexcept {
@@ -53,9 +61,10 @@ void write_error(const std::string& message, char* error, std::size_t size) noex
   error[length] = '\0';
 }
 
-host_thread::host_thread(const rw_callbacks* callbacks)
-    : services_(context_.get_executor(), clock_, sink_of(callbacks), std::chrono::seconds(1)) {
+host_thread::host_thread(const rw_callbacks* callbacks, core::log_level level)
+    : services_(context_.get_executor(), level, sink_of(callbacks)) {
   services_.owns_process = false;
+  core::set_unhandled(&core::log_unhandled);  // of the library's own copy
 }
 
 void host_thread::start(std::function<boost::asio::awaitable<int>()> body) {

@@ -19,11 +19,11 @@ class App;
 
 namespace rw::capi {
 
-/// Parses flags as the command `name` does; `describe` adds its options. Throws
-/// `cli::setting_error`.
-void parse_flags(const char* name, const char* const* flags,
-                 const std::function<void(CLI::App&)>& describe,
-                 const std::function<void(CLI::App&)>& check);
+/// Parses flags as the command `name` does, and --log-level, which it returns; `describe` adds its
+/// options. Throws `cli::setting_error`.
+core::log_level parse_flags(const char* name, const char* const* flags,
+                            const std::function<void(CLI::App&)>& describe,
+                            const std::function<void(CLI::App&)>& check);
 
 /// Writes a message into a C caller's buffer; cuts it off if it is too long.
 void write_error(const std::string& message, char* error, std::size_t size) noexcept;
@@ -32,7 +32,7 @@ void write_error(const std::string& message, char* error, std::size_t size) noex
 /// and changes nothing that concerns the whole process.
 class host_thread {
  public:
-  explicit host_thread(const rw_callbacks* callbacks);
+  host_thread(const rw_callbacks* callbacks, core::log_level level);
   ~host_thread() { join(); }
 
   cli::services& services() { return services_; }
@@ -46,7 +46,6 @@ class host_thread {
 
  private:
   boost::asio::io_context context_{1};
-  core::real_clock clock_;
   cli::services services_;
   std::thread thread_;
   int result_ = 0;

@@ -8,6 +8,7 @@
 #include <sys/eventfd.h>
 #include <system_error>
 #include <unistd.h>
+#include <utility>
 
 namespace {
 
@@ -34,12 +35,18 @@ class event_descriptor {
   const int fd_;
 };
 
-cli::listen_settings parse(const char* const* flags) {
-  cli::listen_settings out;
-  capi::parse_flags(
+struct parsed_flags {
+  cli::listen_settings settings;
+  core::log_level level = core::log_level::info;
+};
+
+parsed_flags parse(const char* const* flags) {
+  parsed_flags all;
+  auto& out = all.settings;
+  all.level = capi::parse_flags(
       "listen", flags, [&out](CLI::App& app) { cli::describe_listen(app, out); },
       [&out](CLI::App& app) { cli::check_listen(app, out); });
-  return out;
+  return all;
 }
 
 }  // namespace
@@ -49,10 +56,10 @@ struct rw_event {
 };
 
 struct rw_listener {
-  rw_listener(cli::listen_settings with, const rw_callbacks* given)
+  rw_listener(parsed_flags flags, const rw_callbacks* given)
       : callbacks(given != nullptr ? *given : rw_callbacks{}),
-        thread(given),
-        settings(std::move(with)),
+        thread(given, flags.level),
+        settings(std::move(flags.settings)),
         registered(listener::register_component(
             thread.services().executor, options(),
             {services().clock, services().watchdog, services().log, services().metrics})),
@@ -65,8 +72,17 @@ struct rw_listener {
   listener::listener_options options() {
     auto out = cli::listening_options(services(), settings.listening, "--address", reloader);
     out.drain_requests = settings.drain_timeout;
+    if (callbacks.verify != nullptr) {
+      out.verify = [this](const http::request&, const watch_event& event,
+                          const listener::sender& from) { return verify(event, from); };
+    }
     return out;
   }
+  bool verify(const watch_event& event, const listener::sender& from) const {
+    const rw_event given{{.runtime_id = from.runtime_id, .event = event}};
+    return callbacks.verify(callbacks.context, &given, from.certificate.pem().c_str()) != 0;
+  }
+  void fail(const char* error) noexcept;
 
   asio::awaitable<int> run();
   asio::awaitable<void> hand_over();
@@ -88,6 +104,7 @@ struct rw_listener {
   std::atomic<bool> ended = false;  ///< set after the last event went into `ready`
   event_descriptor readable;
   std::size_t dropped = 0;
+  bool failed = false;
 };
 
 /// Ends when the listener has ended, and what it accepted is handed over.
@@ -109,14 +126,24 @@ asio::awaitable<void> rw_listener::hand_over() {
   }
 }
 
+/// Tells the host, once.
+void rw_listener::fail(const char* error) noexcept {
+  if (std::exchange(failed, true)) return;
+  try {
+    services().log.error("listener failed", {{"error", error}});
+    if (callbacks.failed != nullptr) callbacks.failed(callbacks.context, error);
+  } catch (...) {  // it ends anyway
+  }
+}
+
 asio::awaitable<int> rw_listener::run() {
   const auto fail = [this](std::exception_ptr failure) {
     try {
       std::rethrow_exception(failure);
     } catch (const std::exception& e) {
-      services().log.error("listener failed", {{"error", e.what()}});
+      this->fail(e.what());
     } catch (...) {
-      services().log.error("listener failed", {{"error", "not a std::exception"}});
+      this->fail("not a std::exception");
     }
     registered.events->close();  // it may have no reader any more
     stopping.set();

@@ -5,12 +5,16 @@
  *
  * Flags are those of the commands `runtime-watcher listen` and `runtime-watcher webhook`, as an array that ends with a null
  * pointer, such as `{"--address=0.0.0.0:8082", "--component=lifecycle-manager", NULL}`; `runtime-watcher listen --help`
- * lists them. Variables of the environment are not read.
+ * lists them, and --log-level=debug, info (the default), warning or error. Variables of the environment are not read.
  *
  * Each listener and webhook runs on a thread of its own, which handles no signals. Any function may be called from any
  * thread, except that nothing may be called with an object that is being freed, and that a callback must not free its own
  * object. Texts are UTF-8 and end with a null character. A function that returns a text returns it for as long as its
  * argument lives.
+ *
+ * Runtime Watcher itself is inside the library, and hidden. Not inside are eight shared libraries, which the host's machine must
+ * have: libprometheus-cpp-core, libnghttp2, libssl, libcrypto, libsimdjson, libyaml-cpp, libboost_json and libboost_container;
+ * a host that brings one of these brings the same version.
  *
  * The ABI: functions are never removed or changed within a version of the library's name (librw.so.0), and new ones carry a
  * new symbol version. A test compares this header with the recorded `reactors/capi/rw.abi`.
@@ -50,15 +54,23 @@ void rw_event_free(rw_event* event);
 /**
  * What the library calls, on its own thread. A callback returns soon: nothing else happens meanwhile. Any may be null.
  *
- * None may throw. A listener whose event callback does ends: its port rejects everything, the log says "listener failed", and
- * rw_listener_free() is still to be called. What a log callback throws is ignored.
+ * None may throw. A listener whose event callback does ends: its port rejects everything, the log says "listener failed", `failed`
+ * is called, and rw_listener_free() is still to be called. An event whose verify callback throws is rejected with 500, and the
+ * sender sends it again. What the other callbacks throw is ignored.
  */
 typedef struct rw_callbacks {
   /** An event; it is freed when this returns. Null: events wait for rw_listener_next(). */
   void (*event)(void* context, const rw_event* event);
   /** A line of the log, JSON without the line's end. Null: the log goes to standard error. */
   void (*log)(void* context, const char* line);
-  void* context; /**< given to both */
+  void* context; /**< given to all */
+  /**
+   * Whether an event is accepted; 0: its sender gets 403. `certificate` is the sender's, PEM. Both are freed when this returns.
+   * Null: every sender with a verified certificate may send.
+   */
+  int (*verify)(void* context, const rw_event* event, const char* certificate);
+  /** The listener has failed, with this message, and takes no more events. Called once; a webhook does not call it. */
+  void (*failed)(void* context, const char* error);
 } rw_callbacks;
 
 /**

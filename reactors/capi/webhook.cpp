@@ -6,19 +6,25 @@ namespace {
 
 using namespace rw;
 
-cli::webhook_settings parse(const char* const* flags) {
-  cli::webhook_settings out;
-  capi::parse_flags(
+struct parsed_flags {
+  cli::webhook_settings settings;
+  core::log_level level = core::log_level::info;
+};
+
+parsed_flags parse(const char* const* flags) {
+  parsed_flags all;
+  auto& out = all.settings;
+  all.level = capi::parse_flags(
       "webhook", flags, [&out](CLI::App& app) { cli::describe_webhook(app, out); },
       [&out](CLI::App& app) { cli::check_webhook(app, {}, out); });
-  return out;
+  return all;
 }
 
 }  // namespace
 
 struct rw_webhook {
-  rw_webhook(cli::webhook_settings settings, const rw_callbacks* callbacks)
-      : thread(callbacks), app(thread.services(), std::move(settings)) {
+  rw_webhook(parsed_flags flags, const rw_callbacks* callbacks)
+      : thread(callbacks, flags.level), app(thread.services(), std::move(flags.settings)) {
     thread.start([this] { return app.run(); });
   }
 

@@ -25,6 +25,11 @@ struct decrement {
   void operator()(core::gauge* gauge) const { gauge->Decrement(); }
 };
 
+bool is_heartbeat_type(const http::request& from) {
+  const auto type = from.headers.get("content-type");
+  return core::iequals(type.substr(0, type.find(';')), heartbeat_media_type);
+}
+
 constexpr std::string_view full_queue = "the queue is full; come again";
 constexpr std::string_view full_share = "this runtime's part of the queue is full; come again";
 
@@ -200,6 +205,11 @@ void listener::log_refusal(const exchange& current, std::string_view reason, std
 /// Puts the events of a request into the queue and writes the response.
 void listener::receive(exchange& current) {
   const auto where = find_route(current.request->target, component_, heartbeat_component_);
+  if (!where && is_heartbeat_type(*current.request)) {
+    // Senders offer heartbeats to KCP without being asked, and try seldom where there is no
+    // receiver.
+    return current.response->text(404, "heartbeats are not taken here");
+  }
   if (!where) {
     return refuse(current, 404, "not found: events are taken at /v2/" + component_ + "/event");
   }
@@ -289,9 +299,7 @@ bool listener::identify(exchange& current) {
 
 bool listener::is_heartbeat(const exchange& current) const {
   if (!current.where.heartbeats && !offers_heartbeats()) return false;
-  const auto type = current.request->headers.get("content-type");
-  return !current.where.batch &&
-         core::iequals(type.substr(0, type.find(';')), heartbeat_media_type);
+  return !current.where.batch && is_heartbeat_type(*current.request);
 }
 
 /// Sends a heartbeat to its channel and writes the response.

@@ -91,6 +91,15 @@ class Examples(Base):
     def test_program_in_c(self):
         self.check(WORK / "c" / "example", "--address=127.0.0.1:0")
 
+    def test_first_event_is_sent(self):
+        """As deploy/examples/README.md says."""
+        process = subprocess.Popen([WORK / "c" / "example", "--address=127.0.0.1:0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.kill)
+        port = process.stdout.readline().split()[1]
+        self.assertIn("200", run(EXAMPLES / "first-event.sh", port, BINARY))
+        self.assertEqual(process.stdout.readline().rstrip(), "runtime-1: Kyma kyma-system/default")
+
     def test_program_in_python(self):
         self.check(sys.executable, EXAMPLES / "python" / "operator.py", LIBRARY, "--address=127.0.0.1:0", "--component=lifecycle-manager")
 
@@ -110,7 +119,7 @@ class CLibrary(Base):
         self.rw.rw_version.restype = ctypes.c_char_p
         self.log = []
         log = self.example.LOG(lambda _, line: self.log.append(line.decode()))
-        self.callbacks = self.example.Callbacks(self.example.EVENT(), log, None)
+        self.callbacks = self.example.Callbacks(self.example.EVENT(), log)
 
     def begin(self, what, *flags):
         """A listener or a webhook, or the error."""
@@ -174,16 +183,56 @@ class CLibrary(Base):
         """The callback is a function of the C++ library that throws std::bad_alloc."""
         throws = self.example.EVENT(("_ZSt17__throw_bad_allocv", ctypes.CDLL("libstdc++.so.6")))
         self.callbacks.event = throws
+        failures = []
+        failed = self.example.FAILED(lambda _, error: failures.append(error.decode()))
+        self.callbacks.failed = failed
         listener = self.begin("listener", "--address=127.0.0.1:0", "--component=lifecycle-manager", "--drain-timeout=1s")
         port = self.rw.rw_listener_port(listener)
         self.assertEqual(self.send(port, "o0"), 200)
         until(lambda: self.log_of("listener failed") == 1, lambda: f"the failure is in the log: {self.log}")
+        until(lambda: failures == ["std::bad_alloc"], lambda: f"the host is told: {failures}")
         with self.assertRaises(OSError):
             for i in range(100000):
                 self.send(port, f"later-{i}")
         begun = time.monotonic()
         self.rw.rw_listener_free(listener)
         self.assertLess(time.monotonic() - begun, PATIENCE)
+
+    def test_verify_callback_rejects_events(self):
+        asked = []
+
+        def verify(_, event, certificate):
+            asked.append((self.rw.rw_event_runtime_id(event), self.rw.rw_event_name(event), certificate))
+            return self.rw.rw_event_name(event) != b"forbidden"
+
+        self.rw.rw_event_runtime_id.argtypes, self.rw.rw_event_runtime_id.restype = [ctypes.c_void_p], ctypes.c_char_p
+        verify = self.example.VERIFY(verify)
+        self.callbacks.verify = verify
+        listener = self.begin("listener", "--address=127.0.0.1:0", "--component=lifecycle-manager")
+        port = self.rw.rw_listener_port(listener)
+        with self.assertRaises(urllib.error.HTTPError) as rejected:
+            self.send(port, "forbidden")
+        self.assertEqual(rejected.exception.code, 403)
+        self.assertEqual(self.send(port, "allowed"), 200)
+        taken = []
+        until(lambda: taken.append(self.take(listener)) or isinstance(taken[-1], str), "the event comes")
+        self.assertEqual(taken[-1], "allowed")
+        self.assertEqual(asked, [(b"runtime-1", name, (self.folder / "runtime.crt").read_bytes()) for name in (b"forbidden", b"allowed")])
+        self.assertEqual(self.rw.rw_listener_free(listener), 0)
+
+    def test_log_level_is_a_flag(self):
+        self.assertIn("--log-level", self.begin("listener", "--address=127.0.0.1:0", "--component=x", "--log-level=loud"))
+        listener = self.begin("listener", "--address=127.0.0.1:0", "--component=x", "--log-level=error")
+        self.assertEqual(self.rw.rw_listener_free(listener), 0)
+        self.assertEqual(self.log, [])
+
+    def test_libraries_that_are_not_inside_are_named(self):
+        needed = re.findall(r"NEEDED.*\[lib([\w-]+?)(?:-\d|\.so)", run("readelf", "-d", LIBRARY))
+        own = {"stdc++", "m", "gcc_s", "c"}
+        text = (INSTALLED / "include" / "rw.h").read_text()
+        sentence = text[text.index("Not inside are eight"):].partition(";")[0]
+        self.assertEqual({f"lib{name}" for name in needed if name not in own and not name.startswith("ld")},
+                         set(re.findall(r"lib[\w-]+", sentence)) - {"libraries"})
 
     def log_of(self, message):
         return sum(f'"msg":"{message}"' in line for line in self.log)
@@ -193,7 +242,7 @@ class CLibrary(Base):
         listener = self.begin("listener", "--address=127.0.0.1:0", "--component=lifecycle-manager", *pair, f"--client-ca={self.folder}/ca.crt")
         webhook = self.begin("webhook", "--bind-address=127.0.0.1", "--webhook-port=0", "--metrics-port=0", *pair,
                              f"--ca-cert={self.folder}/ca.crt", f"--kcp-addr=localhost:{self.rw.rw_listener_port(listener)}",
-                             "--kcp-contract=v2", "--shutdown-delay=0", "--heartbeat-interval=0")
+                             "--kcp-contract=v2", "--shutdown-delay=0")
         self.assertIsInstance(webhook, int, webhook)
         with urllib.request.urlopen(f"http://127.0.0.1:{self.rw.rw_webhook_metrics_port(webhook)}/readyz", timeout=PATIENCE) as ready:
             self.assertEqual(ready.status, 200)
@@ -201,6 +250,7 @@ class CLibrary(Base):
             "--ca-cert", self.folder / "ca.crt", ROOT / "deploy" / "samples" / "02-kyma-create.json")
         taken = []
         until(lambda: taken.append(self.take(listener)) or isinstance(taken[-1], str), "the event comes")
+        self.assertEqual(self.log_of("request refused"), 0, "heartbeats, which the listener does not take, are no warning")
         self.assertEqual(self.rw.rw_webhook_free(webhook), 0)
         self.assertEqual(self.rw.rw_listener_free(listener), 0)
 

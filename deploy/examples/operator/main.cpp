@@ -1,15 +1,15 @@
 // An operator in C++ with an io_context of its own: a listener, and a queue that reconciles each
 // object that changed, with a backoff for what fails.
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 
-#include <csignal>
 #include <iostream>
 #include <rw/core/task_group.hpp>
 #include <rw/k8s/controller/controller.hpp>
-#include <rw/reactors/listener/listener.hpp>
+#include <rw/reactors/listener/serve.hpp>
 
 namespace asio = boost::asio;
 namespace core = rw::core;
@@ -23,50 +23,45 @@ struct reconciler final : k8s::reconciler {
   }
 };
 
-/// Many events of an object while it is reconciled cause one more pass. Each key is a runtime's id,
-/// and kind, namespace and name of the object there.
-asio::awaitable<void> requeue(std::shared_ptr<core::channel<rw::listener::received_event>> events,
-                              k8s::controller* into) {
-  for (;;) {
-    const auto got = co_await events->receive();
-    if (got.has_error()) co_return;
-    const auto& of = got->event;
-    into->add({got->runtime_id, of.gvk.kind + " " + of.watched.ns + "/" + of.watched.name});
-  }
-}
-
-/// The listener ends first, then what it has accepted is taken.
-asio::awaitable<void> serve(rw::listener::listener* listener, core::task_group* receiving,
-                            core::task_group* background) {
-  co_await listener->run();
-  co_await receiving->join();
-  background->cancel();
-}
-
-int main(int argc, char** argv) {
-  asio::io_context context;
-  const auto executor = context.get_executor();
+/// The listener ends first, with what it has accepted in the queue; then the queue, when it is
+/// empty.
+asio::awaitable<void> serve(asio::any_io_executor executor, std::uint16_t port) {
   core::real_clock clock;
   core::watchdog watchdog(clock, executor);
   core::logger log;
   core::metrics metrics;
-  rw::listener::listener_options options;
-  const auto port = static_cast<std::uint16_t>(argc > 1 ? std::stoi(argv[1]) : 8082);
-  options.address = {asio::ip::address_v4::loopback(), port};
-  options.component = "lifecycle-manager";
-  auto [listener, events] =
-      rw::listener::register_component(executor, options, {clock, watchdog, log, metrics});
   reconciler reconciling;
   k8s::controller controller(executor, {.name = "objects"}, reconciling,
                              {clock, watchdog, log, metrics, core::make_random_source()});
+  // Many events of an object while it is reconciled cause one more pass. Each key is a runtime's
+  // id, and kind, namespace and name of the object there.
+  const auto requeue = [&controller](rw::listener::received_event got) -> asio::awaitable<void> {
+    const auto& of = got.event;
+    controller.add({got.runtime_id, of.gvk.kind + " " + of.watched.ns + "/" + of.watched.name});
+    co_return;
+  };
+  rw::listener::listener_options options;
+  options.address = {asio::ip::address_v4::loopback(), port};
+  options.component = "lifecycle-manager";
   core::task_group background(executor);
-  core::task_group receiving(executor);
   background.spawn(watchdog.run());
   background.spawn(controller.run());
-  receiving.spawn(requeue(events, &controller));
+  const auto print = [](const auto& at) { std::cout << "port " << at.port() << std::endl; };
+  co_await rw::listener::serve(executor, options, requeue, {&clock, &log, &metrics, print});
+  background.cancel();
+  co_await background.join();
+}
+
+int main(int argc, char** argv) {
+  asio::io_context context;
+  asio::cancellation_signal stop;
   asio::signal_set signals(context, SIGINT, SIGTERM);
-  signals.async_wait([&l = *listener](boost::system::error_code, int) { l.drain(); });
-  asio::co_spawn(context, serve(listener.get(), &receiving, &background), asio::detached);
-  std::cout << "port " << listener->address().port() << std::endl;
+  signals.async_wait([&stop](auto, int) { stop.emit(asio::cancellation_type::terminal); });
+  const auto port = static_cast<std::uint16_t>(argc > 1 ? std::stoi(argv[1]) : 8082);
+  asio::co_spawn(context, serve(context.get_executor(), port),
+                 asio::bind_cancellation_slot(stop.slot(), [&signals](std::exception_ptr failure) {
+                   signals.cancel();
+                   if (failure) std::rethrow_exception(failure);
+                 }));
   context.run();
 }

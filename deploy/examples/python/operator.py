@@ -11,10 +11,12 @@ import sys
 
 EVENT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 LOG = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)
+VERIFY = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)
+FAILED = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)
 
 
 class Callbacks(ctypes.Structure):
-    _fields_ = [("event", EVENT), ("log", LOG), ("context", ctypes.c_void_p)]
+    _fields_ = [("event", EVENT), ("log", LOG), ("context", ctypes.c_void_p), ("verify", VERIFY), ("failed", FAILED)]
 
 
 def load(path):
@@ -37,7 +39,7 @@ def main():
                                    for field in ("runtime_id", "kind", "namespace", "name"))
         print(f"{runtime}: {kind} {ns}/{name}", flush=True)
 
-    callbacks = Callbacks(EVENT(reconcile), LOG(lambda _, line: print(line.decode(), file=sys.stderr, flush=True)), None)
+    callbacks = Callbacks(EVENT(reconcile), LOG(lambda _, line: print(line.decode(), file=sys.stderr, flush=True)))
     flags = [flag.encode() for flag in sys.argv[2:]] + [None]
     error = ctypes.create_string_buffer(512)
     listener = library.rw_listener_start((ctypes.c_char_p * len(flags))(*flags), callbacks, error, len(error))

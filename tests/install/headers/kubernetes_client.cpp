@@ -15,10 +15,12 @@ asio::awaitable<void> calls(api_server* on) {
   EXPECT(absent.has_error() && absent.error().is(k8s::errc::not_found));
   k8s::client_pool pool(on->api.get_executor(), {.name = "pool", .client = options()},
                         on->environment());
-  const auto pooled = pool.get("kcp", on->server.kubeconfig("kcp"));
-  EXPECT(pooled.has_value() && pool.size() == 1);
-  const auto same = co_await (*pooled)->get(config_maps, {"default", "absent"});
-  EXPECT(same.has_error());
+  {
+    const auto pooled = pool.get("kcp", on->server.kubeconfig("kcp"));
+    EXPECT(pooled.has_value() && pool.size() == 1);
+    const auto same = co_await (*pooled)->get(config_maps, {"default", "absent"});
+    EXPECT(same.has_error());
+  }  // released: `close` waits for that
   co_await pool.close();
 }
 

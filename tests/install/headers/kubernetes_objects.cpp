@@ -13,15 +13,16 @@ namespace k8s = rw::k8s;
 
 void use_kubernetes_objects() {
   const auto manifests =
-      k8s::parse_manifests("{apiVersion: v1, kind: Node, metadata: {name: n, labels: {a: b}}}");
+      k8s::parse_manifests("{apiVersion: v1, kind: Node, metadata: {name: node-1, labels: {a: b}}}");
   EXPECT(manifests.has_value() && manifests->size() == 1);
   const auto& node = manifests->front();
-  EXPECT(k8s::key_of(node) == (k8s::object_key{"", "n"}));
+  EXPECT(k8s::key_of(node) == (k8s::object_key{"", "node-1"}));
   EXPECT(k8s::find_string(node, {"kind"}) == "Node");
   EXPECT(k8s::label_selector::parse("a=b")->matches(k8s::find(node, {"metadata", "labels"})));
   EXPECT(!k8s::find_difference(node, node));
-  EXPECT(k8s::object_path(*k8s::well_known_type("v1", "Node"), k8s::key_of(node)) ==
-         "/api/v1/nodes/n");
+  const k8s::resource_type nodes{{"", "v1", "Node"}, "nodes", false};
+  EXPECT(k8s::object_path(nodes, k8s::key_of(node)) == "/api/v1/nodes/node-1");
+  EXPECT(k8s::well_known_type("v1", "Secret").has_value());
 
   const auto stored = k8s::object::from_text(R"({"metadata":{"name":"n","resourceVersion":"7"}})");
   EXPECT(stored.name() == "n" && stored.resource_version() == "7");

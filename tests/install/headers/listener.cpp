@@ -2,6 +2,7 @@
 #include <rw/reactors/listener/identity.hpp>
 #include <rw/reactors/listener/listener.hpp>
 #include <rw/reactors/listener/san_pinning.hpp>
+#include <rw/reactors/listener/serve.hpp>
 #include <rw/reactors/shared/events.hpp>
 #include <rw/reactors/shared/heartbeat.hpp>
 
@@ -17,6 +18,16 @@ void use_listener() {
   options.verify =
       rw::listener::pin_san([](const rw::object_key&, std::string_view) { return std::nullopt; });
   options.heartbeats = std::make_shared<rw::core::channel<rw::received_heartbeat>>(1);
+  bool served = false;
+  boost::asio::co_spawn(
+      context,
+      rw::listener::serve(
+          context.get_executor(), {.address = options.address, .component = ".."},
+          [](rw::listener::received_event) -> boost::asio::awaitable<void> { co_return; }),
+      [&served](std::exception_ptr failure) { served = failure == nullptr; });
+  context.run();
+  EXPECT(!served);  // the component is no element of a path
+
   auto [listener, events] = rw::listener::register_component(context.get_executor(), options,
                                                              {clock, watchdog, log, metrics});
   EXPECT(listener->address().port() != 0 && events->capacity() > 0);

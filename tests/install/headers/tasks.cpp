@@ -5,9 +5,12 @@
 #include <rw/core/gather.hpp>
 #include <rw/core/task_group.hpp>
 #include <rw/core/token_bucket.hpp>
+#include <rw/core/unhandled.hpp>
 #include <rw/core/wake.hpp>
 #include <rw/core/watchdog.hpp>
 #include <rw/core/within.hpp>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 namespace asio = boost::asio;
@@ -55,6 +58,12 @@ asio::awaitable<void> body() {
 void use_tasks() {
   asio::io_context context;
   run(context, body());
+
+  static std::string text;
+  core::set_unhandled([](std::string_view what, bool) noexcept { text = what; });
+  core::unhandled(std::make_exception_ptr(std::runtime_error("thrown")), true);
+  EXPECT(text == "thrown");
+  core::set_unhandled(nullptr);
 
   core::backoff backoff(1s, 8s, [] { return std::uint64_t{0}; });
   backoff.next();

@@ -790,4 +790,13 @@ BOOST_AUTO_TEST_CASE(age_of_a_request_is_observed) {
   BOOST_TEST(observed() == 1);
 }
 
+BOOST_AUTO_TEST_CASE(listener_does_not_log_heartbeat_that_it_does_not_take) {
+  fixture f;
+  const auto type = "content-type: " + std::string(rw::heartbeat_media_type) + "\r\n";
+  BOOST_TEST(f.send("/v2/runtime-watcher/event", "{}", f.good_sender + type).status == 404u);
+  BOOST_TEST(!f.logged("request refused"));
+  BOOST_TEST(f.send("/v2/runtime-watcher/event", "{}", f.good_sender).status == 404u);
+  BOOST_TEST(f.logged("request refused"));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
