@@ -15,7 +15,7 @@ FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9_-]+")
 # Options of other programs, and of Kyma Infrastructure Manager and kube-apiserver.
 FOREIGN = {"--address-family", "--build", "--cacert", "--data", "--dry-run", "--enable-aggregator-routing", "--field-selector",
            "--header", "--kubeconfig", "--label-exclude", "--list_content", "--merge", "--preset", "--replicas",
-           "--run_test", "--runtime-bootstrapper-enabled", "--show-managed-fields", "--target", "--type", "--install",
+           "--run_test", "--log_level", "--runtime-bootstrapper-enabled", "--show-managed-fields", "--target", "--type", "--install",
            "--prefix", "--set", "--set-file", "--goaway-chance", "--server-side", "--bump-revision", "--mark-compacted", "--parallel"}
 
 

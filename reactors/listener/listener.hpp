@@ -28,9 +28,9 @@ using verify_function =
     std::function<bool(const http::request&, const watch_event&, const sender&)>;
 
 struct listener_options {
-  boost::asio::ip::tcp::endpoint address;  ///< port 0 picks a free one
-  std::string component;                   ///< name in the path: that of the Watcher's manager
-  verify_function verify;                  ///< null: every identified sender may send
+  boost::asio::ip::tcp::endpoint address = {};  ///< port 0 picks a free one
+  std::string component = {};                   ///< name in the path: that of the Watcher's manager
+  verify_function verify = {};                  ///< null: every identified sender may send
   /// False while another process takes the events: 503 with Retry-After. Null: always true.
   std::function<bool()> takes_events = {};
   /// Bounds of the queue in front of the channel (fair_queue.hpp): pending events of one runtime,
@@ -49,11 +49,11 @@ struct listener_options {
 
   /// With them the listener terminates mutual TLS itself: their certificate is the server's, and
   /// client certificates must chain to their CA. Without: plain HTTP behind a gateway.
-  std::shared_ptr<tls::credentials> tls;
+  std::shared_ptr<tls::credentials> tls = {};
   /// Plain HTTP: the peers whose X-Forwarded-Client-Cert is trusted.
   std::string trusted_proxies = "127.0.0.0/8,::1";
   /// Plain HTTP: forwarded certificates must chain to this CA, if given.
-  std::shared_ptr<tls::credentials> client_ca;
+  std::shared_ptr<tls::credentials> client_ca = {};
 
   http::server_limits limits = default_limits();
 
