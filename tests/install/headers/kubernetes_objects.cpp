@@ -12,8 +12,8 @@
 namespace k8s = rw::k8s;
 
 void use_kubernetes_objects() {
-  const auto manifests =
-      k8s::parse_manifests("{apiVersion: v1, kind: Node, metadata: {name: node-1, labels: {a: b}}}");
+  const auto manifests = k8s::parse_manifests(
+      "{apiVersion: v1, kind: Node, metadata: {name: node-1, labels: {a: b}}}");
   EXPECT(manifests.has_value() && manifests->size() == 1);
   const auto& node = manifests->front();
   EXPECT(k8s::key_of(node) == (k8s::object_key{"", "node-1"}));
