@@ -3,11 +3,15 @@
 #include "rw/k8s/devserver/access_review.hpp"
 #include "rw/k8s/devserver/discovery.hpp"
 #include "rw/k8s/devserver/openapi.hpp"
+#include "rw/k8s/devserver/protobuf.hpp"
 #include "rw/k8s/devserver/roles.hpp"
 #include "rw/k8s/devserver/scale.hpp"
 #include "rw/k8s/objects/types.hpp"
 
+#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
+
+#include <utility>
 
 namespace rw::k8s::devserver {
 namespace {
@@ -41,6 +45,23 @@ problem on_demand(const fault& wrong) {
   return result;
 }
 
+/// Converts the body, if it is an object that has a protobuf.
+void to_protobuf(http::response& into) {
+  if (into.headers.get("content-type") != "application/json") return;
+  boost::system::error_code error;
+  const auto object = boost::json::parse(into.body, error);
+  std::string body;
+  if (error || !append_protobuf(body, object)) return;
+  into.body = std::move(body);
+  http::fields headers;
+  headers.add("content-type", protobuf_media_type);
+  for (std::size_t i = 0; i < into.headers.size(); ++i) {
+    const auto one = into.headers[i];
+    if (one.name != "content-type") headers.add(one.name, one.value);
+  }
+  into.headers = std::move(headers);
+}
+
 void no_such_page(http::response& into) {
   into.text(404, "404 page not found");
 }
@@ -48,6 +69,19 @@ void no_such_page(http::response& into) {
 }  // namespace
 
 asio::awaitable<void> api::handle(http::request& from, http::response& into) {
+  auto rest = handle_json(from, into);
+  if (!prefers_protobuf(from.headers.get("accept"))) return rest;
+  if (rest.valid()) return then_convert(std::move(rest), &into);
+  to_protobuf(into);
+  return rest;
+}
+
+asio::awaitable<void> api::then_convert(asio::awaitable<void> rest, http::response* into) {
+  co_await std::move(rest);
+  to_protobuf(*into);
+}
+
+asio::awaitable<void> api::handle_json(http::request& from, http::response& into) {
   if (from.body.size() > with_.body_bytes) {
     answer(into,
            too_large("Request entity too large: limit is " + std::to_string(with_.body_bytes)));
@@ -171,8 +205,8 @@ asio::awaitable<void> api::resource_request(visit of, resource_path path, identi
     answer(into, storage_initializing());
     return {};
   }
-  const auto how =
-      negotiate(from.headers.get("accept"), of.to.parameters.get("includeObject"), with_.clock);
+  const auto how = negotiate(from.headers.get("accept"), of.to.parameters.get("includeObject"),
+                             view.of->custom, with_.clock);
   if (how.has_error()) {
     answer(into, how.error());
     return {};

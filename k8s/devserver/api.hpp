@@ -39,6 +39,10 @@ class api final : public http::handler {
   boost::asio::awaitable<void> handle(http::request& from, http::response& into) override;
 
  private:
+  boost::asio::awaitable<void> handle_json(http::request& from, http::response& into);
+  boost::asio::awaitable<void> then_convert(boost::asio::awaitable<void> rest,
+                                            http::response* into);
+
   struct visit {
     std::shared_ptr<cluster> in;
     target to;

@@ -2,12 +2,11 @@
 
 #include "rw/k8s/devserver/builtin_rules.hpp"
 #include "rw/k8s/devserver/json_access.hpp"
-#include "rw/k8s/objects/base64.hpp"
 
 #include <algorithm>
 #include <string_view>
 
-// ConfigMaps and Secrets (Kubernetes, "pkg/apis/core/validation"), and errors of decoding.
+// ConfigMaps and Secrets (Kubernetes, "pkg/apis/core/validation").
 
 namespace rw::k8s::devserver {
 namespace {
@@ -15,48 +14,6 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t most_bytes = 1u << 20;  // of all values
-
-/// Returns the name of a JSON value's type in Go's decoder.
-std::string_view type_name(const json::value& value) {
-  if (value.is_object()) return "object";
-  if (value.is_array()) return "array";
-  if (value.is_string()) return "string";
-  return value.is_bool() ? "bool" : "number";
-}
-
-/// Returns why a field is not a map of texts, or of bytes in base64; empty if it is.
-std::string type_error_of_map(const resource& of, const json::value& object, std::string_view field,
-                              bool bytes) {
-  const auto* map = find(object, {field});
-  if (map == nullptr || map->is_null()) return {};
-  const auto wrong = [&](const json::value& value, std::string_view type) {
-    return "json: cannot unmarshal " + std::string(type_name(value)) + " into Go struct field " +
-           of.kind + "." + std::string(field) + " of type " + std::string(type);
-  };
-  if (!map->is_object()) return wrong(*map, bytes ? "map[string][]uint8" : "map[string]string");
-  for (const auto& [key, value] : map->get_object()) {
-    if (value.is_null()) continue;
-    if (!value.is_string()) return wrong(value, bytes ? "[]uint8" : "string");
-    if (bytes && !base64_decode(view(value.get_string()))) {
-      return "illegal base64 data in " + of.kind + "." + std::string(field) + "[" +
-             std::string(key) + "]";
-    }
-  }
-  return {};
-}
-
-std::string type_error_of_webhooks(const json::value& object) {
-  const auto* hooks = find(object, {"webhooks"});
-  if (hooks == nullptr || !hooks->is_array()) return {};
-  for (const auto& one : hooks->get_array()) {
-    const auto* bundle = find(one, {"clientConfig", "caBundle"});
-    if (bundle == nullptr || bundle->is_null()) continue;
-    if (!bundle->is_string() || !base64_decode(view(bundle->get_string()))) {
-      return "illegal base64 data in clientConfig.caBundle";
-    }
-  }
-  return {};
-}
 
 /// Returns the bytes of all values, decoded if they are base64.
 std::size_t bytes_in(const json::value& object, std::string_view field, bool bytes) {
@@ -117,20 +74,6 @@ void check_keys(const json::value& object, std::string_view field, std::vector<c
 }
 
 }  // namespace
-
-std::string builtin_type_error(const resource& of, const json::value& object) {
-  if (of.storage_key == "configmaps") {
-    auto why = type_error_of_map(of, object, "data", false);
-    return why.empty() ? type_error_of_map(of, object, "binaryData", true) : why;
-  }
-  if (of.storage_key == "secrets") {
-    auto why = type_error_of_map(of, object, "data", true);
-    return why.empty() ? type_error_of_map(of, object, "stringData", false) : why;
-  }
-  const bool webhooks =
-      of.storage_key.ends_with("webhookconfigurations.admissionregistration.k8s.io");
-  return webhooks ? type_error_of_webhooks(object) : std::string();
-}
 
 void check_config_map(const json::value& before, const json::value& object,
                       std::vector<cause>& found) {

@@ -5,6 +5,7 @@
 #include "rw/k8s/devserver/definitions.hpp"
 #include "rw/k8s/devserver/json_access.hpp"
 #include "rw/k8s/devserver/object_meta.hpp"
+#include "rw/k8s/devserver/services.hpp"
 #include "rw/k8s/objects/base64.hpp"
 #include "rw/k8s/objects/label_selector.hpp"
 
@@ -26,7 +27,6 @@ void default_namespace(json::object& object) {
 
 /// Stores plain text (stringData) as base64, like the rest.
 void default_secret(json::object& object) {
-  set_default(object, "type", "Opaque");
   auto* plain = object.if_contains("stringData");
   if (plain == nullptr) return;
   if (plain->is_object()) {
@@ -37,48 +37,6 @@ void default_secret(json::object& object) {
     }
   }
   object.erase("stringData");
-}
-
-void default_service(json::object& object) {
-  auto& spec = object_in(object, "spec");
-  set_default(spec, "type", "ClusterIP");
-  set_default(spec, "sessionAffinity", "None");
-  if (spec.at("type") != "ExternalName") set_default(spec, "internalTrafficPolicy", "Cluster");
-  auto* ports = spec.if_contains("ports");
-  if (ports == nullptr || !ports->is_array()) return;
-  for (auto& one : ports->get_array()) {
-    auto* port = one.if_object();
-    if (port == nullptr) continue;
-    set_default(*port, "protocol", "TCP");
-    if (const auto* number = port->if_contains("port")) {
-      set_default(*port, "targetPort", json::value(*number));
-    }
-  }
-}
-
-void default_replicas(json::object& object) {
-  set_default(object_in(object, "spec"), "replicas", 1);
-}
-
-void default_deployment(json::object& object) {
-  default_replicas(object);
-  auto& spec = object_in(object, "spec");
-  set_default(spec, "revisionHistoryLimit", 10);
-  set_default(spec, "progressDeadlineSeconds", 600);
-  auto& strategy = object_in(spec, "strategy");
-  set_default(strategy, "type", "RollingUpdate");
-  if (strategy.at("type") != "RollingUpdate") return;
-  auto& rolling = object_in(strategy, "rollingUpdate");
-  set_default(rolling, "maxUnavailable", "25%");
-  set_default(rolling, "maxSurge", "25%");
-}
-
-void default_pod(json::object& object) {
-  auto& spec = object_in(object, "spec");
-  set_default(spec, "restartPolicy", "Always");
-  set_default(spec, "terminationGracePeriodSeconds", 30);
-  set_default(spec, "dnsPolicy", "ClusterFirst");
-  set_default(object_in(object, "status"), "phase", "Pending");
 }
 
 void default_definition(json::object& object) {
@@ -92,30 +50,6 @@ void default_definition(json::object& object) {
   set_default(names, "singular", json::string(core::lower(kind)));
 }
 
-void default_webhooks(json::object& object) {
-  auto* hooks = object.if_contains("webhooks");
-  if (hooks == nullptr || !hooks->is_array()) return;
-  for (auto& one : hooks->get_array()) {
-    auto* hook = one.if_object();
-    if (hook == nullptr) continue;
-    set_default(*hook, "failurePolicy", "Fail");
-    set_default(*hook, "matchPolicy", "Equivalent");
-    set_default(*hook, "timeoutSeconds", 10);
-    object_in(*hook, "namespaceSelector");
-    object_in(*hook, "objectSelector");
-    auto* rules = hook->if_contains("rules");
-    if (rules != nullptr && rules->is_array()) {
-      for (auto& rule : rules->get_array()) {
-        if (rule.is_object()) set_default(rule.get_object(), "scope", "*");
-      }
-    }
-    auto* service = find(one, {"clientConfig", "service"});
-    if (service != nullptr && service->is_object()) {
-      set_default(service->get_object(), "port", 443);
-    }
-  }
-}
-
 struct defaults {
   std::string_view storage_key;
   void (*fill)(json::object&);
@@ -124,63 +58,8 @@ struct defaults {
 constexpr std::array all_defaults{
     defaults{"namespaces", &default_namespace},
     defaults{"secrets", &default_secret},
-    defaults{"services", &default_service},
-    defaults{"pods", &default_pod},
-    defaults{"replicationcontrollers", &default_replicas},
-    defaults{"deployments.apps", &default_deployment},
-    defaults{"replicasets.apps", &default_replicas},
-    defaults{"statefulsets.apps", &default_replicas},
     defaults{definitions_key, &default_definition},
-    defaults{"validatingwebhookconfigurations.admissionregistration.k8s.io", &default_webhooks},
-    defaults{"mutatingwebhookconfigurations.admissionregistration.k8s.io", &default_webhooks},
 };
-
-std::vector<std::string> taken_addresses(const cluster& in) {
-  std::vector<std::string> taken{"10.96.0.1"};
-  const auto services = in.objects.find("services");
-  if (services) {
-    services->visit({}, [&](const record_ptr& one) {
-      taken.emplace_back(find_string(one->parse(), {"spec", "clusterIP"}));
-      return true;
-    });
-  }
-  return taken;
-}
-
-/// Returns an address of 10.96.0.0/16 that no other Service of the cluster has.
-std::string free_address(const cluster& in) {
-  const auto taken = taken_addresses(in);
-  for (unsigned i = 2; i < 65534; ++i) {
-    auto address = "10.96." + std::to_string(i >> 8) + "." + std::to_string(i & 255);
-    if (std::find(taken.begin(), taken.end(), address) == taken.end()) return address;
-  }
-  return {};
-}
-
-void give_address(const cluster& in, json::value& object) {
-  if (find_string(object, {"spec", "type"}) == "ExternalName") return;
-  auto& spec = object_in(object.as_object(), "spec");
-  if (find_string(object, {"spec", "clusterIP"}).empty()) {
-    spec["clusterIP"] = json::string(free_address(in));
-  }
-  set_default(spec, "clusterIPs", json::array{spec.at("clusterIP")});
-}
-
-void check_service(const json::value& before, const json::value& object,
-                   std::vector<cause>& found) {
-  const auto* ports = find(object, {"spec", "ports"});
-  const auto address = find_string(object, {"spec", "clusterIP"});
-  const bool needs_ports =
-      find_string(object, {"spec", "type"}) != "ExternalName" && address != "None";
-  if (needs_ports && (ports == nullptr || !ports->is_array() || ports->get_array().empty())) {
-    require(found, "spec.ports");
-  }
-  const auto had = find_string(before, {"spec", "clusterIP"});
-  if (!had.empty() && find_string(object, {"spec", "type"}) != "ExternalName" && address != had) {
-    found.push_back({"spec.clusterIP", "FieldValueInvalid",
-                     "Invalid value: \"" + std::string(address) + "\": field is immutable"});
-  }
-}
 
 void check_workload(const json::value& before, const json::value& object,
                     std::vector<cause>& found) {
@@ -242,22 +121,26 @@ void fill_builtin_defaults(const resource& of, json::value& object) {
   }
 }
 
-void begin_builtin_life(const cluster& in, const resource& of, json::value& object) {
+void begin_builtin_life(const resource& of, json::value& object) {
   if (of.storage_key == "namespaces") {
     object_in(object.as_object(), "spec")["finalizers"] = json::array{"kubernetes"};
     object_in(object.as_object(), "status")["phase"] = "Active";
-  } else if (of.storage_key == "services") {
-    give_address(in, object);
   } else if (of.storage_key == definitions_key) {
     set_finalizers(object, {std::string(definition_finalizer)});
   }
 }
 
+outcome<void> allocate_builtin(const cluster& in, const resource& of, const json::value& before,
+                               json::value& object) {
+  return of.storage_key == "services" ? allocate_service(in, before, object) : outcome<void>();
+}
+
+void carry_allocated(const resource& of, const json::value& before, json::value& object) {
+  if (of.storage_key == "services") carry_service(before, object);
+}
+
 bool has_room_for(const cluster& in, const resource& of, const json::value& object) {
-  if (of.storage_key != "services") return true;
-  const auto address = find_string(object, {"spec", "clusterIP"});
-  const auto taken = taken_addresses(in);
-  return address.empty() || address == "None" || std::ranges::find(taken, address) == taken.end();
+  return of.storage_key != "services" || has_free_address(in, object);
 }
 
 void settle_builtin(const cluster& in, const resource& of, json::value& object,

@@ -10,15 +10,23 @@
 
 namespace rw::k8s::devserver {
 
-/// Fills in the defaults of built-in kinds that clients depend on: what kubectl, controllers and
-/// this project's reactors read back. In place, idempotent.
+/// Fills in what depends on more than a field's type (builtin_defaults.hpp). In place, idempotent.
 ///
 /// Not simulated: everything that controllers, the scheduler and kubelets do. Pods stay Pending,
 /// Deployments make no ReplicaSets, Services have no endpoints.
 void fill_builtin_defaults(const resource& of, boost::json::value& object);
 
-/// Sets what only the server decides at creation, such as a Service's address.
-void begin_builtin_life(const cluster& in, const resource& of, boost::json::value& object);
+/// Sets what only the server decides at creation.
+void begin_builtin_life(const resource& of, boost::json::value& object);
+
+/// Sets what the server allocates, and nobody owns: a Service's addresses and node ports. 422 if
+/// what the client has chosen can't be allocated. `before` is null for a new object.
+outcome<void> allocate_builtin(const cluster& in, const resource& of,
+                               const boost::json::value& before, boost::json::value& object);
+
+/// Adds what was allocated before to an update that leaves it out.
+void carry_allocated(const resource& of, const boost::json::value& before,
+                     boost::json::value& object);
 
 /// Returns false for a new Service whose address another one has received meanwhile.
 bool has_room_for(const cluster& in, const resource& of, const boost::json::value& object);
@@ -26,10 +34,6 @@ bool has_room_for(const cluster& in, const resource& of, const boost::json::valu
 /// Writes what a controller would write soon after it observes the object. Also on updates.
 void settle_builtin(const cluster& in, const resource& of, boost::json::value& object,
                     const std::string& now);
-
-/// Returns why an object can't be decoded as its kind, in the words of Go's decoder; empty if it
-/// can. Checks only fields that this server, or a client of this project, reads itself.
-std::string builtin_type_error(const resource& of, const boost::json::value& object);
 
 /// Adds the errors of a built-in object, beyond its metadata. Checks only what users of Kubernetes
 /// meet in practice. `before` is null for a new object.

@@ -233,11 +233,6 @@ outcome<void> check_envelope(const call& to, json::value& object) {
   auto& metadata = object_in(fields, "metadata");
   const auto good = check_shape(to, object);
   if (good.has_error()) return good;
-  const auto undecodable = to.view.of->custom ? "" : builtin_type_error(*to.view.of, object);
-  if (!undecodable.empty()) {
-    return bad_request(cannot_be_handled(to, to.view.of->kind, to.view.version->name) +
-                       undecodable);
-  }
   const auto ns = find_string(object, {"metadata", "namespace"});
   if (!ns.empty() && ns != to.key.ns) {
     return bad_request(

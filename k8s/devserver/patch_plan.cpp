@@ -1,4 +1,4 @@
-#include "rw/k8s/devserver/builtin_rules.hpp"
+#include "rw/k8s/devserver/builtin_decoding.hpp"
 #include "rw/k8s/devserver/conversion.hpp"
 #include "rw/k8s/devserver/json_access.hpp"
 #include "rw/k8s/devserver/object_meta.hpp"
@@ -47,7 +47,10 @@ outcome<void> check_applied(const call& to, const json::value& change) {
 
 /// Checks that a patch has left the object's identity as it was.
 outcome<void> check_patched(const call& to, const json::value& object) {
-  const auto type_error = to.view.of->custom ? "" : builtin_type_error(*to.view.of, object);
+  const auto* const type = to.view.of->custom ? nullptr : builtin_type_of(to.view);
+  std::vector<std::string> unknown;
+  auto copy = object;
+  const auto type_error = type != nullptr ? decode_builtin(*type, copy, unknown) : std::string();
   if (!type_error.empty()) {
     return invalid({"", "", ""},
                    {{"patch", "FieldValueInvalid",
@@ -132,7 +135,8 @@ outcome<write_plan> write_planner::apply(const call& to, json::value change,
     }
   }
   write_plan unused;
-  good = prune_unknown(to, change, with, unused.warnings);
+  // Unknown fields of a built-in kind don't fit its schema, below.
+  if (to.view.of->custom) good = prune_unknown(to, change, with, unused.warnings);
   if (good.has_error()) return good.error();
   reset_fields(to, change);
   auto& metadata = object_in(change.get_object(), "metadata");

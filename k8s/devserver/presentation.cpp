@@ -2,9 +2,11 @@
 
 #include "rw/core/json_text.hpp"
 #include "rw/k8s/devserver/conversion.hpp"
+#include "rw/k8s/devserver/protobuf.hpp"
 #include "rw/k8s/devserver/refusals.hpp"
 #include "rw/k8s/devserver/table.hpp"
 
+#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
@@ -26,10 +28,14 @@ std::string_view take(std::string_view& text, char separator) {
   return part;
 }
 
-/// Parses one media range with its parameters. Returns false if it can't be served.
-bool serve(std::string_view range, presentation& into) {
+/// Parses one media range with its parameters. Returns false if it can't be served: objects of
+/// custom resources have no protobuf, but their metadata has.
+bool serve(std::string_view range, bool custom, presentation& into) {
   const auto type = take(range, ';');
-  if (type != "application/json" && type != "application/*" && type != "*/*") return false;
+  into.protobuf = type == protobuf_media_type;
+  if (!into.protobuf && type != "application/json" && type != "application/*" && type != "*/*") {
+    return false;
+  }
   std::string_view as;
   std::string_view version;
   while (!range.empty()) {
@@ -38,7 +44,7 @@ bool serve(std::string_view range, presentation& into) {
     if (name == "as") as = parameter;
     if (name == "v") version = parameter;
   }
-  if (as.empty()) return true;
+  if (as.empty()) return !into.protobuf || !custom;
   if (version != "v1" && version != "v1beta1") return false;
   into.version = version == "v1" ? "v1" : "v1beta1";
   if (as == "PartialObjectMetadata" || as == "PartialObjectMetadataList") {
@@ -46,7 +52,7 @@ bool serve(std::string_view range, presentation& into) {
     return true;
   }
   into.as = shape::table;
-  return as == "Table";
+  return as == "Table" && !into.protobuf;
 }
 
 void append_type(std::string& out, std::string_view api_version, std::string_view kind) {
@@ -81,17 +87,25 @@ void begin_table(std::string& out, const resource_view& in, const presentation& 
   out += ",\"rows\":[";
 }
 
+/// Replaces the event in JSON that begins at `from` by a frame.
+void to_frame(std::string& out, std::size_t from, const presentation& how) {
+  if (!how.protobuf) return;
+  const auto event = boost::json::parse(std::string_view(out).substr(from));
+  out.resize(from);
+  append_protobuf_event(out, event);
+}
+
 }  // namespace
 
 outcome<presentation> negotiate(std::string_view accept, std::string_view include_object,
-                                const core::clock& time) {
+                                bool custom, const core::clock& time) {
   presentation how;
   how.time = &time;
   if (include_object == "None") how.rows = row_objects::none;
   if (include_object == "Object") how.rows = row_objects::whole;
   if (trimmed(accept).empty()) return how;
   while (!accept.empty()) {
-    if (serve(take(accept, ','), how)) return how;
+    if (serve(take(accept, ','), custom, how)) return how;
   }
   return not_acceptable("application/json");
 }
@@ -153,17 +167,24 @@ void append_list(std::string& out, const std::vector<record_ptr>& items, const r
   out += "]}";
 }
 
+bool prefers_protobuf(std::string_view accept) {
+  return take(accept, ',').starts_with(protobuf_media_type);
+}
+
 void append_event(std::string& out, std::string_view type, const record& one,
                   const resource_view& in, const presentation& how) {
+  const auto from = out.size();
   out += "{\"type\":\"";
   out += type;
   out += "\",\"object\":";
   append_object(out, one, in, how);
   out += "}\n";
+  to_frame(out, from, how);
 }
 
 void append_bookmark(std::string& out, std::uint64_t version, const resource_view& in,
                      const presentation& how, bool ends_initial_events) {
+  const auto from = out.size();
   out += "{\"type\":\"BOOKMARK\",\"object\":";
   if (how.as == shape::table) {
     begin_table(out, in, how, {version});
@@ -180,12 +201,15 @@ void append_bookmark(std::string& out, std::uint64_t version, const resource_vie
   out += ",\"creationTimestamp\":null";
   if (ends_initial_events) out += ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}";
   out += "}}}\n";
+  to_frame(out, from, how);
 }
 
-void append_error(std::string& out, const problem& why) {
+void append_error(std::string& out, const problem& why, const presentation& how) {
+  const auto from = out.size();
   out += "{\"type\":\"ERROR\",\"object\":";
   out += boost::json::serialize(to_status(why));
   out += "}\n";
+  to_frame(out, from, how);
 }
 
 }  // namespace rw::k8s::devserver

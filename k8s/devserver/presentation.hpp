@@ -22,12 +22,17 @@ struct presentation {
   shape as = shape::whole;
   std::string_view version = "v1";  ///< of meta.k8s.io
   row_objects rows = row_objects::metadata;
+  bool protobuf = false;              ///< instead of JSON
   const core::clock* time = nullptr;  ///< clock of a Table's ages
 };
 
-/// Returns the first accepted media type that can be served; 406 if none can.
+/// Returns the first accepted media type that can be served, for objects of a custom resource or
+/// others; 406 if none can.
 outcome<presentation> negotiate(std::string_view accept, std::string_view include_object,
-                                const core::clock& time);
+                                bool custom, const core::clock& time);
+
+/// Returns true if the first accepted media type is protobuf.
+bool prefers_protobuf(std::string_view accept);
 
 void append_object(std::string& out, const record& one, const resource_view& in,
                    const presentation& how);
@@ -50,6 +55,6 @@ void append_bookmark(std::string& out, std::uint64_t version, const resource_vie
                      const presentation& how, bool ends_initial_events);
 
 /// Appends the error that ends a watch.
-void append_error(std::string& out, const problem& why);
+void append_error(std::string& out, const problem& why, const presentation& how);
 
 }  // namespace rw::k8s::devserver

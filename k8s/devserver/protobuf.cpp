@@ -1,12 +1,16 @@
 #include "rw/k8s/devserver/protobuf.hpp"
 
+#include "rw/k8s/devserver/builtin_table.hpp"
+#include "rw/k8s/devserver/json_access.hpp"
 #include "rw/k8s/devserver/refusals.hpp"
 #include "rw/k8s/objects/base64.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -42,9 +46,15 @@ class wire_reader {
       case 0:
         one.value = varint();
         break;
+      case 1:
+        take(8);
+        break;
       case 2:
         one.is_bytes = true;
         one.bytes = take(varint());
+        break;
+      case 5:
+        take(4);
         break;
       default:
         ok_ = false;
@@ -77,7 +87,7 @@ class wire_reader {
   bool ok_ = true;
 };
 
-/// Returns a text field of a message that has no table of its own.
+/// Returns a text field of a message that has no type of its own.
 std::optional<std::string_view> text_field(std::string_view message, unsigned number) {
   std::string_view found;
   wire_reader reader(message);
@@ -89,129 +99,286 @@ std::optional<std::string_view> text_field(std::string_view message, unsigned nu
   return found;
 }
 
-class decoder {
- public:
-  /// Returns nothing on an error, with the reason in `why`.
-  std::optional<json::object> read(std::string_view bytes, const wire_message& as, unsigned depth);
-  const std::string& why() const noexcept { return why_; }
-
- private:
-  bool refuse(std::string why) {
-    why_ = std::move(why);
-    return false;
+std::optional<std::int64_t> number_field(std::string_view message, unsigned number) {
+  std::uint64_t found = 0;
+  wire_reader reader(message);
+  while (!reader.at_end()) {
+    const auto one = reader.next();
+    if (one.number == number) found = one.value;
   }
-  bool put(json::object& into, const wire_field& as, const wire_reader::field& one, unsigned depth);
-  bool put_map(json::object& into, const wire_field& as, std::string_view entry);
-  std::optional<json::value> value_of(const wire_field& as, const wire_reader::field& one,
-                                      unsigned depth);
-  std::optional<json::value> int_or_string(std::string_view message);
+  if (!reader.ok()) return std::nullopt;
+  return static_cast<std::int64_t>(found);
+}
 
-  std::string why_;
-};
+/// Formats with six digits of the second, as metav1.MicroTime.
+std::string micro_time(std::int64_t seconds, std::int64_t nanos) {
+  auto text = format_time(std::chrono::system_clock::time_point(std::chrono::seconds(seconds)));
+  auto digits = std::to_string(std::clamp<std::int64_t>(nanos / 1000, 0, 999'999));
+  digits.insert(0, 6 - digits.size(), '0');
+  if (text.ends_with('Z')) text.pop_back();
+  return text + "." + digits + "Z";
+}
 
-std::optional<json::object> decoder::read(std::string_view bytes, const wire_message& as,
-                                          unsigned depth) {
-  if (depth > deepest) {
-    refuse("it is nested too deeply");
-    return std::nullopt;
+using maybe_value = std::optional<json::value>;
+
+std::optional<json::object> read_message(std::string_view bytes, const builtin_type& as,
+                                         unsigned depth);
+
+/// A message of a type that writes its JSON itself.
+maybe_value read_special(std::string_view bytes, go_type as) {
+  if (as == go_type::quantity) {
+    const auto text = text_field(bytes, 1);
+    return text ? maybe_value(*text) : std::nullopt;
   }
+  if (as == go_type::raw) {
+    const auto text = text_field(bytes, 1);
+    std::string why;
+    return text ? text->empty() ? maybe_value(json::value()) : parse_json(*text, why)
+                : std::nullopt;
+  }
+  if (as == go_type::int_or_string) {
+    const auto kind = number_field(bytes, 1);
+    if (kind == 1) return maybe_value(*text_field(bytes, 3));
+    const auto number = number_field(bytes, 2);
+    return number ? maybe_value(static_cast<std::int32_t>(*number)) : std::nullopt;
+  }
+  const auto seconds = number_field(bytes, 1);
+  const auto nanos = number_field(bytes, 2);
+  if (!seconds || !nanos) return std::nullopt;
+  constexpr std::int64_t last = 253'402'300'799;  // the end of the year 9999
+  if (*seconds < -last || *seconds > last) return std::nullopt;
+  if (as == go_type::micro_time) return json::value(micro_time(*seconds, *nanos));
+  // An empty message is a time that is not set.
+  if (bytes.empty()) return json::value();
+  return json::value(
+      format_time(std::chrono::system_clock::time_point(std::chrono::seconds(*seconds))));
+}
+
+maybe_value read_texts(std::string_view bytes) {
+  json::array all;
+  wire_reader reader(bytes);
+  while (!reader.at_end()) {
+    const auto one = reader.next();
+    if (one.number == 1) all.emplace_back(one.bytes);
+  }
+  if (!reader.ok()) return std::nullopt;
+  return all;
+}
+
+maybe_value read_value(const builtin_field& as, const wire_reader::field& one, unsigned depth) {
+  const auto number = static_cast<std::int64_t>(one.value);
+  switch (as.type) {
+    case go_type::boolean:
+      return json::value(number != 0);
+    case go_type::integer32:
+      return json::value(static_cast<std::int32_t>(number));
+    case go_type::integer:
+      return json::value(number);
+    case go_type::bytes:
+      return json::value(base64_encode(one.bytes));
+    case go_type::text:
+      return json::value(one.bytes);
+    case go_type::texts:
+      return read_texts(one.bytes);
+    case go_type::object: {
+      auto inner = read_message(one.bytes, builtin_types()[as.of], depth + 1);
+      if (!inner) return std::nullopt;
+      return json::value(std::move(*inner));
+    }
+    case go_type::number:
+    case go_type::duration:
+      return std::nullopt;
+    default:
+      return read_special(one.bytes, as.type);
+  }
+}
+
+bool is_number(go_type type) {
+  return type == go_type::boolean || type == go_type::integer || type == go_type::integer32;
+}
+
+bool read_entry(json::value& into, const builtin_field& as, std::string_view entry,
+                unsigned depth) {
+  std::string_view key;
+  wire_reader::field value{2, 0, {}, !is_number(as.type)};
+  wire_reader reader(entry);
+  while (!reader.at_end()) {
+    const auto one = reader.next();
+    if (one.number == 1) key = one.bytes;
+    if (one.number == 2) value = one;
+  }
+  auto read = reader.ok() ? read_value(as, value, depth) : std::nullopt;
+  if (!read) return false;
+  if (!into.is_object()) into.emplace_object();
+  into.get_object()[key] = std::move(*read);
+  return true;
+}
+
+bool read_field(json::object& into, const builtin_field& as, const wire_reader::field& one,
+                unsigned depth) {
+  if (as.in == holder::map) return one.is_bytes && read_entry(into[as.name], as, one.bytes, depth);
+  if (one.is_bytes == is_number(as.type)) return false;
+  auto value = read_value(as, one, depth);
+  if (!value) return false;
+  if (as.in == holder::list) {
+    auto& list = into[as.name];
+    if (!list.is_array()) list.emplace_array();
+    list.get_array().push_back(std::move(*value));
+  } else if (as.name.empty()) {
+    for (auto& [name, inner] : value->as_object()) into[name] = std::move(inner);
+  } else if (!value->is_null()) {
+    into[as.name] = std::move(*value);
+  }
+  return true;
+}
+
+std::optional<json::object> read_message(std::string_view bytes, const builtin_type& as,
+                                         unsigned depth) {
+  if (depth > deepest) return std::nullopt;
   json::object into;
+  const auto fields = fields_of(as);
   wire_reader reader(bytes);
   while (!reader.at_end()) {
     const auto one = reader.next();
     if (!reader.ok()) break;
-    const auto field = std::ranges::find(as.fields, one.number, &wire_field::number);
-    if (field == as.fields.end()) {
-      refuse("field " + std::to_string(one.number) + " of " + std::string(as.name) +
-             " is not known here");
-      return std::nullopt;
+    const auto field = std::ranges::find(fields, one.number, &builtin_field::number);
+    if (field != fields.end() && !read_field(into, *field, one, depth)) return std::nullopt;
+  }
+  if (!reader.ok()) return std::nullopt;
+  return into;
+}
+
+/// Returns true for types that are sent in protobuf: those written by hand have no numbers.
+bool has_protobuf(const builtin_type& type) {
+  const auto fields = fields_of(type);
+  return !fields.empty() && fields.front().number > 0;
+}
+
+// --- writing
+
+void append_varint(std::string& out, std::uint64_t value) {
+  for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
+  out += static_cast<char>(value);
+}
+
+void append_number(std::string& out, unsigned number, std::int64_t value) {
+  append_varint(out, std::uint64_t{number} << 3);
+  append_varint(out, static_cast<std::uint64_t>(value));
+}
+
+void append_bytes(std::string& out, unsigned number, std::string_view bytes) {
+  append_varint(out, (std::uint64_t{number} << 3) | 2);
+  append_varint(out, bytes.size());
+  out += bytes;
+}
+
+std::string message_of(const builtin_type& type, const json::object& object);
+
+std::string time_message(std::string_view text) {
+  std::string made;
+  const auto at = parse_rfc3339(text);
+  if (!at) return made;
+  const auto since = at->time_since_epoch();
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(since);
+  append_number(made, 1, seconds.count());
+  append_number(made, 2, std::chrono::nanoseconds(since - seconds).count());
+  return made;
+}
+
+std::string special_message(const json::value& value, go_type as) {
+  std::string made;
+  const auto text = value.is_string() ? view(value.get_string()) : std::string_view();
+  if (as == go_type::time || as == go_type::micro_time) return time_message(text);
+  if (as == go_type::int_or_string) {
+    append_number(made, 1, value.is_string() ? 1 : 0);
+    append_number(made, 2, value.is_int64() ? value.get_int64() : 0);
+    append_bytes(made, 3, text);
+  } else if (as == go_type::texts) {
+    if (!value.is_array()) return made;
+    for (const auto& one : value.get_array()) {
+      if (one.is_string()) append_bytes(made, 1, view(one.get_string()));
     }
-    if (!put(into, *field, one, depth)) return std::nullopt;
+  } else {
+    append_bytes(made, 1, as == go_type::raw ? json::serialize(value) : std::string(text));
   }
-  if (reader.ok()) return into;
-  refuse(std::string(as.name) + " is cut off or malformed");
-  return std::nullopt;
+  return made;
 }
 
-bool decoder::put(json::object& into, const wire_field& as, const wire_reader::field& one,
-                  unsigned depth) {
-  if (as.what == wire_kind::ignored) return true;
-  const bool number = as.what == wire_kind::boolean || as.what == wire_kind::number;
-  if (number == one.is_bytes) return refuse(std::string(as.name) + " has the wrong type");
-  if (as.what == wire_kind::text_map || as.what == wire_kind::bytes_map ||
-      as.what == wire_kind::quantity_map) {
-    return put_map(into, as, one.bytes);
+void append_value(std::string& out, const builtin_field& as, unsigned number,
+                  const json::value& value) {
+  if (is_number(as.type)) {
+    const auto flag = value.is_bool() && value.get_bool() ? 1 : 0;
+    append_number(out, number, value.is_int64() ? value.get_int64() : flag);
+  } else if (as.type == go_type::object) {
+    append_bytes(
+        out, number,
+        value.is_object() ? message_of(builtin_types()[as.of], value.get_object()) : std::string());
+  } else if (as.type == go_type::text) {
+    append_bytes(out, number, value.is_string() ? view(value.get_string()) : std::string_view());
+  } else if (as.type == go_type::bytes) {
+    const auto bytes = value.is_string() ? base64_decode(view(value.get_string())) : std::nullopt;
+    append_bytes(out, number, bytes ? *bytes : std::string());
+  } else if (as.type != go_type::number && as.type != go_type::duration) {
+    append_bytes(out, number, special_message(value, as.type));
   }
-  auto value = value_of(as, one, depth);
-  if (!value) return false;
-  if (as.repeated) {
-    auto& list = into[as.name];
-    if (!list.is_array()) list.emplace_array();
-    list.get_array().push_back(std::move(*value));
-    return true;
-  }
-  const bool empty = one.is_bytes ? one.bytes.empty() : one.value == 0;
-  const bool hollow = value->is_object() && value->get_object().empty();
-  if ((empty || hollow) && !as.keep_zero) return true;
-  into[as.name] = std::move(*value);
-  return true;
 }
 
-std::optional<json::value> decoder::value_of(const wire_field& as, const wire_reader::field& one,
-                                             unsigned depth) {
-  switch (as.what) {
-    case wire_kind::boolean:
-      return json::value(one.value != 0);
-    case wire_kind::number:
-      return json::value(static_cast<std::int64_t>(one.value));
-    case wire_kind::bytes:
-      return json::value(base64_encode(one.bytes));
-    case wire_kind::int_or_string:
-      return int_or_string(one.bytes);
-    case wire_kind::message: {
-      auto inner = read(one.bytes, *as.message, depth + 1);
-      if (!inner) return std::nullopt;
-      return json::value(std::move(*inner));
+void append_field(std::string& out, const builtin_field& as, const json::value& value) {
+  if (as.in == holder::one) return append_value(out, as, as.number, value);
+  if (value.is_array()) {
+    for (const auto& one : value.get_array()) append_value(out, as, as.number, one);
+  } else if (value.is_object()) {
+    for (const auto& [key, one] : value.get_object()) {
+      std::string entry;
+      append_bytes(entry, 1, key);
+      append_value(entry, as, 2, one);
+      append_bytes(out, as.number, entry);
     }
-    default:
-      return json::value(one.bytes);
   }
 }
 
-bool decoder::put_map(json::object& into, const wire_field& as, std::string_view entry) {
-  const auto key = text_field(entry, 1);
-  auto value = text_field(entry, 2);
-  // A Quantity is a message of one string.
-  if (value && as.what == wire_kind::quantity_map) value = text_field(*value, 1);
-  if (!key || !value) return refuse(std::string(as.name) + " is cut off or malformed");
-  auto& map = into[as.name];
-  if (!map.is_object()) map.emplace_object();
-  map.get_object()[*key] =
-      as.what == wire_kind::bytes_map ? base64_encode(*value) : std::string(*value);
-  return true;
+std::string message_of(const builtin_type& type, const json::object& object) {
+  std::string made;
+  for (const auto& field : fields_of(type)) {
+    if (field.number == 0) continue;
+    if (field.name.empty()) {
+      append_bytes(made, field.number, message_of(builtin_types()[field.of], object));
+    } else if (const auto* const value = object.if_contains(field.name)) {
+      append_field(made, field, *value);
+    }
+  }
+  return made;
 }
 
-/// IntOrString: field 1 is the type (0 number, 1 text), 2 the number, 3 the text.
-std::optional<json::value> decoder::int_or_string(std::string_view message) {
-  std::uint64_t which = 0;
-  std::uint64_t number = 0;
-  std::string_view text;
-  wire_reader reader(message);
-  while (!reader.at_end()) {
-    const auto one = reader.next();
-    if (one.number == 1) which = one.value;
-    if (one.number == 2) number = one.value;
-    if (one.number == 3) text = one.bytes;
-  }
-  if (!reader.ok()) {
-    refuse("a number or text is cut off or malformed");
-    return std::nullopt;
-  }
-  if (which == 1) return json::value(text);
-  return json::value(static_cast<std::int64_t>(number));
+void append_envelope(std::string& out, std::string_view api_version, std::string_view kind,
+                     std::string_view message) {
+  std::string type;
+  append_bytes(type, 1, api_version);
+  append_bytes(type, 2, kind);
+  out += magic;
+  append_bytes(out, 1, type);
+  append_bytes(out, 2, message);
+  append_bytes(out, 3, {});
+  append_bytes(out, 4, {});
 }
 
-problem refused(const std::string& why) {
+/// Lists of all kinds have metadata as field 1 and the items as field 2.
+std::string list_message(const builtin_type& item, const json::value& list) {
+  std::string made;
+  const auto* const meta = find_builtin_type("meta.k8s.io/v1", "ListMeta");
+  const auto* const metadata = find(list, {"metadata"});
+  if (meta != nullptr && metadata != nullptr && metadata->is_object()) {
+    append_bytes(made, 1, message_of(*meta, metadata->get_object()));
+  }
+  const auto* const items = find(list, {"items"});
+  if (items == nullptr || !items->is_array()) return made;
+  for (const auto& one : items->get_array()) {
+    if (one.is_object()) append_bytes(made, 2, message_of(item, one.get_object()));
+  }
+  return made;
+}
+
+problem unsupported(const std::string& why) {
   auto result = unsupported_media_type("application/json");
   result.message += " (protobuf: " + why + ")";
   return result;
@@ -220,28 +387,61 @@ problem refused(const std::string& why) {
 }  // namespace
 
 outcome<json::value> decode_protobuf(std::string_view body) {
-  if (!body.starts_with(magic)) return refused("the magic number is missing");
+  if (!body.starts_with(magic)) {
+    return bad_request(
+        "provided data does not appear to be a protobuf message, expected prefix "
+        "[107 56 115 0]");
+  }
   body.remove_prefix(magic.size());
   const auto type = text_field(body, 1);
   const auto raw = text_field(body, 2);
-  if (!type || !raw) return refused("the envelope is cut off or malformed");
-  const auto api_version = text_field(*type, 1);
-  const auto kind = text_field(*type, 2);
-  if (!api_version || !kind) return refused("the envelope is cut off or malformed");
-  const auto* const message = find_wire_message(*api_version, *kind);
-  if (message == nullptr) {
-    return refused(std::string(*api_version) + " " + std::string(*kind) + " is not known here");
+  const auto api_version = type ? text_field(*type, 1) : std::nullopt;
+  const auto kind = type ? text_field(*type, 2) : std::nullopt;
+  if (!raw || !api_version || !kind) return bad_request("unexpected EOF");
+  const auto* const message = find_builtin_type(*api_version, *kind);
+  if (message == nullptr || !has_protobuf(*message)) {
+    return unsupported(std::string(*api_version) + " " + std::string(*kind) + " is not known here");
   }
-  decoder reading;
-  auto object = reading.read(*raw, *message, 0);
-  if (!object) return refused(reading.why());
+  auto object = read_message(*raw, *message, 0);
+  if (!object) return bad_request("proto: " + std::string(*kind) + " is cut off or malformed");
   (*object)["apiVersion"] = *api_version;
   (*object)["kind"] = *kind;
   // Boost.JSON writes texts unchecked; parsing its output finds invalid UTF-8.
   boost::system::error_code error;
   auto checked = json::parse(json::serialize(*object), error);
-  if (error) return refused("a text is not UTF-8");
+  if (error) return bad_request("proto: a text is not UTF-8");
   return checked;
+}
+
+bool append_protobuf(std::string& out, const json::value& object) {
+  const auto api_version = find_string(object, {"apiVersion"});
+  const auto kind = find_string(object, {"kind"});
+  const auto* const type = find_builtin_type(api_version, kind);
+  if (type != nullptr && has_protobuf(*type)) {
+    append_envelope(out, api_version, kind, message_of(*type, object.as_object()));
+    return true;
+  }
+  if (!kind.ends_with("List")) return false;
+  const auto* const item = find_builtin_type(api_version, kind.substr(0, kind.size() - 4));
+  if (item == nullptr || !has_protobuf(*item)) return false;
+  append_envelope(out, api_version, kind, list_message(*item, object));
+  return true;
+}
+
+bool append_protobuf_event(std::string& out, const json::value& event) {
+  std::string object;
+  const auto* const found = find(event, {"object"});
+  if (found == nullptr || !append_protobuf(object, *found)) return false;
+  std::string raw;
+  append_bytes(raw, 1, object);
+  std::string frame;
+  append_bytes(frame, 1, find_string(event, {"type"}));
+  append_bytes(frame, 2, raw);
+  for (int shift = 24; shift >= 0; shift -= 8) {
+    out += static_cast<char>((frame.size() >> shift) & 0xFF);
+  }
+  out += frame;
+  return true;
 }
 
 }  // namespace rw::k8s::devserver

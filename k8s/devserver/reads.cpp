@@ -1,6 +1,7 @@
 #include "rw/k8s/devserver/reads.hpp"
 
 #include "rw/k8s/devserver/page.hpp"
+#include "rw/k8s/devserver/protobuf.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -95,7 +96,9 @@ outcome<void> reads::begin_watch(const call& from, const fault& wrong, http::res
   wanted.torn = wrong.torn;
 
   into.status = 200;
-  into.headers.add("content-type", "application/json");
+  into.headers.add("content-type", from.show.protobuf
+                                       ? std::string(protobuf_media_type) + ";stream=watch"
+                                       : "application/json");
   into.source = std::make_unique<watch>(std::move(wanted), schedule_, counters_);
   return {};
 }

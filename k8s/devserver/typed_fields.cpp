@@ -205,6 +205,19 @@ class comparer {
     if (after == nullptr) changes_.removed.insert(path_);
   }
 
+  /// The value of a field that Go always has, while it is not set.
+  static const json::value& empty_like(const json::value& other) {
+    static const json::value text("");
+    static const json::value number(0);
+    static const json::value flag(false);
+    static const json::value list(json::array_kind);
+    static const json::value map(json::object_kind);
+    if (other.is_string()) return text;
+    if (other.is_number()) return number;
+    if (other.is_bool()) return flag;
+    return other.is_array() ? list : map;
+  }
+
   static const json::object* fields(const json::value* value) {
     return value != nullptr ? value->if_object() : nullptr;
   }
@@ -215,23 +228,23 @@ class comparer {
     if (old_fields != nullptr) {
       for (const auto& [name, value] : *old_fields) {
         visit_field(name, &value, new_fields != nullptr ? new_fields->if_contains(name) : nullptr,
-                    type);
+                    type, before != nullptr, after != nullptr);
       }
     }
     if (new_fields == nullptr) return;
     for (const auto& [name, value] : *new_fields) {
       if (old_fields == nullptr || !old_fields->contains(name)) {
-        visit_field(name, nullptr, &value, type);
+        visit_field(name, nullptr, &value, type, before != nullptr, after != nullptr);
       }
     }
   }
 
+  /// `had`, `has`: the objects themselves are there, before and after.
   void visit_field(std::string_view name, const json::value* before, const json::value* after,
-                   const schema* type) {
-    static const json::value nothing;
+                   const schema* type, bool had, bool has) {
     if (type != nullptr && type->always_present(name)) {
-      if (before == nullptr) before = &nothing;
-      if (after == nullptr) after = &nothing;
+      if (before == nullptr && had) before = &empty_like(*after);
+      if (after == nullptr && has) after = &empty_like(*before);
     }
     path_.push_back(field_element(name));
     visit(before, after, child_of(type, name));

@@ -73,8 +73,10 @@ http::body_source::state watch::read(std::string& into, std::size_t room) {
   if (!read_initial(into, room)) return state::more;
   if (wanted_.what->closed()) return state::end;
   if (too_old_ || !wanted_.what->holds_all_since(seen_)) {
-    append_error(into, expired("too old resource version: " + std::to_string(seen_) + " (" +
-                               std::to_string(wanted_.what->forgotten()) + ")"));
+    append_error(into,
+                 expired("too old resource version: " + std::to_string(seen_) + " (" +
+                         std::to_string(wanted_.what->forgotten()) + ")"),
+                 wanted_.show);
     counters_.expired.Increment();
     return state::end;
   }

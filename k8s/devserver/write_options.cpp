@@ -54,7 +54,6 @@ outcome<write_options> write_options::parse(const call& from) {
         {{"fieldManager", "FieldValueTooLong", "Too long: must have at most 128 bytes"}});
   }
   const auto validation = from.parameters.get("fieldValidation");
-  result.asks_for_validation = !validation.empty() && validation != "Ignore";
   if (validation == "Ignore") {
     result.unknown_fields = field_validation::ignore;
   } else if (validation == "Strict") {

@@ -43,16 +43,16 @@ outcome<write_plan> write_planner::create(const call& to, json::value object,
 
 outcome<write_plan> write_planner::finish_create(const call& to, json::value object,
                                                  const write_options& with, bool applied) const {
-  const auto room = check_room(to);
-  if (room.has_error()) return room.error();
   write_plan plan;
   if (to.view.version->status) object.get_object().erase("status");
-  begin_life(object, now(), random_);
   auto good = prune_unknown(to, object, with, plan.warnings);
   if (good.has_error()) return good.error();
-  warn_of_gaps(to, object, with, plan.warnings);
+  good = check_room(to);
+  if (good.has_error()) return good.error();
+  begin_life(object, now(), random_);
+  warn_of_gaps(to, object, plan.warnings);
   fill_defaults(to, object);
-  if (!to.view.of->custom) begin_builtin_life(*to.in, *to.view.of, object);
+  if (!to.view.of->custom) begin_builtin_life(*to.view.of, object);
   auto& metadata = object_in(object.get_object(), "metadata");
   if (to.view.of->custom || to.view.of->generation) metadata["generation"] = 1;
   good = check_object(to, {}, object);
@@ -62,6 +62,8 @@ outcome<write_plan> write_planner::finish_create(const call& to, json::value obj
   if (!applied && !with.manager.empty()) {
     track_update({}, object, *schema_of(to.view), writer_of(to, with));
   }
+  if (!to.view.of->custom) good = allocate_builtin(*to.in, *to.view.of, {}, object);
+  if (good.has_error()) return good.error();
   plan.key = {to.key.ns, std::string(find_string(object, {"metadata", "name"}))};
   plan.object = std::move(object);
   plan.operation = "CREATE";
@@ -104,9 +106,10 @@ outcome<write_plan> write_planner::finish_update(const call& to, record_ptr befo
   keep_identity(old, object);
   auto good = prune_unknown(to, object, with, plan.warnings);
   if (good.has_error()) return good.error();
-  warn_of_gaps(to, object, with, plan.warnings);
+  warn_of_gaps(to, object, plan.warnings);
   keep_other_parts(to, old, object);
   fill_defaults(to, object);
+  if (!to.view.of->custom) carry_allocated(*to.view.of, old, object);
   auto& metadata = object_in(object.get_object(), "metadata");
   metadata["resourceVersion"] = old.at("metadata").at("resourceVersion");
   if ((to.view.of->custom || to.view.of->generation) && !same_generation(to, old, object)) {
@@ -120,6 +123,8 @@ outcome<write_plan> write_planner::finish_update(const call& to, record_ptr befo
   if (!applied && !with.manager.empty() && object != old) {
     track_update(old, object, *schema_of(to.view), writer_of(to, with));
   }
+  if (!to.view.of->custom) good = allocate_builtin(*to.in, *to.view.of, old, object);
+  if (good.has_error()) return good.error();
   plan.before = std::move(before);
   plan.key = to.key;
   plan.operation = "UPDATE";

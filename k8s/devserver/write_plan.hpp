@@ -24,7 +24,6 @@ struct write_options {
   bool force = false;
   std::string manager;
   field_validation unknown_fields = field_validation::warn;
-  bool asks_for_validation = false;  ///< the client set fieldValidation, and not to "Ignore"
 
   static outcome<write_options> parse(const call& from);
 };

@@ -1,5 +1,6 @@
 #include "rw/k8s/devserver/write_rules.hpp"
 
+#include "rw/k8s/devserver/builtin_decoding.hpp"
 #include "rw/k8s/devserver/builtin_rules.hpp"
 #include "rw/k8s/devserver/definitions.hpp"
 #include "rw/k8s/devserver/json_access.hpp"
@@ -95,9 +96,16 @@ outcome<void> check_room(const call& to) {
 outcome<void> prune_unknown(const call& to, json::value& object, const write_options& with,
                             std::vector<std::string>& warnings) {
   std::vector<std::string> removed;
-  prune_metadata(object, removed);
-  const auto* type = to.view.version->type.get();
-  if (type != nullptr) type->prune(object, removed);
+  if (const auto* const type = to.view.of->custom ? nullptr : builtin_type_of(to.view)) {
+    const auto undecodable = decode_builtin(*type, object, removed);
+    if (!undecodable.empty()) {
+      return bad_request(to.view.of->kind + " in version \"" + to.view.version->name +
+                         "\" cannot be handled as a " + to.view.of->kind + ": " + undecodable);
+    }
+  } else {
+    prune_metadata(object, removed);
+    if (to.view.version->type) to.view.version->type->prune(object, removed);
+  }
   if (removed.empty() || with.unknown_fields == field_validation::ignore) return {};
   std::string all;
   for (const auto& field : removed) {
@@ -112,8 +120,7 @@ outcome<void> prune_unknown(const call& to, json::value& object, const write_opt
                      ": strict decoding error: " + all);
 }
 
-void warn_of_gaps(const call& to, const json::value& object, const write_options& with,
-                  std::vector<std::string>& warnings) {
+void warn_of_gaps(const call& to, const json::value& object, std::vector<std::string>& warnings) {
   const auto& of = *to.view.of;
   if (!to.subresource.empty()) return;
   if (of.storage_key == definitions_key) {
@@ -131,15 +138,13 @@ void warn_of_gaps(const call& to, const json::value& object, const write_options
       warnings.emplace_back("matchConditions: this API server evaluates no rules");
     }
   }
-  if (with.asks_for_validation && !of.custom) {
-    warnings.push_back("fieldValidation: this API server does not know the fields of " + of.kind);
-  }
 }
 
 void fill_defaults(const call& to, json::value& object) {
   if (to.view.of->custom) {
     if (to.view.version->type) to.view.version->type->fill_defaults(object);
   } else {
+    if (const auto* const type = builtin_type_of(to.view)) fill_typed_defaults(*type, object);
     fill_builtin_defaults(*to.view.of, object);
   }
 }
@@ -207,6 +212,10 @@ outcome<void> check_version(const call& to, const json::value& before, const jso
     return modified_meanwhile(to.what());
   }
   return {};
+}
+
+const builtin_type* builtin_type_of(const resource_view& of) {
+  return find_builtin_type(of.api_version(), of.of->kind);
 }
 
 std::shared_ptr<const schema> schema_of(const resource_view& of) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "rw/k8s/devserver/builtin_table.hpp"
 #include "rw/k8s/devserver/call.hpp"
 #include "rw/k8s/devserver/schema.hpp"
 #include "rw/k8s/devserver/write_plan.hpp"
@@ -25,12 +26,13 @@ bool holds_content(const call& to, const boost::json::value& object);
 /// deleted.
 outcome<void> check_room(const call& to);
 
-/// Removes fields that the schema does not know; 400 if the client requests strict validation.
+/// Decodes a built-in object (400 if that fails), and removes fields that the schema does not know;
+/// 400 if the client requests strict validation.
 outcome<void> prune_unknown(const call& to, boost::json::value& object, const write_options& with,
                             std::vector<std::string>& warnings);
 
 /// Warns the client of what kube-apiserver does with such an object and this server does not.
-void warn_of_gaps(const call& to, const boost::json::value& object, const write_options& with,
+void warn_of_gaps(const call& to, const boost::json::value& object,
                   std::vector<std::string>& warnings);
 
 void fill_defaults(const call& to, boost::json::value& object);
@@ -51,6 +53,9 @@ void keep_other_parts(const call& to, const boost::json::value& before, boost::j
 /// 409 if the object has a resourceVersion other than the current one; 422 if it must have one.
 outcome<void> check_version(const call& to, const boost::json::value& before,
                             const boost::json::value& after);
+
+/// Returns the Go type of a built-in kind; null if the table has none.
+const builtin_type* builtin_type_of(const resource_view& of);
 
 /// Returns the schema of the kind's fields; never null.
 std::shared_ptr<const schema> schema_of(const resource_view& of);

@@ -156,19 +156,21 @@ BOOST_FIXTURE_TEST_CASE(match_conditions_are_admitted_with_a_warning, sandbox) {
              "299 - \"matchConditions: this API server evaluates no rules\"");
 }
 
-BOOST_FIXTURE_TEST_CASE(unchecked_fields_of_built_in_kinds_are_admitted_with_a_warning, sandbox) {
+BOOST_FIXTURE_TEST_CASE(unknown_field_of_a_built_in_kind_is_handled_as_requested, sandbox) {
   const auto write = [&](const std::string& name, const std::string& parameters) {
-    return server.http("POST", path(config_maps) + parameters, serialize(config_map(name)));
+    const auto object = with(config_map(name), "/unknown", json(1));
+    return server.http("POST", path(config_maps) + parameters, serialize(object));
   };
-  for (const auto* asked : {"Strict", "Warn"}) {
-    const auto answer =
-        write(asked == std::string("Strict") ? "a" : "b", "?fieldValidation=" + std::string(asked));
+  BOOST_TEST(write("a", "?fieldValidation=Strict").status == 400u);
+  for (const auto* parameters : {"", "?fieldValidation=Warn"}) {
+    const auto answer = write(*parameters == '\0' ? "b" : "c", parameters);
     BOOST_TEST(answer.status == 201u);
-    BOOST_TEST(answer.headers.get("warning") ==
-               "299 - \"fieldValidation: this API server does not know the fields of ConfigMap\"");
+    BOOST_TEST(answer.headers.get("warning") == R"(299 - "unknown field \"unknown\"")");
+    BOOST_TEST(!has(parse(answer.body), "/unknown"));
   }
-  BOOST_TEST(write("c", "?fieldValidation=Ignore").headers.get("warning") == "");
-  BOOST_TEST(write("d", "").headers.get("warning") == "");
+  const auto ignored = write("d", "?fieldValidation=Ignore");
+  BOOST_TEST(ignored.status == 201u);
+  BOOST_TEST(ignored.headers.get("warning") == "");
 }
 
 // Kubernetes API reference, "ManagedFieldsEntry", subresource, since 1.22.

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "rw/k8s/devserver/builtin_table.hpp"
+
+#include <boost/json/value.hpp>
+
+#include <string>
+#include <vector>
+
+namespace rw::k8s::devserver {
+
+/// Decodes an object of a built-in kind as Go's decoder does, in place: null means absent, unknown
+/// fields are removed and added to `unknown`, zero values are left out where the type says so,
+/// quantities become canonical. Returns why the object can't be decoded, in the words of Go's
+/// decoder; empty if it can.
+std::string decode_builtin(const builtin_type& type, boost::json::value& object,
+                           std::vector<std::string>& unknown);
+
+/// Adds the fields that Go writes even if they are empty, and the defaults of builtin_defaults.cpp,
+/// in place (idempotent).
+void fill_typed_defaults(const builtin_type& type, boost::json::value& object);
+
+}  // namespace rw::k8s::devserver

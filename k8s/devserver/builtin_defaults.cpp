@@ -1,0 +1,257 @@
+#include "rw/k8s/devserver/builtin_defaults.hpp"
+
+#include "rw/k8s/devserver/json_access.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/parse.hpp>
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// The defaults of built-in kinds, by Go type. Source: the Kubernetes API reference ("Defaults to
+// ..."), and answers of kube-apiserver 1.34 (tests/conformance/replay_test.cpp).
+
+namespace rw::k8s::devserver {
+namespace {
+
+namespace json = boost::json;
+
+struct row {
+  std::string_view type;
+  std::string_view field;
+  std::string_view value;       ///< JSON
+  std::string_view when = {};   ///< only if this field ...
+  std::string_view among = {};  ///< ... has one of these values, separated by blanks
+};
+
+constexpr row rows[] = {
+    {"core/v1.PodSpec", "restartPolicy", R"("Always")"},
+    {"core/v1.PodSpec", "terminationGracePeriodSeconds", "30"},
+    {"core/v1.PodSpec", "dnsPolicy", R"("ClusterFirst")"},
+    {"core/v1.PodSpec", "securityContext", "{}"},
+    {"core/v1.PodSpec", "schedulerName", R"("default-scheduler")"},
+    {"core/v1.PodStatus", "phase", R"("Pending")"},
+    {"core/v1.Container", "terminationMessagePath", R"("/dev/termination-log")"},
+    {"core/v1.Container", "terminationMessagePolicy", R"("File")"},
+    {"core/v1.EphemeralContainerCommon", "terminationMessagePath", R"("/dev/termination-log")"},
+    {"core/v1.EphemeralContainerCommon", "terminationMessagePolicy", R"("File")"},
+    {"core/v1.ObjectFieldSelector", "apiVersion", R"("v1")"},
+    {"core/v1.Probe", "timeoutSeconds", "1"},
+    {"core/v1.Probe", "periodSeconds", "10"},
+    {"core/v1.Probe", "successThreshold", "1"},
+    {"core/v1.Probe", "failureThreshold", "3"},
+    {"core/v1.HTTPGetAction", "path", R"("/")"},
+    {"core/v1.HTTPGetAction", "scheme", R"("HTTP")"},
+    {"core/v1.GRPCAction", "service", R"("")"},
+    {"core/v1.HostPathVolumeSource", "type", R"("")"},
+    {"core/v1.SecretVolumeSource", "defaultMode", "420"},
+    {"core/v1.ConfigMapVolumeSource", "defaultMode", "420"},
+    {"core/v1.DownwardAPIVolumeSource", "defaultMode", "420"},
+    {"core/v1.ProjectedVolumeSource", "defaultMode", "420"},
+    {"core/v1.ServiceAccountTokenProjection", "expirationSeconds", "3600"},
+
+    {"core/v1.ReplicationControllerSpec", "replicas", "1"},
+    {"apps/v1.ReplicaSetSpec", "replicas", "1"},
+    {"apps/v1.DeploymentSpec", "replicas", "1"},
+    {"apps/v1.DeploymentSpec", "revisionHistoryLimit", "10"},
+    {"apps/v1.DeploymentSpec", "progressDeadlineSeconds", "600"},
+    {"apps/v1.DeploymentStrategy", "type", R"("RollingUpdate")"},
+    {"apps/v1.DeploymentStrategy", "rollingUpdate", "{}", "type", "RollingUpdate"},
+    {"apps/v1.RollingUpdateDeployment", "maxUnavailable", R"("25%")"},
+    {"apps/v1.RollingUpdateDeployment", "maxSurge", R"("25%")"},
+    {"apps/v1.StatefulSetSpec", "replicas", "1"},
+    {"apps/v1.StatefulSetSpec", "podManagementPolicy", R"("OrderedReady")"},
+    {"apps/v1.StatefulSetSpec", "revisionHistoryLimit", "10"},
+    {"apps/v1.StatefulSetSpec", "persistentVolumeClaimRetentionPolicy",
+     R"({"whenDeleted":"Retain","whenScaled":"Retain"})"},
+    {"apps/v1.StatefulSetUpdateStrategy", "type", R"("RollingUpdate")"},
+    {"apps/v1.StatefulSetUpdateStrategy", "rollingUpdate", "{}", "type", "RollingUpdate"},
+    {"apps/v1.RollingUpdateStatefulSetStrategy", "partition", "0"},
+    {"apps/v1.DaemonSetSpec", "revisionHistoryLimit", "10"},
+    {"apps/v1.DaemonSetUpdateStrategy", "type", R"("RollingUpdate")"},
+    {"apps/v1.DaemonSetUpdateStrategy", "rollingUpdate", "{}", "type", "RollingUpdate"},
+    {"apps/v1.RollingUpdateDaemonSet", "maxUnavailable", "1"},
+    {"apps/v1.RollingUpdateDaemonSet", "maxSurge", "0"},
+
+    {"batch/v1.CronJobSpec", "concurrencyPolicy", R"("Allow")"},
+    {"batch/v1.CronJobSpec", "suspend", "false"},
+    {"batch/v1.CronJobSpec", "successfulJobsHistoryLimit", "3"},
+    {"batch/v1.CronJobSpec", "failedJobsHistoryLimit", "1"},
+
+    {"core/v1.ServiceSpec", "type", R"("ClusterIP")"},
+    {"core/v1.ServiceSpec", "sessionAffinity", R"("None")"},
+    {"core/v1.ServiceSpec", "sessionAffinityConfig", R"({"clientIP":{"timeoutSeconds":10800}})",
+     "sessionAffinity", "ClientIP"},
+    {"core/v1.ServiceSpec", "internalTrafficPolicy", R"("Cluster")", "type",
+     "ClusterIP NodePort LoadBalancer"},
+    {"core/v1.ServiceSpec", "externalTrafficPolicy", R"("Cluster")", "type",
+     "NodePort LoadBalancer"},
+    {"core/v1.ServiceSpec", "allocateLoadBalancerNodePorts", "true", "type", "LoadBalancer"},
+
+    {"core/v1.PersistentVolumeSpec", "persistentVolumeReclaimPolicy", R"("Retain")"},
+    {"core/v1.PersistentVolumeSpec", "volumeMode", R"("Filesystem")"},
+    {"core/v1.PersistentVolumeStatus", "phase", R"("Pending")"},
+    {"core/v1.PersistentVolumeClaimSpec", "volumeMode", R"("Filesystem")"},
+    {"core/v1.PersistentVolumeClaimStatus", "phase", R"("Pending")"},
+    {"core/v1.Secret", "type", R"("Opaque")"},
+    {"storage/v1.StorageClass", "reclaimPolicy", R"("Delete")"},
+    {"storage/v1.StorageClass", "volumeBindingMode", R"("Immediate")"},
+    {"networking/v1.NetworkPolicyPort", "protocol", R"("TCP")"},
+    {"discovery/v1.EndpointPort", "name", R"("")"},
+    {"discovery/v1.EndpointPort", "protocol", R"("TCP")"},
+    {"scheduling/v1.PriorityClass", "preemptionPolicy", R"("PreemptLowerPriority")"},
+    {"autoscaling/v2.HorizontalPodAutoscalerSpec", "minReplicas", "1"},
+    {"autoscaling/v2.HorizontalPodAutoscalerSpec", "metrics",
+     R"([{"type":"Resource","resource":{"name":"cpu",)"
+     R"("target":{"type":"Utilization","averageUtilization":80}}}])"},
+    {"rbac/v1.RoleRef", "apiGroup", R"("rbac.authorization.k8s.io")"},
+    {"rbac/v1.Subject", "apiGroup", R"("rbac.authorization.k8s.io")", "kind", "User Group"},
+
+    {"admissionregistration/v1.ValidatingWebhook", "failurePolicy", R"("Fail")"},
+    {"admissionregistration/v1.ValidatingWebhook", "matchPolicy", R"("Equivalent")"},
+    {"admissionregistration/v1.ValidatingWebhook", "timeoutSeconds", "10"},
+    {"admissionregistration/v1.ValidatingWebhook", "namespaceSelector", "{}"},
+    {"admissionregistration/v1.ValidatingWebhook", "objectSelector", "{}"},
+    {"admissionregistration/v1.MutatingWebhook", "failurePolicy", R"("Fail")"},
+    {"admissionregistration/v1.MutatingWebhook", "matchPolicy", R"("Equivalent")"},
+    {"admissionregistration/v1.MutatingWebhook", "timeoutSeconds", "10"},
+    {"admissionregistration/v1.MutatingWebhook", "namespaceSelector", "{}"},
+    {"admissionregistration/v1.MutatingWebhook", "objectSelector", "{}"},
+    {"admissionregistration/v1.MutatingWebhook", "reinvocationPolicy", R"("Never")"},
+    {"admissionregistration/v1.Rule", "scope", R"("*")"},
+    {"admissionregistration/v1.ServiceReference", "port", "443"},
+};
+
+bool holds(const row& one, const json::object& object) {
+  if (one.when.empty()) return true;
+  const auto* const value = object.if_contains(one.when);
+  if (value == nullptr || !value->is_string()) return false;
+  for (auto rest = one.among; !rest.empty();) {
+    const auto end = std::min(rest.find(' '), rest.size());
+    if (rest.substr(0, end) == view(value->get_string())) return true;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return false;
+}
+
+/// A tag other than `latest` is taken for one that never changes.
+void default_pull_policy(json::object& container) {
+  const auto* const field = container.if_contains("image");
+  const std::string image(field != nullptr && field->is_string() ? view(field->get_string()) : "");
+  const auto colon = image.find(':', image.rfind('/') + 1);
+  const bool moves = image.find('@') == std::string::npos &&
+                     (colon == std::string::npos || image.substr(colon) == ":latest");
+  set_default(container, "imagePullPolicy", moves ? "Always" : "IfNotPresent");
+}
+
+void default_target_port(json::object& port) {
+  if (const auto* const number = port.if_contains("port")) {
+    set_default(port, "targetPort", json::value(*number));
+  }
+}
+
+/// The older field has the same value.
+void default_service_account(json::object& spec) {
+  if (const auto* const name = spec.if_contains("serviceAccountName")) {
+    spec["serviceAccount"] = json::value(*name);
+  }
+}
+
+void default_policy_types(json::object& spec) {
+  json::array types{"Ingress"};
+  if (spec.contains("egress")) types.emplace_back("Egress");
+  set_default(spec, "policyTypes", std::move(types));
+}
+
+void default_job(json::object& spec) {
+  if (!spec.contains("completions") && !spec.contains("parallelism")) spec["completions"] = 1;
+  set_default(spec, "parallelism", 1);
+  set_default(spec, "backoffLimit", 6);
+  set_default(spec, "completionMode", "NonIndexed");
+  set_default(spec, "suspend", false);
+  set_default(spec, "manualSelector", false);
+  set_default(spec, "podReplacementPolicy",
+              spec.contains("podFailurePolicy") ? "Failed" : "TerminatingOrFailed");
+}
+
+/// A Job of a CronJob gets its defaults when it is made.
+void default_whole_job(json::object& job) {
+  default_job(object_in(job, "spec"));
+}
+
+/// What a container may use is what it asks for, unless it says otherwise.
+void default_requests(json::object& pod) {
+  for (const auto* field : {"containers", "initContainers"}) {
+    auto* const list = object_in(pod, "spec").if_contains(field);
+    if (list == nullptr || !list->is_array()) continue;
+    for (auto& one : list->get_array()) {
+      const auto* const limits = find(one, {"resources", "limits"});
+      if (limits == nullptr || !limits->is_object()) continue;
+      const auto copy = limits->get_object();
+      auto& requests = object_in(object_in(one.as_object(), "resources"), "requests");
+      for (const auto& [name, value] : copy) requests.emplace(name, value);
+    }
+  }
+}
+
+struct rule {
+  std::string_view type;
+  void (*apply)(json::object&);
+};
+
+constexpr rule rules[] = {
+    {"core/v1.Container", &default_pull_policy},
+    {"core/v1.EphemeralContainerCommon", &default_pull_policy},
+    {"core/v1.ServicePort", &default_target_port},
+    {"core/v1.PodSpec", &default_service_account},
+    {"core/v1.Pod", &default_requests},
+    {"networking/v1.NetworkPolicySpec", &default_policy_types},
+    {"batch/v1.Job", &default_whole_job},
+};
+
+struct field_default {
+  const row* of;
+  std::string_view name;
+  json::value value;
+};
+
+struct type_defaults {
+  std::vector<field_default> fields;
+  std::vector<void (*)(json::object&)> rules;
+};
+
+/// The defaults of each type of the table, by its index.
+std::vector<type_defaults> collect() {
+  std::vector<type_defaults> all(builtin_types().size());
+  std::map<std::string, std::size_t> index;
+  for (const auto& type : builtin_types()) {
+    const auto at = static_cast<std::size_t>(&type - builtin_types().data());
+    index[std::string(type.group) + "." + std::string(type.name)] = at;
+    for (const auto& field : fields_of(type)) {
+      // An empty text is no value of its own.
+      if (field.by_default.empty() || field.by_default == "\"\"") continue;
+      all[at].fields.push_back({nullptr, field.name, json::parse(field.by_default)});
+    }
+  }
+  for (const auto& one : rows) {
+    all[index.at(std::string(one.type))].fields.push_back(
+        {&one, one.field, json::parse(one.value)});
+  }
+  for (const auto& one : rules) all[index.at(std::string(one.type))].rules.push_back(one.apply);
+  return all;
+}
+
+}  // namespace
+
+void apply_defaults(const builtin_type& type, json::object& object) {
+  static const auto all = collect();
+  const auto& here = all[static_cast<std::size_t>(&type - builtin_types().data())];
+  for (const auto& one : here.fields) {
+    if (one.of == nullptr || holds(*one.of, object)) object.emplace(one.name, one.value);
+  }
+  for (const auto rule : here.rules) rule(object);
+}
+
+}  // namespace rw::k8s::devserver
