@@ -159,6 +159,31 @@ BOOST_AUTO_TEST_CASE(the_gateway_does_not_switch_before_every_runtime_was_seen) 
   BOOST_TEST((planned(world, board, late + 1h).steps == steps{step::switch_server}));
 }
 
+BOOST_AUTO_TEST_CASE(few_runtimes_are_excused_at_once) {
+  const auto world = rooted(r2(), gateway(r1(), {r2().certificate, r1().certificate}, day0));
+  const auto late = day0 + 24h * 30;
+  auto board = board_with(r2(), r1());
+  const auto fails = [&](const std::string& name, time_point since) {
+    board.expect(kyma(name));
+    board.failing(kyma(name), status_reason::write_rejected, cluster_fault::tenant, since);
+  };
+  for (const auto* name : {"b", "c", "d"}) fails(name, late);
+  BOOST_TEST((planned(world, board, late + 2h).steps == steps{step::switch_server}));
+  fails("e", late + 1s);  // the last one to fail is waited for
+  const auto made = planned(world, board, late + 2h);
+  BOOST_TEST(made.steps.empty());
+  BOOST_TEST(made.missing == 1U);
+  BOOST_TEST(made.waiting.find("kcp-system/e") != std::string::npos);
+  // Five of a hundred.
+  fails("f", late + 2s);
+  for (int i = 0; i < 95; ++i) {
+    const auto key = kyma("well" + std::to_string(i));
+    board.expect(key);
+    board.observed(key, runtime_with({&r2(), &r1()}, r2(), day0 + 1h), day0 + 1h);
+  }
+  BOOST_TEST((planned(world, board, late + 2h).steps == steps{step::switch_server}));
+}
+
 BOOST_AUTO_TEST_CASE(who_is_missing_is_told_within_the_grace_period_already) {
   const auto world = rooted(r2(), gateway(r1(), {r2().certificate, r1().certificate}, day0));
   cluster_states board;
