@@ -110,8 +110,8 @@ class ListenOutput(harness.TestCase):
         status, again, took = listener.fill()
         self.assertIn(status, (207, 503))
         self.assertEqual(again, "1")
-        status, again, took = listener.send(1)
-        self.assertEqual((status, again), (207, "1"))
+        # The process may take what its pipe has room for, once more.
+        wait_until(lambda: listener.send(1)[:2] == (207, "1"), 10, "the queue is full again")
         self.assertLess(took, 3)
         self.note(f"{len(listener.accepted)} events accepted; refused after {took:.2f} s; "
                   f"/healthz within {1000 * listener.healthy_within():.0f} ms")
