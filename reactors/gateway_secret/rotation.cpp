@@ -223,8 +223,8 @@ class planner {
       if (!what.excused) all.emplace_back(&kyma, what.reason);
     });
     // More at once are hardly the tenants' fault: those that failed last are waited for.
-    const auto most = std::max(options_.excused_least,
-                               clusters_.size() * options_.excused_percent / 100);
+    const auto most =
+        std::max(options_.excused_least, clusters_.size() * options_.excused_percent / 100);
     if (excused.size() > most) {
       std::ranges::sort(excused, {}, [](const auto& each) { return std::get<0>(each); });
       for (auto at = most; at < excused.size(); ++at) {
