@@ -202,7 +202,8 @@ class Breakages(harness.TestCase):
     def runtimes(self):
         shown = subprocess.run([BINARY, "status", "--address", f"127.0.0.1:{self.admin}", "-o", "json"],
                                capture_output=True, text=True, timeout=10)
-        return {each["kyma"]: each for each in json.loads(shown.stdout)["runtimes"]}
+        # Nothing: the manager that has just started does not lead yet.
+        return {each["kyma"]: each for each in json.loads(shown.stdout or '{"runtimes": []}')["runtimes"]}
 
     def proved(self, runtimes):
         shown = self.runtimes()
