@@ -265,7 +265,9 @@ void keep_identity(const json::value& before, json::value& after) {
   for (const auto* field : {"uid", "deletionGracePeriodSeconds", "generateName"}) {
     const auto* was = old.if_contains(field);
     const auto* is = metadata.if_contains(field);
-    if (was != nullptr && (is == nullptr || is->is_null())) metadata[field] = *was;
+    // In protobuf an empty text is one that is not set.
+    const bool is_unset = is == nullptr || is->is_null() || *is == "";
+    if (was != nullptr && is_unset) metadata[field] = *was;
   }
   metadata.erase("selfLink");
   if (const auto* was = old.if_contains("generation")) {

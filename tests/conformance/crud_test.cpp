@@ -162,6 +162,12 @@ BOOST_FIXTURE_TEST_CASE(annotations_have_a_size_in_all, sandbox) {
       {422, "Invalid", "metadata.annotations: Too long: must have at most 262144 bytes"});
 }
 
+BOOST_FIXTURE_TEST_CASE(update_with_an_empty_uid_keeps_that_of_the_object, sandbox) {
+  const auto made = create(config_maps, config_map("a"));
+  const auto next = update(config_maps, with(config_map("a", {{"k", "v"}}), "/metadata/uid", ""));
+  BOOST_TEST(text(next, "/metadata/uid") == text(made, "/metadata/uid"));
+}
+
 BOOST_FIXTURE_TEST_CASE(an_update_replaces_the_object, sandbox) {
   create(config_maps, config_map("a", {{"k", "1"}, {"l", "1"}}));
   const auto next = update(config_maps, config_map("a", {{"k", "2"}}));
