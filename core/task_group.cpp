@@ -12,6 +12,7 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/system/system_error.hpp>
 
+#include <atomic>
 #include <cassert>
 #include <list>
 #include <mutex>
@@ -49,6 +50,7 @@ struct task_group::state : std::enable_shared_from_this<state> {
   const asio::any_io_executor executor;
   const failure_handler on_failure;
   wake empty;  ///< on `executor`
+  const std::shared_ptr<const std::atomic<bool>> context_ended = empty.context_ended();
   mutable std::mutex guard;
   children_list children;
   std::exception_ptr first_failure;
@@ -143,7 +145,7 @@ task_group::task_group(asio::any_io_executor executor, failure_handler on_failur
     : state_(std::make_shared<state>(std::move(executor), std::move(on_failure))) {}
 
 task_group::~task_group() {
-  const bool abandoned = state_->empty.abandoned();
+  const bool abandoned = *state_->context_ended;  // a group may outlive its context
   assert((state_->is_empty() || abandoned) && "a task group must be joined");
   const std::lock_guard lock(state_->guard);
   if (!state_->first_failure) return;

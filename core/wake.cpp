@@ -8,7 +8,9 @@
 #include <boost/asio/query.hpp>
 #include <boost/asio/this_coro.hpp>
 
+#include <atomic>
 #include <cassert>
+#include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -35,10 +37,7 @@ class wake::registry final : public asio::execution_context::service {
     waiting_.push_back(waiting);
   }
 
-  bool ended() {
-    const std::lock_guard lock(guard_);
-    return ended_;
-  }
+  std::shared_ptr<const std::atomic<bool>> ended() const noexcept { return ended_; }
 
   void remove(wake& waiting) {
     const std::lock_guard lock(guard_);
@@ -51,7 +50,7 @@ class wake::registry final : public asio::execution_context::service {
     std::vector<handler> waiters;
     {
       const std::lock_guard lock(guard_);
-      ended_ = true;
+      *ended_ = true;
       for (; !waiting_.empty(); waiting_.pop_front()) {
         waiters.push_back(std::move(*waiting_.front().waiter_));
         waiting_.front().waiter_.reset();
@@ -62,7 +61,7 @@ class wake::registry final : public asio::execution_context::service {
   std::mutex guard_;
   boost::intrusive::list<wake, boost::intrusive::member_hook<wake, link, &wake::registered_>>
       waiting_;
-  bool ended_ = false;
+  const std::shared_ptr<std::atomic<bool>> ended_ = std::make_shared<std::atomic<bool>>(false);
 };
 
 wake::wake(asio::any_io_executor executor)
@@ -72,7 +71,7 @@ wake::~wake() {
   end();
 }
 
-bool wake::abandoned() const noexcept {
+std::shared_ptr<const std::atomic<bool>> wake::context_ended() const noexcept {
   return registry_.ended();
 }
 

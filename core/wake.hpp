@@ -6,6 +6,8 @@
 #include <boost/intrusive/list.hpp>
 #include <boost/system/error_code.hpp>
 
+#include <atomic>
+#include <memory>
 #include <optional>
 
 namespace rw::core {
@@ -31,8 +33,9 @@ class wake {
   /// Returns true if a `set` has not been consumed yet.
   bool is_set() const noexcept { return set_; }
 
-  /// Returns true during the destruction of the execution context: no wait completes then.
-  bool abandoned() const noexcept;
+  /// Returns what is true from the begin of the execution context's destruction on: no wait
+  /// completes then. It may be kept longer than the context.
+  std::shared_ptr<const std::atomic<bool>> context_ended() const noexcept;
 
   /// Waits for `set`. One wait at a time. Returns `operation_aborted` if the coroutine is
   /// cancelled.

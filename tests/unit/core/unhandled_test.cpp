@@ -56,6 +56,18 @@ BOOST_AUTO_TEST_CASE(group_reports_when_its_failure_was_not_joined) {
   BOOST_TEST(may_end);
 }
 
+BOOST_AUTO_TEST_CASE(group_that_outlives_its_context_reports_and_ends_nothing) {
+  const reports observed;
+  auto context = std::make_unique<asio::io_context>();
+  auto group = std::make_unique<core::task_group>(context->get_executor());
+  group->spawn(fail());
+  context->run();
+  context.reset();
+  group.reset();
+  BOOST_TEST(text == "a task failed");
+  BOOST_TEST(!may_end);
+}
+
 BOOST_AUTO_TEST_CASE(group_is_silent_when_join_has_thrown) {
   const reports observed;
   asio::io_context context;
