@@ -17,7 +17,7 @@ import urllib.request
 import harness
 from api import collection
 from dev import CONFIGURATION, DEPLOYMENT, SECRET, Dev
-from harness import BINARY, Process, lasting_port, wait_until
+from harness import BINARY, Process, free_port, wait_until
 from wires import Wires
 
 RUNTIMES = int(os.environ.get("RW_E2E_RUNTIMES", "0"))
@@ -42,7 +42,7 @@ class Breakages(harness.TestCase):
     def setUp(self):
         super().setUp()
         self.granted = {}
-        backend, self.port = lasting_port(), lasting_port()
+        backend, self.port = free_port(), free_port()
         self.wires = Wires(self.port, 0, random.Random(1))
         self.addCleanup(self.wires.close)
         self.wire = self.wires.add(backend)
@@ -112,7 +112,7 @@ class Breakages(harness.TestCase):
         deployment = skr.get(DEPLOYMENT)
         for variable in deployment["spec"]["template"]["spec"]["containers"][0]["env"]:
             if variable["name"] == "KCP_ADDR":
-                variable["value"] = f"localhost:{lasting_port()}"
+                variable["value"] = f"localhost:{free_port()}"
         skr.patch(DEPLOYMENT, {"spec": {"template": deployment["spec"]["template"]}})
 
     def replace_certificate(self, _, skr):
@@ -185,7 +185,7 @@ class Breakages(harness.TestCase):
         self.kcp.apply(GUARD, json.dumps({
             "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "metadata": {"name": "guard"},
             "webhooks": [{"name": "guard.istio.example.com", "rules": [rule], "failurePolicy": "Fail", "sideEffects": "None",
-                          "admissionReviewVersions": ["v1"], "clientConfig": {"url": f"https://127.0.0.1:{lasting_port()}/"}}]}))
+                          "admissionReviewVersions": ["v1"], "clientConfig": {"url": f"https://127.0.0.1:{free_port()}/"}}]}))
         self.kcp.delete(ROUTES)
 
     def admit_routes(self, _):

@@ -20,7 +20,7 @@ import urllib.request
 import harness
 from api import collection, kymas
 from dev import CONFIGURATION, SECRET, WATCHER, Dev, webhooks_of
-from harness import BINARY, Process, lasting_port, metric_sum, pause, wait_until
+from harness import BINARY, Process, free_port, metric_sum, pause, wait_until
 from wires import Wires
 
 ROTATIONS = int(os.environ.get("RW_E2E_ROTATIONS", "60"))
@@ -93,7 +93,7 @@ class CaRotation(harness.TestCase):
         self.note(f"RW_E2E_SEED={seed}")
         self.dice = random.Random(seed)
         self.rotations = rotations
-        backends = [lasting_port() for _ in range(REPLICAS)]
+        backends = [free_port() for _ in range(REPLICAS)]
         self.dev = self.start(Dev(
             self.folder / "dev", len(RUNTIMES), "--bare", "--no-manager", "--rotate-root-every", "1s", "--rotations",
             rotations, "--issuer-delay", "60ms", "--gateway-idle", "100ms",

@@ -14,7 +14,7 @@ import signal
 import ssl
 import subprocess
 
-from harness import Process, free_port, lasting_port, pause, secret_texts, skip, wait_until
+from harness import Process, free_port, free_port, pause, secret_texts, skip, wait_until
 
 TOKEN = "e2e-token"
 secret_texts.add(TOKEN)
@@ -125,7 +125,7 @@ class ControlPlane:
         self._etcd = self._test.start(Process("etcd", self._etcd_arguments))
 
     def _start_apiserver(self, name, options):
-        self.port = lasting_port()
+        self.port = free_port()
         self._apiserver_arguments = [
             self._assets / name, f"--etcd-servers={self.etcd}",
             f"--secure-port={self.port}", "--bind-address=127.0.0.1", f"--cert-dir={self.folder}/certs",

@@ -8,7 +8,7 @@ import re
 import harness
 from api import collection
 from dev import CONFIGURATION, DEPLOYMENT, SECRET, SERVICE, Dev
-from harness import BINARY, ROOT, Process, lasting_port, runtime_watcher, wait_until
+from harness import BINARY, ROOT, Process, free_port, runtime_watcher, wait_until
 
 RUNTIMES = 8
 DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/runtimerollouts.operator.kyma-project.io"
@@ -44,7 +44,7 @@ DEFECTS = [
 class Doctor(harness.TestCase):
     def setUp(self):
         super().setUp()
-        self.port = lasting_port()
+        self.port = free_port()
         self.dev = self.start(Dev(self.folder / "dev", RUNTIMES, "--no-manager", "--backend", f"127.0.0.1:{self.port}")).wait_up()
         self.kcp = self.dev.kcp()
 
@@ -160,7 +160,7 @@ class Doctor(harness.TestCase):
         self.dev.skr("runtime-3").apply(GUARD, json.dumps({
             "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "metadata": {"name": "guard"},
             "webhooks": [{"name": name, "rules": [rule], "failurePolicy": "Fail", "sideEffects": "None", "timeoutSeconds": 1,
-                          "admissionReviewVersions": ["v1"], "clientConfig": {"url": f"https://127.0.0.1:{lasting_port()}/"}}]}))
+                          "admissionReviewVersions": ["v1"], "clientConfig": {"url": f"https://127.0.0.1:{free_port()}/"}}]}))
         code, checks = self.examine("--runtime", "runtime-3,runtime-4")
         self.assertEqual(code, 3)
         found = [check for check in checks if check["state"] == "failed" and check["check"] == "runtime"]
@@ -180,7 +180,7 @@ class Doctor(harness.TestCase):
         done = runtime_watcher("doctor", "--kubeconfig", kubeconfig, "--runtime", "nobody")
         self.assertEqual(done.returncode, 3)
         self.assertRegex(done.stdout, r"FAILED +runtime +nobody: no Secret")
-        closed = re.sub(r"server: https://[^/\s]+", f"server: https://127.0.0.1:{lasting_port()}", kubeconfig.read_text())
+        closed = re.sub(r"server: https://[^/\s]+", f"server: https://127.0.0.1:{free_port()}", kubeconfig.read_text())
         (self.folder / "closed.yaml").write_text(closed)
         done = runtime_watcher("doctor", "--kubeconfig", self.folder / "closed.yaml")
         self.assertEqual(done.returncode, 3)

@@ -65,14 +65,9 @@ def wait_until(condition, timeout, what, every=0.01):
 
 
 def free_port():
-    """A TCP port of 127.0.0.1 that was free a moment ago; for processes that cannot pick and report one themselves."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-def lasting_port():
-    """The same for a process that is away at times: outside the range that the system gives away meanwhile."""
+    """A TCP port of 127.0.0.1 that was free a moment ago, for processes that cannot pick and report one themselves. It is
+    outside the range that the system gives away, so that no connection takes it before the process does, or while the
+    process is away."""
     first = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     while True:
         port = random.randrange(first // 2, first)

@@ -24,7 +24,7 @@ import harness
 import load
 from api import Api
 from control_plane import widget_crd
-from harness import DEV_BINARY, EventLog, Listener, Pki, Process, Webhook, lasting_port, pause, wait_until
+from harness import DEV_BINARY, EventLog, Listener, Pki, Process, Webhook, free_port, pause, wait_until
 
 MANAGER = "lifecycle-manager"
 LABELS = {"operator.kyma-project.io/watched-by": "kyma"}
@@ -155,7 +155,7 @@ class Observation:
         self.managers.write_text(json.dumps(WATCHES))
         self.ledger = self.folder / "ledger"
         self.certificate = self.pki.issue("webhook", "webhook", cn="runtime-1")
-        self.webhook_port = lasting_port()
+        self.webhook_port = free_port()
         self.api = self.connect()
         if not self.served():
             self.api.request("POST", DEFINITIONS, widget_crd())
@@ -266,7 +266,7 @@ class Observation:
         webhook = self.run_webhook(listener)
         self.register(timeout=1)
         self.wait_called(webhook)
-        refuses = f"https://127.0.0.1:{lasting_port()}/refuse"
+        refuses = f"https://127.0.0.1:{free_port()}/refuse"
         self.api.request("POST", CONFIGURATIONS, configuration("refuses", refuses, self.pki.ca, {"refuse": "yes"}, "Fail"))
         def refused():
             try:
@@ -598,7 +598,7 @@ class Observation:
         self.assertEqual(webhook.terminate(), 0)
 
     def test_heartbeat_counts_events_that_expired_while_kcp_was_away(self):
-        port = lasting_port()
+        port = free_port()
         webhook = self.run_webhook(types.SimpleNamespace(port=port), "webhook", HEARTBEAT_INTERVAL="1s",
                                    EVENT_MAX_AGE="100ms")
         self.register()

@@ -13,7 +13,7 @@ import threading
 
 from browser import Browser, need_browser
 from dev import WATCHED, Dev
-from harness import BINARY, ROOT, Process, lasting_port, pause
+from harness import BINARY, ROOT, Process, free_port, pause
 from quiet_fleet import QuietFleet
 
 need_browser()
@@ -44,7 +44,7 @@ class Load(threading.Thread):
 
 def managed(folder, runtimes, processes):
     """`dev`, and a manager of its own behind the gateway, which reports silence soon."""
-    backend = lasting_port()
+    backend = free_port()
     dev = Dev(folder, runtimes, "--no-manager", "--backend", f"127.0.0.1:{backend}")
     processes.append(dev)
     dev.wait_up(60 + runtimes // 10)
@@ -77,7 +77,7 @@ def upstream_down(browser, folder, processes):
     browser.open(page)
     browser.wait(LIVE, "all are live", 20, timeout=60)
     manager.terminate(30)
-    _, page = start(lasting_port())  # where the gateway does not look for it
+    _, page = start(free_port())  # where the gateway does not look for it
     browser.open(page)
     browser.wait("latest && latest.heartbeats.silent === 20", "all are silent", timeout=90)
     load = Load(dev, 20, 0.2)
