@@ -238,8 +238,9 @@ asio::awaitable<k8s::result<void>> direct_sync::execute(pass* in) {
     if (in_.clock.now() < known.until) state.units[i].skipped = known;
   }
   request.may_write = [this, key] { return may(key, action::sync); };
-  request.record = [this, in](unit of, inventory objects) -> work<k8s::result<void>> {
-    json::value change{{"status", applying_status(in->resource, of, objects)}};
+  request.record = [this, in](unit of, std::string digest,
+                              inventory objects) -> work<k8s::result<void>> {
+    json::value change{{"status", applying_status(in->resource, of, std::move(digest), objects)}};
     in->ended = co_await writer_.patch(&in->resource, std::move(change), "status");
     if (!in->ended) co_return k8s::result<void>();
     co_return k8s::failure{.code = k8s::errc::fenced, .message = in->ended->text};

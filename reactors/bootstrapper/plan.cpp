@@ -300,15 +300,15 @@ class planner {
 
 }  // namespace
 
-bool has_newer(const unit_plan& plan, const revision& newer) {
+bool has_newer(const unit_plan& plan, const revision& newer, const apply_options& options) {
   return std::ranges::any_of(plan.objects, [&](const planned_object& each) {
-    if (!each.write || each.live.is_null() || !find_reportable(each.desired, each.live)) {
-      return false;
-    }
+    if (!each.write || each.live.is_null()) return false;
+    const auto theirs = fields_of_others(each.live, options.kim_managers, options.field_manager);
+    if (theirs.is_null()) return false;
     return std::ranges::any_of(newer.objects, [&](const desired_object& other) {
       const auto& object = other.object;
       return gvk_of(object) == each.type.gvk && k8s::key_of(object).name == each.key.name &&
-             !find_reportable(object, each.live);
+             has_newer_field(theirs, each.live, each.desired, object);
     });
   });
 }

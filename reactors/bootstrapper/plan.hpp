@@ -56,8 +56,10 @@ boost::asio::awaitable<k8s::result<unit_plan>> make_plan(k8s::client* api,
 boost::asio::awaitable<k8s::result<std::optional<k8s::resource_type>>> find_type(
     k8s::client* api, k8s::group_version_kind gvk);
 
-/// True if another writer has applied a newer revision, or a part of it, to a runtime that is to
-/// have the one of the plan: an object is as the newer one has it, and not as the plan has it.
-bool has_newer(const unit_plan& plan, const revision& newer);
+/// True if Kyma Infrastructure Manager has applied a newer revision, or a part of it, to a runtime
+/// that is to have the one of the plan: a field that is of its managers, and not of ours, is as the
+/// newer revision has it, and not as the plan has it. What we have written ourselves, before a pass
+/// was cut short, is ours; the name of a manager alone proves nothing.
+bool has_newer(const unit_plan& plan, const revision& newer, const apply_options& options);
 
 }  // namespace rw::bootstrapper

@@ -86,6 +86,10 @@ void hold(unit_state& unit, const revision_ptr& completed) {
   std::erase_if(all, [&](const revision_ptr& each) { return each->digest != in_place; });
   const bool fits = completed && (in_place.empty() || completed->digest == in_place);
   if (all.empty() && fits) all.push_back(completed);
+  // Cut short on its way to the newest, and nothing else is known that it could be as a whole.
+  if (all.empty() && unit.withheld && unit.withheld->digest == unit.applying) {
+    all.push_back(std::exchange(unit.withheld, nullptr));
+  }
   if (unit.withheld) unit.desired = all.empty() ? in_place : all.front()->digest;
 }
 

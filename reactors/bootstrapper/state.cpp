@@ -17,7 +17,12 @@ sync_state read_state(const json::value& resource) {
   const auto* const units = k8s::find_array(resource, {"status", "units"});
   for (const auto& each : units == nullptr ? json::array() : *units) {
     const auto of = parse_unit(find_string(each, {"name"}));
-    if (of) out.at(*of).applied = out.at(*of).in_place = find_string(each, {"digest"});
+    if (!of) continue;
+    auto& unit = out.at(*of);
+    unit.applied = unit.in_place = find_string(each, {"digest"});
+    if (unit.in_place.empty() && find_string(each, {"phase"}) == "Applying") {
+      unit.applying = find_string(each, {"desiredDigest"});
+    }
   }
   const auto* const objects = k8s::find_array(resource, {"status", "inventory"});
   for (const auto& each : objects == nullptr ? json::array() : *objects) {

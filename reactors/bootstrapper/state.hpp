@@ -56,8 +56,8 @@ struct unit_state {
   std::vector<revision_ptr> revisions = {};
   std::string desired = {};  ///< digest of the one to be reached; empty: the sources are invalid
   std::string invalid = {};  ///< errors of the sources; empty: none
-  /// The newest revision, if the runtime must wait for its turn in a roll-out; null: it need not.
-  /// Where another writer has applied it, or a part of it, the unit is left as it is.
+  /// The newest revision, if the runtime must wait for its turn in a roll-out; null: it need not,
+  /// or Kyma Infrastructure Manager has begun it, so that it was completed.
   revision_ptr withheld = {};
   rejected_revision skipped = {};
 
@@ -65,11 +65,13 @@ struct unit_state {
 
   std::string in_place = {};  ///< digest, as it was recorded before; empty: none is, as a whole
   std::string applied = {};   ///< the same now
-  std::string version = {};   ///< of the applied revision
+  std::string applying =
+      {};                    ///< digest that was to come, where none is in place; may be half there
+  std::string version = {};  ///< of the applied revision
   std::optional<rejection> rejected = {};   ///< the first revision
   bool repaired = false;                    ///< what was in place had drifted
   bool changed = false;                     ///< objects were, or may have been, written or removed
-  bool ahead = false;                       ///< another writer applied what is withheld
+  bool ahead = false;                       ///< another writer began what was withheld
   std::optional<k8s::failure> failed = {};  ///< transient; the unit may be half applied
   std::vector<std::string> differences = {};
   std::vector<std::string> warnings = {};  ///< of the sources, and of dry runs

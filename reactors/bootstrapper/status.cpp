@@ -28,7 +28,7 @@ std::string text(std::string_view of) {
 /// "NotApplied".
 std::string_view phase_of(const unit_state& unit) {
   if (unit.is_applied()) return "Applied";
-  if (unit.failed && unit.applied.empty()) return "Applying";
+  if (unit.failed && unit.applied.empty() && !unit.applying.empty()) return "Applying";
   return unit.applied.empty() ? "NotApplied" : "LastGood";
 }
 
@@ -202,13 +202,15 @@ class status_writer {
       const auto time = same && unit.contains("lastAppliedTime")
                             ? unit["lastAppliedTime"]
                             : json::value(k8s::format_time(now_));
-      const bool waits = now.withheld && !now.failed;
-      unit = {{"name", to_string(of)}, {"phase", waits ? "Waiting" : phase_of(now)}};
+      const auto phase = now.withheld && !now.failed ? "Waiting" : phase_of(now);
+      unit = {{"name", to_string(of)}, {"phase", phase}};
       if (!now.applied.empty()) {
         unit["digest"] = now.applied;
         unit["lastAppliedTime"] = time;
       }
-      const auto& newest = now.withheld ? now.withheld->digest : now.desired;
+      const auto& newest = phase == "Applying" ? now.applying
+                           : now.withheld      ? now.withheld->digest
+                                               : now.desired;
       if (!newest.empty()) unit["desiredDigest"] = newest;
       auto error = error_of(now);
       if (error.empty() && now.failed) error = now.failed->message;
@@ -369,9 +371,13 @@ std::optional<json::value> next_status(const json::value& resource, const status
   return next;
 }
 
-json::value applying_status(const json::value& resource, unit of, const inventory& objects) {
-  auto units = make_units(resource, [of](unit each, json::object& unit) {
-    if (each == of) unit["phase"] = "Applying";
+json::value applying_status(const json::value& resource, unit of, std::string digest,
+                            const inventory& objects) {
+  auto units = make_units(resource, [&](unit each, json::object& unit) {
+    if (each != of) return;
+    unit["phase"] = "Applying";
+    if (find_string(unit, {"digest"}) != digest) unit.erase("digest");
+    unit["desiredDigest"] = digest;
   });
   return {{"units", std::move(units)}, {"inventory", write_inventory(objects)}};
 }

@@ -110,13 +110,14 @@ class sync_pass {
         if (!state.rejected) state.rejected = state.skipped.because;
         continue;
       }
-      auto rejected = co_await sync_to(of, each);
+      auto desired = each;
+      auto rejected = co_await sync_to(of, &desired);
       if (!rejected) co_return note_failure(of, rejected.error());
       if (!*rejected) {
         // A revision that would be applied is not.
-        if (request_.write) state.applied = each->digest;
-        state.version = each->version;
-        state.repaired = state.changed && each->digest == state.in_place;
+        if (request_.write) state.applied = desired->digest;
+        state.version = desired->version;
+        state.repaired = state.changed && desired->digest == state.in_place;
         co_return success();
       }
       if (!state.rejected) state.rejected = std::move(**rejected);
@@ -140,13 +141,38 @@ class sync_pass {
     return concerns_runtime(error) ? success(error) : success();
   }
 
-  /// None: the revision is in place, or would be.
-  work<std::optional<rejection>> sync_to(unit of, revision_ptr desired) {
-    auto& state = out_.at(of);
+  work<unit_plan> plan_for(revision_ptr desired) {
     auto plan = co_await make_plan(api_.get(), &options_, request_.to, request_.adopt,
                                    std::move(desired), out_.objects);
+    co_return plan;
+  }
+
+  /// Where Kyma Infrastructure Manager has begun the newest revision, which is withheld, that one
+  /// takes the place of `*desired` and of `*plan`, unless the runtime does not take it: nobody
+  /// undoes what the other does, and the runtime is whole.
+  work<void> follow_kim(unit of, unit_plan* plan, revision_ptr* desired) {
+    auto& state = out_.at(of);
+    if (!state.withheld || state.withheld->digest == state.skipped.digest) co_return success();
+    if (!has_newer(*plan, *state.withheld, options_)) co_return success();
+    auto newest = co_await plan_for(state.withheld);
+    if (!newest && !is_permanent(newest.error())) co_return newest.error();
+    if (!newest || newest->rejected) co_return success();
+    state.ahead = true;
+    *plan = std::move(*newest);
+    *desired = std::exchange(state.withheld, nullptr);
+    state.desired = (*desired)->digest;
+    co_return success();
+  }
+
+  /// None: the revision is in place, or would be.
+  work<std::optional<rejection>> sync_to(unit of, revision_ptr* desired) {
+    auto& state = out_.at(of);
+    auto plan = co_await plan_for(*desired);
     if (!plan) co_return rejection_or_error(plan.error());
     if (plan->rejected) co_return std::move(plan->rejected);
+    if (const auto followed = co_await follow_kim(of, &*plan, desired); !followed) {
+      co_return followed.error();
+    }
     if (state.differences.empty()) state.differences = std::move(plan->differences);
     state.warnings.insert(state.warnings.end(), plan->warnings.begin(), plan->warnings.end());
     inventory entries;
@@ -166,9 +192,8 @@ class sync_pass {
     for (const auto& each : obsolete) {
       state.differences.push_back(each.gvk.kind + " " + to_string(each.key) + " is obsolete");
     }
-    state.ahead = state.withheld && has_newer(*plan, *state.withheld);
-    if (request_.write && !state.ahead) {
-      const auto done = co_await execute(of, &*plan, entries, obsolete);
+    if (request_.write) {
+      const auto done = co_await execute(of, (*desired)->digest, &*plan, entries, obsolete);
       if (!done) co_return rejection_or_error(done.error());
       for (auto& each : entries) each.created = false;
       std::erase_if(out_.objects, [of](const inventory_entry& each) { return each.of == of; });
@@ -181,11 +206,12 @@ class sync_pass {
     co_return std::optional<rejection>();
   }
 
-  work<void> execute(unit of, unit_plan* plan, inventory entries, inventory obsolete) {
+  work<void> execute(unit of, std::string digest, unit_plan* plan, inventory entries,
+                     inventory obsolete) {
     if (std::ranges::none_of(plan->objects, &planned_object::write) && obsolete.empty()) {
       co_return success();
     }
-    const auto recorded = co_await record(of, std::move(entries));
+    const auto recorded = co_await record(of, std::move(digest), std::move(entries));
     if (!recorded) co_return recorded.error();
     out_.at(of).applied.clear();
     out_.at(of).changed = true;
@@ -199,17 +225,22 @@ class sync_pass {
   }
 
   /// What may be there from now on must be known before it is.
-  work<void> record(unit of, inventory entries) {
+  work<void> record(unit of, std::string digest, inventory entries) {
+    auto& state = out_.at(of);
     const auto before = out_.objects.size();
     for (auto& each : entries) {
       if (find(out_.objects, each) == nullptr) out_.objects.push_back(std::move(each));
     }
-    if (out_.objects.size() == before || !request_.record) co_return success();
-    const auto recorded = co_await request_.record(of, out_.objects);
+    const bool known =
+        digest == state.applied || (state.applied.empty() && digest == state.applying);
+    if (known && out_.objects.size() == before) co_return success();
+    state.applying = digest;
+    if (!request_.record) co_return success();
+    const auto recorded = co_await request_.record(of, std::move(digest), out_.objects);
     if (recorded) co_return recorded;
     co_return k8s::failure{
         .code = k8s::errc::fenced,
-        .message = "the inventory can't be recorded: " + recorded.error().message};
+        .message = "what is to be written can't be recorded: " + recorded.error().message};
   }
 
   success begin_write() {

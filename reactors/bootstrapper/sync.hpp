@@ -15,15 +15,18 @@ struct sync_request {
   bool write = true;  ///< false: reads and dry runs only
   bool adopt = false;
   std::function<bool()> may_write = {};  ///< asked before each write; empty: always
-  /// Persists an inventory in the control plane; called before the first write of objects that the
-  /// state does not have. If it fails, so does the sync, with `errc::fenced`.
-  std::function<boost::asio::awaitable<k8s::result<void>>(unit, inventory)> record = {};
+  /// Persists in the control plane that a unit is about to become the revision of this digest, and
+  /// the inventory; called before the first write of a revision that is not in place, or of objects
+  /// that the state does not have. If it fails, so does the sync, with `errc::fenced`.
+  std::function<boost::asio::awaitable<k8s::result<void>>(unit, std::string, inventory)> record =
+      {};
 };
 
 /// Makes a runtime have, for each unit, the first of the given revisions that it takes, as a whole:
 ///
 ///   1. Plan: discover kinds, read the objects, check their managers, dry-run each write.
-///   2. Where new objects come, record the union of the old and the new inventory in KCP.
+///   2. Record in KCP which revision comes, and the union of the old and the new inventory, unless
+///      that is what it has.
 ///   3. Apply what differs, in a safe order; remove what the revision does not have.
 ///
 /// A rejection in step 1 leaves the runtime as it is; one in step 3 is followed by the next
@@ -31,6 +34,10 @@ struct sync_request {
 /// removed. Cut short anywhere, the next call ends with one whole revision: each object carries the
 /// digest of what it was applied from, so leftovers of another revision are seen. Where nothing
 /// differs, nothing is written.
+///
+/// A unit that waits for its turn in a roll-out is kept whole: what a pass that was cut short has
+/// left of another revision is repaired. Where Kyma Infrastructure Manager has begun the newest
+/// revision, it is completed to that one.
 ///
 /// Credentials come first, and neither unit's rejection holds up the other. Fails with what
 /// concerns the runtime as a whole: unreachable, `fenced`. `state` says what is to be had, and then

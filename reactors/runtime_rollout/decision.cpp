@@ -175,7 +175,7 @@ class planner {
       const auto is = standings_.at(name);
       const bool begun = is == standing::waiting ? completed && each.in_place.empty()
                                                  : completed || is != standing::aside;
-      if (all || each.updated() || (!paused && (begun || each.ahead))) out_.admitted.insert(name);
+      if (all || each.updated() || each.ahead || (!paused && begun)) out_.admitted.insert(name);
     }
     if (all || paused) return;
     auto allowed = std::max(with_.max_unavailable.of(all_.size(), 1), std::size_t{1});

@@ -36,7 +36,8 @@ struct content_facts {
   std::optional<std::chrono::system_clock::time_point> since = {};
   std::string rejected = {};  ///< revision that it rejects; empty: none
   std::string error = {};     ///< of one that fails, for people
-  /// Another writer has applied the newest content, or a part of it, though it was not admitted.
+  /// Another writer has applied the newest content, or a part of it, though it was not admitted; it
+  /// was then completed.
   bool ahead = false;
 };
 

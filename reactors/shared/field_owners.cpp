@@ -1,8 +1,10 @@
 #include "rw/reactors/shared/field_owners.hpp"
 
+#include "rw/k8s/objects/difference.hpp"
 #include "rw/k8s/objects/types.hpp"
 
 #include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -28,6 +30,52 @@ void unite(json::object& into, const json::object& more) {
     if (!here.is_object()) here.emplace_object();
     if (below.is_object()) unite(here.get_object(), below.get_object());
   }
+}
+
+/// What an element of FieldsV1 selects of a value: "f:name" a field, "k:{...}" and "v:..." elements
+/// of a list by their keys or by their value, "i:0" one by its index. Null: it is not there.
+const json::value* select(const json::value* from, std::string_view element) {
+  if (from == nullptr || element.size() < 2) return nullptr;
+  const auto rest = element.substr(2);
+  if (element.front() == 'f')
+    return from->is_object() ? from->get_object().if_contains(rest) : nullptr;
+  if (!from->is_array()) return nullptr;
+  boost::system::error_code failed;
+  const auto wanted = json::parse(rest, failed);
+  if (failed) return nullptr;
+  const auto& all = from->get_array();
+  if (element.front() == 'i') {
+    const auto index = wanted.is_int64() ? wanted.get_int64() : -1;
+    return index >= 0 && std::cmp_less(index, all.size()) ? &all[static_cast<std::size_t>(index)]
+                                                          : nullptr;
+  }
+  const auto found = std::ranges::find_if(all, [&](const json::value& each) {
+    if (element.front() == 'v') return each == wanted;
+    return wanted.is_object() && std::ranges::all_of(wanted.get_object(), [&](const auto& key) {
+             const auto* const value =
+                 each.is_object() ? each.get_object().if_contains(key.key()) : nullptr;
+             return value != nullptr && *value == key.value();
+           });
+  });
+  return found == all.end() ? nullptr : &*found;
+}
+
+/// True if `live` has what `wanted` asks for; what is asked for by nobody must not be there.
+bool is_as(const json::value* wanted, const json::value* live) {
+  if (wanted == nullptr || live == nullptr) return wanted == live;
+  return !k8s::find_difference(*wanted, *live);
+}
+
+bool any_newer(const json::value& fields, const json::value* live, const json::value* older,
+               const json::value* newer) {
+  if (!fields.is_object() || fields.get_object().empty())
+    return !is_as(older, live) && is_as(newer, live);
+  return std::ranges::any_of(fields.get_object(), [&](const auto& each) {
+    const std::string_view element = each.key();
+    if (element == ".") return false;
+    return any_newer(each.value(), select(live, element), select(older, element),
+                     select(newer, element));
+  });
 }
 
 }  // namespace
@@ -90,6 +138,23 @@ std::optional<json::value> take_over_fields(const json::value& object, std::stri
   return json::value{{"metadata",
                       {{"managedFields", std::move(kept)},
                        {"resourceVersion", k8s::resource_version_of(object)}}}};
+}
+
+json::value fields_of_others(const json::value& object, std::span<const std::string> managers,
+                             std::string_view own) {
+  json::object all;
+  for (const auto& entry : managed_fields(object)) {
+    const auto* const fields = k8s::find(entry, {"fieldsV1"});
+    const bool theirs =
+        std::ranges::any_of(managers, [&](const std::string& each) { return is_of(entry, each); });
+    if (theirs && fields != nullptr && fields->is_object()) unite(all, fields->get_object());
+  }
+  return subtract_fields(all, applied_fields(object, own));
+}
+
+bool has_newer_field(const json::value& fields, const json::value& object, const json::value& older,
+                     const json::value& newer) {
+  return fields.is_object() && any_newer(fields, &object, &older, &newer);
 }
 
 bool applies_fields(const json::value& object, std::string_view manager) {

@@ -5,6 +5,8 @@
 
 #include <chrono>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 
 namespace rw {
@@ -26,6 +28,15 @@ boost::json::value applied_fields(const boost::json::value& object, std::string_
 
 /// What `own` lacks of `fields`, both FieldsV1. Null: nothing.
 boost::json::value subtract_fields(const boost::json::value& fields, const boost::json::value& own);
+
+/// The fields (FieldsV1) that any of `managers` owns, and `own` does not; null: none.
+boost::json::value fields_of_others(const boost::json::value& object,
+                                    std::span<const std::string> managers, std::string_view own);
+
+/// True if `object` has in one of the fields (FieldsV1) what `newer` asks for, and `older` does
+/// not. Only what an object asks for is compared, since servers add defaults.
+bool has_newer_field(const boost::json::value& fields, const boost::json::value& object,
+                     const boost::json::value& older, const boost::json::value& newer);
 
 /// True if `manager` applies fields of the object.
 bool applies_fields(const boost::json::value& object, std::string_view manager);

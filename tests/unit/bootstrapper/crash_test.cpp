@@ -1,6 +1,8 @@
 // A sync is cut short, or rejected, at each of its writes in turn. The one that follows must leave
 // each unit as the new revision or as the old one, as a whole.
 
+#include "rw/k8s/objects/difference.hpp"
+
 #include <boost/test/unit_test.hpp>
 
 #include "tests/unit/bootstrapper/sync_env.hpp"
@@ -202,6 +204,93 @@ BOOST_AUTO_TEST_CASE(sync_applies_the_last_good_revision_when_any_write_is_refus
   sync_env env;
   const generations all;
   test::run(env.context, restores(&env, &all));
+}
+
+/// The runtime is not admitted to the second generation any more, or no roll-out goes on.
+asio::awaitable<void> waits(sync_env* env, const generations* all) {
+  bool complete = false;
+  for (int k = 0; !complete && k < 60; ++k) {
+    const auto name = "skr-" + std::to_string(k);
+    env->withheld.reset();
+    co_await env->add_synced(name, all->first);
+    complete = co_await stop_after(env, name, k, all);
+    if (complete) break;
+    env->withheld = all->second;
+    const auto report = co_await env->must_sync(name, {all->first});
+    const bool good = co_await env->has_all(name, all->first, all->second);
+    BOOST_TEST(good, "stopped after " << k << " writes");
+    for (const auto& each : report.units) {
+      BOOST_TEST(!each.ahead);
+      BOOST_TEST((each.withheld != nullptr));
+    }
+  }
+  BOOST_TEST(complete);
+}
+
+BOOST_AUTO_TEST_CASE(waiting_runtime_gets_its_old_revisions_back_after_crash_at_any_write) {
+  sync_env env;
+  const generations all;
+  test::run(env.context, waits(&env, &all));
+}
+
+/// Applies the objects of a generation as Kyma Infrastructure Manager does, but only `count` of
+/// them.
+asio::awaitable<void> write_as_kim(sync_env* env, std::string name, render_input from,
+                                   std::size_t count) {
+  for (auto& each : objects_of(unit::bootstrapper, from)) {
+    if (count-- == 0) break;
+    auto& labels = each.object.at("metadata").at("labels").as_object();
+    labels.erase(bootstrapper::digest_label);
+    labels.erase(bootstrapper::synced_by_label);
+    const auto done = co_await env->api(name)->apply(
+        each.type, std::move(each.object), {.field_manager = "kim-bootstrapper", .force = true});
+    BOOST_REQUIRE_MESSAGE(done.has_value(), done.error().message);
+  }
+}
+
+asio::awaitable<void> follows(sync_env* env, const generations* all) {
+  const auto count = objects_of(unit::bootstrapper, all->second).size();
+  for (std::size_t k = 1; k <= count; ++k) {
+    const auto name = "skr-" + std::to_string(k);
+    env->withheld.reset();
+    co_await env->add_synced(name, all->first);
+    co_await write_as_kim(env, name, all->second, k);
+    env->withheld = all->second;
+    auto report = co_await env->must_sync(name, {all->first});
+    const auto& unit_now = report.at(unit::bootstrapper);
+    const bool whole = co_await env->has(name, unit::bootstrapper, all->second, all->first);
+    BOOST_TEST(whole, "after " << k << " objects");
+    BOOST_TEST(unit_now.ahead);
+    BOOST_TEST((unit_now.withheld == nullptr));
+    BOOST_TEST(unit_now.is_applied() == true);
+    // It was not admitted to the newest credentials, and nobody wrote them.
+    const bool old = co_await env->has(name, unit::credentials, all->first, all->second);
+    BOOST_TEST(old);
+    report = co_await env->must_sync(name, {all->second});
+    BOOST_TEST(report.at(unit::bootstrapper).changed == false);
+    BOOST_TEST(report.at(unit::bootstrapper).ahead == false);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(waiting_runtime_gets_all_of_what_kim_has_begun) {
+  sync_env env;
+  const generations all;
+  test::run(env.context, follows(&env, &all));
+}
+
+/// What no source has is drift, whoever wrote it.
+RW_COROUTINE_TEST(waiting_runtime_loses_what_kim_has_from_elsewhere, sync_env) {
+  const generations all;
+  co_await env->add_synced("skr", all.first);
+  co_await write_as_kim(env, "skr", all.third, 99);
+  env->withheld = all.second;
+  const auto report = co_await env->must_sync("skr", {all.first});
+  BOOST_TEST(!report.at(unit::bootstrapper).ahead);
+  for (const auto& each : objects_of(unit::bootstrapper, all.first)) {
+    const auto got = co_await env->api("skr")->get(each.type, k8s::key_of(each.object));
+    BOOST_REQUIRE(got.has_value());
+    BOOST_TEST(!k8s::find_difference(each.object, *got).has_value());
+  }
 }
 
 /// Many objects, and time for some of them only in each pass.

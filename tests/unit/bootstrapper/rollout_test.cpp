@@ -318,6 +318,7 @@ asio::awaitable<void> keeps_what_kim_brings(landscape* land) {
         deployments, each, {.field_manager = "kim-bootstrapper", .force = true});
     BOOST_REQUIRE_MESSAGE(done.has_value(), done.error().message);
   }
+  // Only a part of it: the rest follows, in a pause as well, so that the runtime is whole.
   co_await land->until_rollout([](const json::value& one) {
     const auto bypassed = k8s::find_condition(one, "WavesBypassed");
     return k8s::find_number(one, {"status", "ahead"}) == 1 && bypassed &&
@@ -327,6 +328,7 @@ asio::awaitable<void> keeps_what_kim_brings(landscape* land) {
   BOOST_TEST(version == "2.0.0");
   const auto updated = co_await land->count("2.0.0");
   BOOST_TEST(updated == 1U);
+  co_await land->until_condition(name, "ConfigurationSynced", "True", "Synced");
   const json::value resumed{{"paused", false}};
   co_await land->change_rollout(resumed);
   co_await land->until_rollout([land](const json::value& one) {

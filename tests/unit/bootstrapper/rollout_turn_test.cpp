@@ -1,9 +1,11 @@
 // What a runtime has while it waits for its turn.
 
 #include "rw/reactors/bootstrapper/rollout_turn.hpp"
+#include "rw/reactors/shared/field_owners.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include "tests/unit/bootstrapper/sync_env.hpp"
@@ -79,35 +81,61 @@ BOOST_AUTO_TEST_CASE(invalid_content_brings_no_other_stored_one) {
   BOOST_TEST(of.withheld == nullptr);
 }
 
-BOOST_AUTO_TEST_CASE(object_that_is_as_the_newer_revision_has_it_was_brought_by_others) {
-  const auto pem = ca_pem();
-  const auto before = rendered(unit::bootstrapper, good_sources(pem, "1.0.0"));
-  const auto newer = rendered(unit::bootstrapper, good_sources(pem, "2.0.0"));
-  bootstrapper::unit_plan plan;
-  const auto add = [&](const bootstrapper::desired_object& each, json::value live) {
-    bootstrapper::planned_object object;
-    object.key = k8s::key_of(each.object);
-    k8s::parse_api_version(k8s::find_string(each.object, {"apiVersion"}), object.type.gvk);
-    object.type.gvk.kind = k8s::find_string(each.object, {"kind"});
-    object.desired = each.object;
-    object.live = std::move(live);
-    object.write = true;
-    plan.objects.push_back(std::move(object));
+BOOST_AUTO_TEST_CASE(runtime_on_its_way_to_the_newest_gets_there_if_nothing_else_is_known) {
+  unit_state of{.revisions = {named("b")}, .desired = "b", .applying = "b"};
+  hold(of, nullptr);
+  BOOST_TEST((digests(of) == list{"b"}));
+  BOOST_TEST(of.desired == "b");
+  BOOST_TEST(of.withheld == nullptr);
+  of = {.revisions = {named("b")}, .desired = "b", .applying = "b"};
+  hold(of, named("a"));
+  BOOST_TEST((digests(of) == list{"a"}));
+  BOOST_TEST(of.withheld->digest == "b");
+}
+
+BOOST_AUTO_TEST_CASE(field_is_of_the_newer_revision_if_its_value_and_its_owner_say_so) {
+  const std::string ours = "ours";
+  const std::vector<std::string> others{"kim", "manager"};
+  const auto older = json::parse(
+      R"({"data": {"a": "1", "b": "1"}, "spec": {"containers": [{"name": "main", "image": "x:1"}], "finalizers": ["old"]}})");
+  const auto newer = json::parse(
+      R"({"data": {"a": "2", "c": "2"}, "spec": {"containers": [{"name": "main", "image": "x:2"}], "finalizers": ["new"]}})");
+  const auto entry = [](const std::string& manager, const char* operation, const char* fields) {
+    return json::value{
+        {"manager", manager}, {"operation", operation}, {"fieldsV1", json::parse(fields)}};
   };
-  // A drift that is not of the newer revision, one that is in both, and one that is missing.
-  for (const auto& each : before.objects) {
-    const auto kind = k8s::find_string(each.object, {"kind"});
-    auto live = each.object;
-    if (kind == "Service") live.at("spec").as_object()["ports"] = json::array();
-    add(each, kind == "ServiceAccount" ? json::value() : live);
-  }
-  BOOST_TEST(!has_newer(plan, newer));
-  for (std::size_t i = 0; i < plan.objects.size(); ++i) {
-    if (plan.objects[i].type.gvk.kind == "Deployment")
-      plan.objects[i].live = newer.objects[i].object;
-  }
-  BOOST_TEST(has_newer(plan, newer));
-  BOOST_TEST(!has_newer(plan, before));
+  const auto is_newer = [&](const char* live, std::vector<json::value> entries) {
+    auto object = json::parse(live);
+    object.as_object()["metadata"] = {
+        {"managedFields", json::array(entries.begin(), entries.end())}};
+    return has_newer_field(fields_of_others(object, others, ours), object, older, newer);
+  };
+  const char* const a_is_new = R"({"data": {"a": "2", "b": "1"}})";
+  const char* const a = R"({"f:data": {".": {}, "f:a": {}}})";
+  BOOST_TEST(is_newer(a_is_new, {entry("kim", "Apply", a)}));
+  BOOST_TEST(is_newer(a_is_new, {entry("manager", "Update", a)}));
+  BOOST_TEST(is_newer(a_is_new, {entry("kim", "Apply", R"({"f:data": {}})")}) ==
+             false);  // b is not new
+  BOOST_TEST(!is_newer(a_is_new, {}));
+  BOOST_TEST(!is_newer(a_is_new, {entry(ours, "Apply", a)}));
+  BOOST_TEST(!is_newer(a_is_new, {entry(ours, "Apply", a), entry("kim", "Apply", a)}));
+  BOOST_TEST(!is_newer(a_is_new, {entry("somebody", "Apply", a)}));
+  BOOST_TEST(!is_newer(R"({"data": {"a": "3"}})", {entry("kim", "Apply", a)}));
+  BOOST_TEST(!is_newer(R"({"data": {"a": "1"}})", {entry("kim", "Apply", a)}));
+  // A field that only the newer one has.
+  BOOST_TEST(
+      is_newer(R"({"data": {"c": "2"}})", {entry("kim", "Apply", R"({"f:data": {"f:c": {}}})")}));
+  // Elements of lists.
+  const char* const image =
+      R"({"f:spec": {"f:containers": {"k:{\"name\":\"main\"}": {".": {}, "f:image": {}}}}})";
+  BOOST_TEST(
+      is_newer(R"({"spec": {"containers": [{"name": "side"}, {"name": "main", "image": "x:2"}]}})",
+               {entry("kim", "Apply", image)}));
+  BOOST_TEST(!is_newer(R"({"spec": {"containers": [{"name": "main", "image": "x:1"}]}})",
+                       {entry("kim", "Apply", image)}));
+  const char* const finalizer = R"({"f:spec": {"f:finalizers": {"v:\"new\"": {}}}})";
+  BOOST_TEST(is_newer(R"({"spec": {"finalizers": ["new"]}})", {entry("kim", "Apply", finalizer)}));
+  BOOST_TEST(!is_newer(R"({"spec": {"finalizers": ["old"]}})", {entry("kim", "Apply", finalizer)}));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -190,12 +190,28 @@ BOOST_AUTO_TEST_CASE(rejections_are_told_apart_by_their_reason) {
 BOOST_AUTO_TEST_CASE(half_applied_unit_is_applying) {
   auto input = in_place();
   input.state.units[1].applied = {};
+  input.state.units[1].applying = "cc";
   input.state.units[1].failed = k8s::failure{.code = k8s::errc::timed_out, .message = "no answer"};
   const auto status = next(input);
   BOOST_TEST(is(status, "ConfigurationSynced") == "False Applying");
-  const auto recorded = bootstrapper::applying_status(resource(status), unit::credentials, {});
-  BOOST_TEST(text(recorded.at("units").at(0), "phase") == "Applying");
-  BOOST_TEST(text(recorded.at("units").at(0), "digest") == "aa");
+  const auto read = bootstrapper::read_state(resource(status));
+  BOOST_TEST(read.at(unit::bootstrapper).in_place == "");
+  BOOST_TEST(read.at(unit::bootstrapper).applying == "cc");
+  // Nothing was written yet.
+  input.state.units[1].applying = {};
+  BOOST_TEST(is(next(input), "ConfigurationSynced") == "False NotApplied");
+}
+
+BOOST_AUTO_TEST_CASE(revision_is_recorded_before_it_is_written) {
+  const auto before = resource(next(in_place()));
+  const auto read_after = [&](const std::string& digest) {
+    auto status = bootstrapper::applying_status(before, unit::credentials, digest, {});
+    BOOST_TEST(text(status.at("units").at(0), "phase") == "Applying");
+    return bootstrapper::read_state(resource(std::move(status))).at(unit::credentials);
+  };
+  BOOST_TEST(read_after("aa").in_place == "aa");  // new objects of the one in place
+  BOOST_TEST(read_after("cc").in_place == "");
+  BOOST_TEST(read_after("cc").applying == "cc");
 }
 
 BOOST_AUTO_TEST_CASE(warnings_are_listed) {

@@ -10,6 +10,7 @@
 #include "tests/unit/environment/environment.hpp"
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -62,7 +63,8 @@ class sync_env : public test::environment {
 
   std::map<std::string, write_faults> faults;
   std::map<std::string, bootstrapper::sync_state> states;  ///< as the status has it
-  int recorded = 0;                                        ///< writes of inventories
+  int recorded = 0;                                        ///< writes to the control plane
+  std::optional<bootstrapper::render_input> withheld;      ///< the newest, not admitted
   bootstrapper::apply_options options;
   bootstrapper::sync_request like;  ///< of each request: `write`, `adopt`, `may_write`
 };

@@ -80,6 +80,11 @@ asio::awaitable<k8s::result<bootstrapper::sync_state>> sync_env::sync(
   auto& known = states[runtime];
   auto state = known;
   for (auto& each : state.units) each.applied = each.in_place;
+  if (withheld) {
+    for (const auto of : bootstrapper::all_units) {
+      state.at(of).withheld = std::make_shared<bootstrapper::revision>(rendered(of, *withheld));
+    }
+  }
   for (const auto& each : from) {
     for (const auto of : bootstrapper::all_units) {
       auto made = std::make_shared<bootstrapper::revision>(rendered(of, each));
@@ -87,17 +92,23 @@ asio::awaitable<k8s::result<bootstrapper::sync_state>> sync_env::sync(
     }
   }
   auto request = like;
-  request.record =
-      [this, &known](unit, bootstrapper::inventory objects) -> asio::awaitable<k8s::result<void>> {
+  request.record = [this, &known](
+                       unit of, std::string digest,
+                       bootstrapper::inventory objects) -> asio::awaitable<k8s::result<void>> {
     ++recorded;
     known.objects = std::move(objects);
+    known.at(of).applying = std::move(digest);
+    known.at(of).in_place.clear();
     co_return k8s::result<void>();
   };
   const auto done = co_await bootstrapper::sync(api(runtime), &options, std::move(request), &state);
   if (!done) co_return done.error();
   if (!like.write) co_return state;
   known.objects = state.objects;
-  for (const auto of : bootstrapper::all_units) known.at(of).in_place = state.at(of).applied;
+  for (const auto of : bootstrapper::all_units) {
+    known.at(of).in_place = state.at(of).applied;
+    known.at(of).applying.clear();
+  }
   co_return state;
 }
 
