@@ -359,7 +359,7 @@ class story {
 BOOST_AUTO_TEST_CASE(after_any_history_every_runtime_has_the_newest_content) {
   const auto first = k8s::test::from_environment("RW_CONFIG_HISTORY_FIRST", 1);
   const auto seeds =
-      k8s::test::from_environment("RW_CONFIG_HISTORY_SEEDS", k8s::test::sanitized ? 3 : 20);
+      k8s::test::from_environment("RW_CONFIG_HISTORY_SEEDS", k8s::test::sanitized ? 2 : 8);
   counts all;
   for (auto seed = first; seed < first + seeds; ++seed) {
     story one(seed);
