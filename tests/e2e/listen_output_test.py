@@ -21,8 +21,8 @@ class Stalled:
     """A listener whose standard output nobody reads until `read` is called."""
 
     def __init__(self, folder, pki, *options):
-        certificate, _ = pki.issue("client", "runtime", cn="runtime-1", san=None)
-        self.header = "Cert=" + urllib.parse.quote(certificate.read_text(), safe="")
+        self.pki = pki
+        self.header = self.header_of("runtime-1")
         self.errors = open(folder / "stderr.log", "w+")
         self.popen = subprocess.Popen(
             ["setpriv", "--pdeathsig", "KILL", "--", BINARY, "listen", "--address", "127.0.0.1:0", "--metrics-address",
@@ -34,6 +34,10 @@ class Stalled:
         self.accepted = set()
         self.port, self.admin = self.listening("listener"), self.listening("admin")
 
+    def header_of(self, runtime):
+        certificate, _ = self.pki.issue("client", runtime, cn=runtime, san=None)
+        return "Cert=" + urllib.parse.quote(certificate.read_text(), safe="")
+
     def records(self, msg):
         with open(self.errors.name) as log:
             found = [json.loads(line) for line in log if line.startswith("{") and line.endswith("}\n")]
@@ -44,8 +48,9 @@ class Stalled:
             return [r for r in self.records("listening") if r["server"] == server]
         return int(wait_until(look, 20, f"{server} listens")[0]["address"].rpartition(":")[2])
 
-    def send(self, count):
-        """Sends a batch of new objects; returns the status, the header Retry-After and how long the answer took."""
+    def send(self, count, header=None):
+        """Sends a batch of new objects of runtime-1, unless another header names the runtime; returns the status, the header
+        Retry-After and how long the answer took."""
         names = [f"object-{self.sent + i}" for i in range(count)]
         self.sent += count
         events = [{"watched": {"Namespace": "load", "Name": name},
@@ -53,7 +58,7 @@ class Stalled:
         begun = time.monotonic()
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
         connection.request("POST", f"/v2/{COMPONENT}/events", json.dumps(events),
-                           {"x-forwarded-client-cert": self.header})
+                           {"x-forwarded-client-cert": header or self.header})
         answer = connection.getresponse()
         body = answer.read()
         connection.close()
@@ -120,6 +125,29 @@ class ListenOutput(harness.TestCase):
         wait_until(lambda: listener.send(1)[0] == 200, 10, "events are taken again")
         listener.popen.send_signal(signal.SIGTERM)
         self.assertEqual(listener.popen.wait(10), 0, listener.tail())
+        self.assertEqual(listener.written(), listener.accepted)
+
+    def test_runtime_that_floods_is_refused_and_another_never(self):
+        listener = self.listener()
+        other = listener.header_of("runtime-2")
+        refused, stop = [], threading.Event()
+        def flood():
+            while not stop.is_set():
+                refused.append(listener.send(BATCH)[:2])
+        flooding = [threading.Thread(target=flood) for _ in range(4)]
+        for each in flooding:
+            each.start()
+        try:
+            wait_until(lambda: (207, "1") in refused, 30, "the share of the runtime that floods is full")
+            self.assertEqual({listener.send(1, other)[:2] for _ in range(200)}, {(200, None)})
+        finally:
+            stop.set()
+            for each in flooding:
+                each.join()
+        self.note(f"{len(refused)} batches of the runtime that floods")
+        listener.read()
+        listener.popen.send_signal(signal.SIGTERM)
+        self.assertEqual(listener.popen.wait(30), 0, listener.tail())
         self.assertEqual(listener.written(), listener.accepted)
 
     def test_what_was_not_written_is_reported_within_the_drain_time(self):
