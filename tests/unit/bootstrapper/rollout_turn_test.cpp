@@ -1,6 +1,7 @@
 // What a runtime has while it waits for its turn.
 
 #include "rw/reactors/bootstrapper/rollout_turn.hpp"
+
 #include "rw/reactors/shared/field_owners.hpp"
 
 #include <boost/json/array.hpp>
