@@ -74,6 +74,7 @@ SERIES = {
     "RuntimesWithoutBootstrapper": ('rw_bootstrapper_content_runtimes{state="NoResource"}', "1x120", NEVER),
     "BootstrapperFails": ('rw_bootstrapper_runtimes{state="failed"}', "1x120", NEVER),
     "RolloutPaused": ('rw_rollout_phase{phase="Paused",component="watcher"}', "1x120", NEVER),
+    "RolloutClosed": ("rw_rollout_closed", "1x120", "0x120"),
     "RolloutBypassed": ("rw_rollout_ahead_runtimes", "1x120", NEVER),
     "ProcessRestarts": ("process_start_time_seconds", "100x65 200x9 300x9 400x60", "100x65 200x9 300x60"),
     "ProcessMemoryHigh": ("process_resident_memory_bytes", f"{900 << 20}x120", f"{800 << 20}x120"),

@@ -79,7 +79,8 @@ BOARDS = {
         ("Roll-out", [
             ("Phase", "none", [("rw_rollout_phase == 1", "{{component}} {{phase}}")]),
             ("Runtimes", "none", [("sum by (component, state) (rw_rollout_runtimes)", "{{component}} {{state}}")]),
-            ("Ahead of their turn", "none", [("rw_rollout_ahead_runtimes", "{{component}}")])]),
+            ("Ahead of their turn", "none", [("rw_rollout_ahead_runtimes", "{{component}}")]),
+            ("Closed", "none", [("rw_rollout_closed", "{{component}}")])]),
         ("Mode direct", [
             ("Bootstrapper", "none", [("sum by (state) (rw_bootstrapper_runtimes)", "{{state}}")]),
             ("Content", "none", [("sum by (state) (rw_bootstrapper_content_runtimes)", "{{state}}")]),

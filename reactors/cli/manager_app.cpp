@@ -173,7 +173,6 @@ std::string manager_app::not_ready() const {
   for (const auto& each : informers_) {
     if (!each->synced()) reasons += "not in step with KCP: " + each->type().plural + "\n";
   }
-  if (in_waves_ && !rollouts_.synced()) reasons += "not in step with KCP: runtimerollouts\n";
   if (runtime_config_) reasons += runtime_config_->not_ready();
   if (stopping_) reasons += "stopping\n";
   return reasons;
@@ -237,23 +236,14 @@ void manager_app::stand_back() {
   stands_back_ = true;
   *dry_run_ = true;
   services_.log.warning("this manager stands back", {{"reason", stands_back_text()}});
-  const boost::json::value lease{
-      {"apiVersion", "coordination.k8s.io/v1"},
-      {"kind", "Lease"},
-      {"metadata", {{"name", settings_.lease_name}, {"namespace", settings_.lease_namespace}}}};
-  recorder_->warning(k8s::reference_to(lease), "StandsBack", stands_back_text());
+  recorder_->warning(k8s::reference_to(lease()), "StandsBack", stands_back_text());
 }
 
-/// False without the definition of RuntimeRollouts, or without rights to them.
-asio::awaitable<bool> manager_app::has_rollouts() {
-  k8s::selection all{.ns = std::string(kcp_namespace)};
-  const auto got = co_await kcp_->list(rollouts_.type(), std::move(all), {.limit = 1});
-  if (got || !(got.error().is(k8s::errc::not_found) || got.error().is(k8s::errc::forbidden))) {
-    co_return true;
-  }
-  services_.log.warning("watchers are updated on all runtimes at once, without a roll-out",
-                        {{"reason", got.error().message}});
-  co_return false;
+/// What Events about the manager itself are about.
+boost::json::value manager_app::lease() const {
+  return {{"apiVersion", "coordination.k8s.io/v1"},
+          {"kind", "Lease"},
+          {"metadata", {{"name", settings_.lease_name}, {"namespace", settings_.lease_namespace}}}};
 }
 
 /// Runs the controllers of one term; a process has one term at most.
@@ -267,7 +257,7 @@ asio::awaitable<void> manager_app::lead() {
     if (runs) stand_back();
   }
   stands_back_gauge_.Set(*dry_run_ ? 1 : 0);
-  if (!*dry_run_) in_waves_ = co_await has_rollouts();
+  in_waves_ = !*dry_run_ && !settings_.runtime_config.rollout_none;
   if (in_waves_) installer_->roll_out_by(*rollout_, watcher_contents_);
   leads_ = true;
   core::task_group reactors(services_.executor, fail_on_exception());

@@ -87,6 +87,7 @@ class manager_app final : public app {
   std::string not_ready() const;
   std::string admin_token() const;
   std::string stands_back_text() const;
+  boost::json::value lease() const;
   void stand_back();
   boost::asio::awaitable<void> end_when_changed();
   void route(const k8s::object_key& kyma, core::duration after);
@@ -95,7 +96,6 @@ class manager_app final : public app {
   void make_heartbeats();
   boost::asio::awaitable<void> take_events();
   boost::asio::awaitable<void> read_events();
-  boost::asio::awaitable<bool> has_rollouts();
   boost::asio::awaitable<void> lead();
   boost::asio::awaitable<void> close_clients();
 
@@ -122,7 +122,7 @@ class manager_app final : public app {
   k8s::informer& certificate_secrets_;
   k8s::informer& root_secret_;
   k8s::informer& gateway_secret_;
-  k8s::informer rollouts_;  ///< run by the leader, if the definition is there
+  k8s::informer rollouts_;  ///< run by the leader
 
   content_store watcher_contents_;  ///< that were rolled out
   std::unique_ptr<k8s::event_recorder> recorder_;

@@ -72,14 +72,14 @@ void manager_app::make_reactors() {
           .on_reconcile = std::move(on_reconcile)});
   if (settings_.runtime_config.mode != bootstrapper_mode::off) {
     runtime_config_ = std::make_unique<runtime_config>(
-        services_, settings_.runtime_config, runtime_config::clients{*kcp_, *shared_, *pool_},
-        kubeconfigs_, *recorder_);
+        services_, settings_.runtime_config,
+        runtime_config::clients{*kcp_, *shared_, *pool_, lease()}, kubeconfigs_, *recorder_);
   }
   rollout_ = std::make_unique<runtime_rollout::runtime_rollout>(
       executor,
       runtime_rollout::options{.component = "watcher", .usual = settings_.runtime_config.rollout},
       runtime_rollout::environment{*kcp_, rollouts_, kymas_, kymas_, *recorder_,
-                                   services_.for_controller()});
+                                   services_.for_controller(), lease()});
   router_ = std::make_unique<kyma_router::router>(
       kymas_, [this](const k8s::object_key& kyma, core::duration after) { route(kyma, after); },
       kyma_router::router_options{},

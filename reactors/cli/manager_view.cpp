@@ -173,6 +173,14 @@ boost::json::array manager_app::view::conditions() const {
             ", which writes to them, too",
         of_.installer_->contested_since());
   }
+  const auto add_closed = [&](const char* component, const runtime_rollout::runtime_rollout& of) {
+    if (of.closed().empty()) return;
+    add("RolloutClosed", component,
+        "nothing of the " + std::string(component) + " is rolled out: " + of.closed(),
+        of.closed_since());
+  };
+  add_closed("watcher", *of_.rollout_);
+  if (of_.runtime_config_) add_closed("bootstrapper", of_.runtime_config_->rollout());
   return out;
 }
 

@@ -79,9 +79,11 @@ CLI::Option* add_listening_address(CLI::App& app, const std::string& flag, core:
   return option->check(endpoint())->type_name("IP:PORT");
 }
 
-void check_object_names(CLI::App& app, std::initializer_list<const char*> flags) {
-  const auto error = [](const std::string& text) {
-    return k8s::dns_subdomain_errors(text).empty() ? "" : "is no name of an object: " + text;
+void check_object_names(CLI::App& app, std::initializer_list<const char*> flags, bool or_none) {
+  const auto error = [or_none](const std::string& text) {
+    if (or_none && text.empty()) return std::string();
+    return k8s::dns_subdomain_errors(text).empty() ? std::string()
+                                                   : "is no name of an object: " + text;
   };
   for (const auto* flag : flags) app.get_option(flag)->check(validator(error, ""));
 }

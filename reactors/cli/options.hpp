@@ -50,8 +50,10 @@ CLI::Validator endpoint();  ///< an IP address and a port
 CLI::Option* add_listening_address(CLI::App& app, const std::string& flag, core::host_port& value,
                                    const std::string& help);
 
-/// Restricts options to names of Kubernetes objects: DNS subdomains (RFC 1123).
-void check_object_names(CLI::App& app, std::initializer_list<const char*> flags);
+/// Restricts options to names of Kubernetes objects: DNS subdomains (RFC 1123). `or_none`: an empty
+/// value is one, too.
+void check_object_names(CLI::App& app, std::initializer_list<const char*> flags,
+                        bool or_none = false);
 
 /// Adds an error for each of these options that is missing. Called after parsing.
 void check_required(CLI::App& app, std::initializer_list<const char*> flags, problems& wrong);

@@ -50,12 +50,13 @@ runtime_config::runtime_config(services& with, runtime_config_settings settings,
       config_sync_(executor_, {config_maps_, secrets_, *trust_bundles_}, runtimes_,
                    signal_options(settings_), {to.writing, events, with.for_controller()}),
       rollout_(executor_, {.usual = settings_.rollout},
-               {to.writing, rollouts_, bootstrappers_, runtimes_, events, with.for_controller()}),
+               {to.writing, rollouts_, bootstrappers_, runtimes_, events, with.for_controller(),
+                std::move(to.lease)}),
       direct_(executor_, direct_options(settings_),
               {bootstrappers_, runtimes_, kubeconfigs, {config_maps_, secrets_, *trust_bundles_}},
               {to.writing, to.runtimes, events, with.clock, with.watchdog, with.log, with.metrics,
                services::random()},
-              &rollout_) {}
+              settings_.rollout_none ? nullptr : &rollout_) {}
 
 asio::awaitable<void> runtime_config::watch() {
   return runtimes_.run();
@@ -69,7 +70,7 @@ asio::awaitable<void> runtime_config::lead() {
     tasks.spawn(each->run());
   }
   tasks.spawn(config_sync_.run());
-  tasks.spawn(rollout_.run());
+  if (!settings_.rollout_none) tasks.spawn(rollout_.run());
   tasks.spawn(direct_.run());
   co_await tasks.join();
 }

@@ -32,6 +32,7 @@ class runtime_config {
     k8s::client& writing;        ///< with the leader's fence
     k8s::client& watching;       ///< of all replicas
     k8s::client_pool& runtimes;  ///< fenced as well
+    boost::json::value lease;    ///< what Events are about while nothing is rolled out
   };
 
   runtime_config(services& with, runtime_config_settings settings, clients to,
@@ -41,6 +42,8 @@ class runtime_config {
   boost::asio::awaitable<void> watch();
   /// Runs on the leader, until cancelled, once.
   boost::asio::awaitable<void> lead();
+
+  const runtime_rollout::runtime_rollout& rollout() const noexcept { return rollout_; }
 
   /// Returns the reasons why it is not ready, one a line. Nothing is signalled before the leader
   /// knows all sources; the informers' log lines say why one can't be read.

@@ -2,6 +2,8 @@
 
 #include "rw/reactors/cli/options.hpp"
 
+#include <cstdlib>
+
 namespace rw::cli {
 
 void add_bootstrapper_mode(CLI::App& app, bootstrapper_mode& value, const std::string& help) {
@@ -53,6 +55,10 @@ void describe_rollout(CLI::App& app, runtime_config_settings& to) {
             "roll-out, and so does each canary that fails");
   add_duration(app, "--rollout-canary-soak", to.rollout.soak,
                "Time for which canaries must be ready before other runtimes follow");
+  app.add_flag("--rollout-none", to.rollout_none,
+               "Roll nothing out: new content of the watcher and of the bootstrapper goes to all "
+               "runtimes at once, as long as the flag is given. Without it, and without the "
+               "definition of RuntimeRollouts or the rights to them, no new content goes to any");
   app.add_flag("--rollout-trust-at-once", to.direct.trust_at_once,
                "Apply a change of only the trust bundle to all runtimes at once, as is done with "
                "credentials. The bootstrapper restarts pods that use the bundle");
@@ -118,19 +124,27 @@ void describe_runtime_config(CLI::App& app, runtime_config_settings& to) {
        "ConfigMap of the bootstrapper's configuration, in kcp-system");
   name("--manifests-name", to.direct.defaults.manifests,
        "ConfigMap of the bootstrapper's manifests, in kcp-system");
-  name("--pull-secret-name", to.direct.defaults.pull_secret,
-       "Secret for pulling images on runtimes, in kcp-system");
-  name("--trust-bundle-name", to.direct.defaults.trust_bundle, "ClusterTrustBundle for runtimes");
+  const auto name_or_none = [&](const char* flag, const char* variable, std::string& into,
+                                const char* help) {
+    // The parser takes an empty variable for one that is not set.
+    const auto* const given = std::getenv(variable);
+    if (given != nullptr && *given == '\0') into.clear();
+    name(flag, into, help);
+    check_object_names(app, {flag}, true);
+  };
+  name_or_none("--pull-secret-name", "RW_PULL_SECRET_NAME", to.direct.defaults.pull_secret,
+               "Secret for pulling images on runtimes, in kcp-system; empty: none");
+  name_or_none("--trust-bundle-name", "RW_TRUST_BUNDLE_NAME", to.direct.defaults.trust_bundle,
+               "ClusterTrustBundle for runtimes; empty: none");
   name("--target-namespace", to.direct.to.ns, "Namespace of the bootstrapper on runtimes");
   name("--target-deployment", to.direct.to.deployment, "The bootstrapper's Deployment there");
   name("--target-config-map", to.direct.to.configuration, "ConfigMap of its configuration there");
   name("--target-pull-secret", to.direct.to.pull_secret, "Secret for pulling images there");
   name("--target-trust-bundle", to.direct.to.trust_bundle,
        "ClusterTrustBundle there; by default it is called as in KCP");
-  check_object_names(
-      app, {"--state-namespace", "--config-map-name", "--manifests-name", "--pull-secret-name",
-            "--trust-bundle-name", "--target-namespace", "--target-deployment",
-            "--target-config-map", "--target-pull-secret", "--target-trust-bundle"});
+  check_object_names(app, {"--state-namespace", "--config-map-name", "--manifests-name",
+                           "--target-namespace", "--target-deployment", "--target-config-map",
+                           "--target-pull-secret", "--target-trust-bundle"});
   group_options(app, first, "Configuration of runtimes");
 }
 

@@ -13,6 +13,7 @@ struct runtime_config_settings {
   config_sync::sync_options signal = {};            ///< without its mode
   bootstrapper::options direct = {};  ///< without its mode; `defaults` are the sources
   runtime_rollout::defaults rollout = {};
+  bool rollout_none = false;  ///< new content goes to all runtimes at once
 };
 
 }  // namespace rw::cli

@@ -48,7 +48,8 @@ struct runtime_facts {
   std::string completed = {};  ///< of the content that was rolled out completely last
   std::string in_place = {};   ///< revision it has; empty: none
   health is = health::unreachable;
-  time_point since = {};  ///< of the health, or of the revision in place if that is later
+  time_point since = {};           ///< of the health, or of the revision in place if that is later
+  time_point reported_since = {};  ///< the same as it was reported, which may be in the future
   time_point observed = time_point::max();  ///< last time that its health was read
   bool selected = false;                    ///< by the canaries' label
   bool ahead = false;                       ///< another writer has applied the content

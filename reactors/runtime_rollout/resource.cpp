@@ -39,7 +39,8 @@ rollout_spec read_spec(const json::value& object, const defaults& otherwise) {
   rollout_spec out;
   out.with.soak = otherwise.soak;
   const auto refuse = [&](std::string_view field, const std::string& text) {
-    out.invalid += "spec." + std::string(field) + " can't be used: " + text + "; ";
+    out.invalid += out.invalid.empty() ? "" : "; ";
+    out.invalid += "spec." + std::string(field) + " can't be used: " + text;
   };
   const auto use = [&](std::string_view field, const share& usual, share& into) {
     const auto text = int_or_string(object, field);
@@ -105,7 +106,8 @@ std::optional<json::value> next_status(const json::value& object, const decision
   for (const auto& [name, member] : count_names) {
     status[name] = static_cast<std::int64_t>(decided.now.*member);
   }
-  const auto message = spec.invalid + decided.message;
+  const auto* const between = spec.invalid.empty() || decided.message.empty() ? "" : "; ";
+  const auto message = spec.invalid + between + decided.message;
   for (const auto& [name, text] : {std::pair("reason", &next.reason),
                                    {"message", &message},
                                    {"content", &next.content},

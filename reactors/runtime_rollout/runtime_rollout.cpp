@@ -1,5 +1,6 @@
 #include "rw/reactors/runtime_rollout/runtime_rollout.hpp"
 
+#include "rw/core/task_group.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 
@@ -18,6 +19,9 @@ using k8s::object_key;
 /// After a start nothing is decided before the health of each runtime is known, or this has passed:
 /// shares are of all runtimes, and a canary whose health is unknown would be replaced by another.
 constexpr auto warm_up = std::chrono::minutes(5);
+
+constexpr const char* outdated_definition =
+    "the definition of RuntimeRollouts is older than this manager: kubectl apply -f deploy/crds";
 
 }  // namespace
 
@@ -39,7 +43,48 @@ runtime_rollout::runtime_rollout(asio::any_io_executor executor, options with, e
 asio::awaitable<void> runtime_rollout::run() {
   started_ = in_.common.clock.now();
   decide_soon();
-  co_await controller_.run();
+  core::task_group tasks(co_await asio::this_coro::executor);
+  tasks.spawn(watch_access());
+  tasks.spawn(controller_.run());
+  co_await tasks.join();
+}
+
+/// Notices where RuntimeRollouts can't be read. The informer goes on by itself.
+asio::awaitable<void> runtime_rollout::watch_access() {
+  const auto executor = co_await asio::this_coro::executor;
+  const auto pause = in_.common.clock.make_timer(executor);
+  for (bool due = true; due;) {
+    k8s::selection all{.ns = key_.ns};
+    const auto got = co_await in_.kcp.list(runtime_rollouts_type(), std::move(all), {.limit = 1});
+    if (got) {
+      if (closed_ != outdated_definition) set_closed({});
+    } else if (got.error().is(k8s::errc::not_found)) {
+      set_closed("there is no definition of RuntimeRollouts: kubectl apply -f deploy/crds");
+    } else if (got.error().is(k8s::errc::forbidden)) {
+      set_closed("rights to RuntimeRollouts are missing: " + got.error().message);
+    }
+    pause->expires_at(in_.common.clock.now() + with_.access_interval);
+    due = co_await pause->wait();
+  }
+}
+
+void runtime_rollout::set_closed(std::string reason) {
+  core::make_gauge(in_.common.metrics, "rw_rollout_closed",
+                   "1 if nothing is rolled out, as the RuntimeRollout can't be used",
+                   {{"component", with_.component}})
+      .Set(reason.empty() ? 0 : 1);
+  if (reason == closed_) return;
+  if (closed_.empty()) closed_since_ = in_.common.clock.wall();
+  closed_ = std::move(reason);
+  if (closed_.empty()) {
+    in_.common.log.info("roll-outs go on", {{"component", with_.component}});
+    return;
+  }
+  in_.common.log.warning("nothing is rolled out",
+                         {{"component", with_.component}, {"reason", closed_}});
+  if (in_.lease.is_null()) return;
+  in_.events.warning(k8s::reference_to(in_.lease), "RolloutClosed",
+                     "Nothing of the " + with_.component + " is rolled out: " + closed_);
 }
 
 bool runtime_rollout::admit(const object_key& runtime, const shared_content& content,
@@ -78,7 +123,11 @@ void runtime_rollout::take(const object_key& runtime, runtime_facts& into,
   into.in_place = now.in_place.value_or(before.in_place);
   into.is = now.health.value_or(before.is);
   const bool changed = into.in_place != before.in_place || into.is != before.is;
-  into.since = now.since.value_or(changed ? in_.common.clock.wall() : before.since);
+  if (!now.since && changed) into.since = in_.common.clock.wall();
+  // The same again: it may have been held to the clock.
+  if (now.since && *now.since != before.reported_since) {
+    into.since = into.reported_since = *now.since;
+  }
   into.rejected = !now.rejected.empty() && now.rejected == into.wanted;
   if (now.health || !now.error.empty()) into.error = now.error;
   if (now.ahead && !before.ahead) ++new_ahead_;
@@ -119,6 +168,15 @@ void runtime_rollout::select_canaries(const k8s::label_selector& by) {
   }
 }
 
+/// What the clock shows as in the future, since it was set back, counts from now on.
+void runtime_rollout::hold_to_the_clock() {
+  const auto now = in_.common.clock.wall();
+  for (auto& [name, each] : runtimes_) {
+    each.since = std::min(each.since, now);
+    if (each.admitted) each.admitted = std::min(*each.admitted, now);
+  }
+}
+
 asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
   const auto stored = in_.rollouts.objects().get(key_);
   if (!stored) {
@@ -130,6 +188,7 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
   }
   if (!has_warmed_up()) co_return result::requeue_after(with_.settle);
   if (content_.digest.empty()) co_return result::done();
+  hold_to_the_clock();
   auto object = writer_.newest(stored);
   const auto spec = read_spec(object, with_.usual);
   if (spec.with.canaries_by_label) select_canaries(spec.canaries);
@@ -141,20 +200,32 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
   auto decided = decide(known, {content.digest, content.at_once, spec.paused, spec.resume},
                         runtimes_, spec.with, in_.common.clock.wall());
   if (before.content != content.digest) decided.next.ahead = added;
+  std::optional<k8s::failure> not_stored;
   if (decided.next.at == phase::completed && stored_ != content.digest) {
     const auto done = co_await to_.store(content.digest);
-    if (!done) co_return result::error(done.error());
-    stored_ = content.digest;
+    if (done) {
+      stored_ = content.digest;
+    } else {
+      // It is completed when it can be fallen back to.
+      not_stored = done.error();
+      decided.message = "the content can't be stored as rolled out: " + not_stored->message;
+      const bool was = before.at == phase::completed && before.content == content.digest;
+      if (!was) decided.next.at = phase::waves;
+    }
   }
   if (auto status = next_status(object, decided, spec, in_.common.clock.wall())) {
     const auto ended = co_await writer_.write_status(&object, std::move(*status));
     if (ended) co_return *ended;
+    const bool kept = read_state(object) == decided.next;
+    set_closed(kept ? std::string() : outdated_definition);
   }
+  if (closed_ == outdated_definition) co_return result::requeue_after(with_.access_interval);
   if (content.digest != content_.digest) co_return result::requeue_after(with_.settle);
   new_ahead_ -= added;
   note(object, before, decided);
   publish(decided);
   let_in(decided);
+  if (not_stored) co_return result::error(*not_stored);
   for (const auto& name : decided.to_inspect) to_.requeue({key_.ns, name});
   if (!decided.recheck_at) co_return result::done();
   const auto wait =

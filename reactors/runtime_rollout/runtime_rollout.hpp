@@ -21,6 +21,7 @@ struct options {
   defaults usual = {};
   /// From a change on a runtime to the next decision, and the status; many changes become one.
   core::duration settle = std::chrono::milliseconds(300);
+  core::duration access_interval = std::chrono::minutes(1);  ///< of looking up what it is closed by
 };
 
 /// All of it must outlive the roll-out. Informers are run by others.
@@ -31,6 +32,7 @@ struct environment {
   k8s::informer& runtimes;   ///< of the same names, for the labels of canaries
   k8s::event_recorder& events;
   k8s::controller_environment common;
+  boost::json::value lease = {};  ///< what Events are about while nothing is rolled out
 };
 
 /// Rolls content out to many runtimes, as the RuntimeRollout of its component says (decision.hpp):
@@ -42,10 +44,16 @@ struct environment {
 /// its status before a runtime is admitted by it. Admissions are not stored: a runtime either has
 /// the content, as its facts say, or is admitted again within the same limits.
 ///
+/// Without the definition of RuntimeRollouts, without rights to them, and where the definition
+/// drops what is written to a status, nothing is admitted: what is rolled out stays. That is looked
+/// up each minute, and said by the Event RolloutClosed on the manager's Lease and
+/// `rw_rollout_closed`.
+///
 /// Events on the RuntimeRollout: RolloutSuperseded, WavesBypassed, and when a phase begins
 /// RolloutCanary, RolloutWaves, RolloutPaused, RolloutCompleted. Metrics, with the label
 /// `component`: `rw_rollout_runtimes{state}` (as the status' counts), `rw_rollout_phase{phase}` (1:
-/// it is in this phase), `rw_rollout_ahead_runtimes`.
+/// it is in this phase), `rw_rollout_ahead_runtimes`, `rw_rollout_closed` (1: nothing is rolled
+/// out).
 ///
 /// Single executor, which is also the informers'.
 class runtime_rollout final : public content_gate, private k8s::reconciler {
@@ -61,6 +69,9 @@ class runtime_rollout final : public content_gate, private k8s::reconciler {
   void observe(const k8s::object_key& runtime, const content_facts& now) override;
   void leave(const k8s::object_key& runtime) override;
 
+  /// Why nothing is rolled out; empty: it is.
+  const std::string& closed() const noexcept { return closed_; }
+  time_point closed_since() const noexcept { return closed_since_; }
   /// True if the runtime waits for its turn.
   bool holds(const std::string& runtime) const;
   /// Returns the revision that the runtime has; empty: none, or it is not known yet.
@@ -69,9 +80,12 @@ class runtime_rollout final : public content_gate, private k8s::reconciler {
  private:
   using result = k8s::reconcile_result;
   boost::asio::awaitable<result> reconcile(k8s::object_key key) override;
+  boost::asio::awaitable<void> watch_access();
+  void set_closed(std::string reason);
   void take(const k8s::object_key& runtime, runtime_facts& into, const content_facts& now);
   bool has_warmed_up();
   void decide_soon() { controller_.add_after(key_, with_.settle); }
+  void hold_to_the_clock();
   void select_canaries(const k8s::label_selector& by);
   void let_in(const decision& decided);
   void note(const boost::json::value& object, const state& before, const decision& decided);
@@ -85,6 +99,8 @@ class runtime_rollout final : public content_gate, private k8s::reconciler {
   bool warm_ = false;
   std::unordered_set<k8s::object_key, k8s::object_key_hash>
       seen_;  ///< with known health, until it has warmed up
+  std::string closed_;
+  time_point closed_since_ = {};
   shared_content content_;
   std::string stored_;  ///< content that was given to `callbacks::store`
   runtimes runtimes_;

@@ -175,6 +175,35 @@ class Story:
         self.set_ready()
         until_completed()
 
+    def restart_manager(self, *options, image):
+        self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
+        self.manager = self.start_manager(*self.OPTIONS, *options, image=image)
+
+    def check_closed_rollout(self):
+        """Without the definition no image reaches a runtime, unless nothing is to be rolled out."""
+        rollouts = "runtimerollouts.operator.kyma-project.io"
+        self.kcp.kubectl("delete", "customresourcedefinitions", rollouts)
+        self.restart_manager(image="example.com/runtime-watcher:3")
+
+        def shown():
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.manager.admin}/runtimes", timeout=10) as answer:
+                return json.loads(answer.read())["conditions"]
+        wait_until(lambda: any(c["type"] == "RolloutClosed" and c["reason"] == "watcher" and "no definition" in c["message"] for c in shown()),
+                   PATIENCE, self.manager.tail)
+        wait_until(lambda: any(e["reason"] == "RolloutClosed" and e["involvedObject"]["kind"] == "Lease"
+                               for e in json.loads(self.kcp.kubectl("get", "events", "-A", "-o", "json"))["items"]),
+                   PATIENCE, self.manager.tail)
+        self.kcp.kubectl("patch", "watcher", "second", "-n", "kcp-system", "--type=merge", "-p", '{"spec":{"field":"status"}}')
+        self.skr.until("validatingwebhookconfigurations", "skr-webhook", None,
+                       lambda c: webhooks_of_watchers(c)[0]["rules"][0]["resources"] == ["kymas/status"], "watches the status")
+        self.assertEqual(self.image(), "example.com/runtime-watcher:2")
+        self.restart_manager("--rollout-none", image="example.com/runtime-watcher:3")
+        wait_until(lambda: self.image() == "example.com/runtime-watcher:3", PATIENCE, self.manager.tail)
+        self.set_ready()
+        self.kcp.kubectl("apply", "-f", ROOT / "deploy" / "crds" / "operator.kyma-project.io_runtimerollouts.yaml")
+        self.restart_manager(image="example.com/runtime-watcher:3")
+        self.kcp.until(rollouts, "watcher", "kcp-system", lambda r: r.get("status", {}).get("phase") == "Completed", "is completed")
+
     @staticmethod
     def resource_of(text):
         group = re.search(r"^apiVersion: ([\w.-]+)/", text, flags=re.MULTILINE)[1]
@@ -287,6 +316,7 @@ class Story:
 
         webhook.kill()  # the event for the manager `other`, which nobody takes, would keep it for 20 s
         self.check_rollout()
+        self.check_closed_rollout()
 
         # What is wrong again is told again, by the same Event.
         for _ in range(2):

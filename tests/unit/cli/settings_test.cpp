@@ -250,6 +250,23 @@ BOOST_AUTO_TEST_CASE(defaults_and_usual_values_are_taken) {
   BOOST_TEST(read({"listen"}).listen.listening.component == "klm");
 }
 
+BOOST_AUTO_TEST_CASE(pull_secret_and_trust_bundle_may_be_none_by_flag_or_variable) {
+  const auto names = [](std::vector<std::string> more) {
+    more.insert(more.begin(), "manager");
+    const auto read_now = read(std::move(more));
+    const auto& from = read_now.manager.runtime_config.direct.defaults;
+    return from.pull_secret + "," + from.trust_bundle;
+  };
+  BOOST_TEST(names({}) == "registry-credentials,rt-bootstrapper-trust-bundle");
+  BOOST_TEST(names({"--pull-secret-name=", "--trust-bundle-name="}) == ",");
+  const environment empty({{"RW_PULL_SECRET_NAME", ""}, {"RW_TRUST_BUNDLE_NAME", ""}});
+  BOOST_TEST(names({}) == ",");
+  BOOST_TEST(names({"--trust-bundle-name=b"}) == ",b");
+  for (const auto* flag : {"--pull-secret-name", "--trust-bundle-name"}) {
+    BOOST_TEST(says(refusal({"manager", flag, "No/Name"}), flag));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(certificate_and_key_go_together_with_a_client_ca) {
   for (const auto& base : {listen, std::vector<std::string>{"manager"}}) {
     BOOST_TEST(says(refusal(with(base, {"--tls-cert", "a"})), "--tls-key"));

@@ -1,4 +1,4 @@
-// A new leader goes on where the former one stopped.
+// A new leader goes on where the former one stopped, and nothing goes on where it can't be kept.
 
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/runtime_rollout/runtime_rollout.hpp"
@@ -35,12 +35,26 @@ class new_leader : public test::environment {
   ~new_leader() override { shut_down(); }
 
   asio::awaitable<void> begin() {
-    co_await define({"dev/operator.kyma-project.io_kymas.yaml",
-                     "crds/operator.kyma-project.io_runtimerollouts.yaml"},
-                    {"kcp-system"});
+    co_await define_all();
+    co_await begin_rollout();
+    start();
+  }
+
+  asio::awaitable<void> define_kymas() {
+    co_await define({"dev/operator.kyma-project.io_kymas.yaml"}, {"kcp-system"});
     for (const auto* name : {"r0", "r1", "r2"}) {
       co_await create("kcp", test::object_of(kymas_type(), "kcp-system", name), kymas_type());
     }
+  }
+  asio::awaitable<void> define_rollouts() {
+    co_await define({"crds/operator.kyma-project.io_runtimerollouts.yaml"}, {});
+  }
+  asio::awaitable<void> define_all() {
+    co_await define_kymas();
+    co_await define_rollouts();
+  }
+
+  asio::awaitable<void> begin_rollout() {
     co_await create("kcp", runtime_rollout::make_rollout("watcher"), runtime_rollouts_type());
     json::value status{{"phase", "Canary"},
                        {"content", "b"},
@@ -48,19 +62,32 @@ class new_leader : public test::environment {
                        {"canaries", json::array{"r1", "r2"}}};
     co_await must(api("kcp").patch(runtime_rollouts_type(), rollout_key, k8s::patch_type::merge,
                                    {{"status", std::move(status)}}, {.subresource = "status"}));
+  }
+
+  void start() {
     auto& kymas = inform(kymas_type(), {.what = {.ns = "kcp-system"}});
     auto& rollouts = inform(runtime_rollouts_type(), {.what = {.ns = "kcp-system"}});
     gate_ = std::make_unique<runtime_rollout::runtime_rollout>(
-        context.get_executor(), runtime_rollout::options{.component = "watcher", .settle = 1ms},
-        runtime_rollout::environment{api("kcp"),
-                                     rollouts,
-                                     kymas,
-                                     kymas,
-                                     record_events("rollout"),
-                                     {clock, watchdog, log, numbers, core::make_random_source()}});
-    gate_->attach(
-        {[this](const k8s::object_key& key) { admitted.insert(key.name); },
-         [](std::string) -> asio::awaitable<k8s::result<void>> { co_return k8s::result<void>(); }});
+        context.get_executor(),
+        runtime_rollout::options{.component = "watcher",
+                                 .usual = {.soak = 20ms},
+                                 .settle = 1ms,
+                                 .access_interval = 20ms},
+        runtime_rollout::environment{
+            api("kcp"),
+            rollouts,
+            kymas,
+            kymas,
+            record_events("rollout"),
+            {clock, watchdog, log, numbers, core::make_random_source()},
+            {{"apiVersion", "coordination.k8s.io/v1"},
+             {"kind", "Lease"},
+             {"metadata", {{"name", "lease"}, {"namespace", "kcp-system"}}}}});
+    gate_->attach({[this](const k8s::object_key& key) { admitted.insert(key.name); },
+                   [this](std::string) -> asio::awaitable<k8s::result<void>> {
+                     if (store_error.empty()) co_return k8s::result<void>();
+                     co_return k8s::failure{.code = k8s::errc::not_found, .message = store_error};
+                   }});
     tasks.spawn(gate_->run());
   }
 
@@ -80,7 +107,29 @@ class new_leader : public test::environment {
     return out;
   }
 
+  /// Each has the newest content, and is well since then.
+  /// As passes find it: each has the newest content, and is well since then.
+  void take_all(std::chrono::system_clock::time_point since) {
+    const content_facts now{.in_place = "b", .health = content_health::ready, .since = since};
+    for (const auto* name : {"r0", "r1", "r2"}) {
+      const k8s::object_key key{"kcp-system", name};
+      gate_->admit(key, {.digest = "b"}, {.newest = "b", .completed = "a"}, now);
+      gate_->observe(key, now);
+    }
+  }
+  void observe_all() {
+    for (const auto* name : {"r0", "r1", "r2"}) {
+      admit(name);
+      observe(name);
+    }
+  }
+  asio::awaitable<bool> until_rollout(test::object_check good) {
+    return until("kcp", runtime_rollouts_type(), rollout_key, std::move(good));
+  }
+  const std::string& closed() const { return gate_->closed(); }
+
   std::set<std::string> admitted;
+  std::string store_error;  ///< of the store; empty: it works
 
  private:
   std::unique_ptr<runtime_rollout::runtime_rollout> gate_;
@@ -104,11 +153,107 @@ asio::awaitable<void> keeps_canaries(new_leader* self) {
   BOOST_TEST(json::serialize(object.at("status").at("canaries")) == R"(["r1","r2"])");
 }
 
+asio::awaitable<void> closes_without_definition(new_leader* self) {
+  co_await self->define_kymas();
+  self->start();
+  self->observe_all();
+  bool done = co_await eventually([&] { return !self->closed().empty(); });
+  BOOST_TEST(done);
+  BOOST_TEST(self->metric("rw_rollout_closed{component=\"watcher\"}") == 1);
+  done = co_await self->until_event("lease", "RolloutClosed", "no definition");
+  BOOST_TEST(done);
+  BOOST_TEST(self->admitted.empty());
+  co_await self->define_rollouts();
+  done = co_await eventually([&] { return self->admitted.size() >= 2U; });
+  BOOST_TEST(done);
+  done = co_await eventually([&] { return self->closed().empty(); });
+  BOOST_TEST(done);
+  BOOST_TEST(self->metric("rw_rollout_closed{component=\"watcher\"}") == 0);
+}
+
+/// A definition of an earlier version drops a part of the status.
+asio::awaitable<void> closes_with_outdated_definition(new_leader* self) {
+  co_await self->define_all();
+  const k8s::resource_type definitions{{"apiextensions.k8s.io", "v1", "CustomResourceDefinition"},
+                                       "customresourcedefinitions",
+                                       false};
+  const k8s::object_key key{{}, "runtimerollouts.operator.kyma-project.io"};
+  auto definition = co_await self->must(self->api("kcp").get(definitions, key));
+  const auto whole = definition;
+  definition.at_pointer("/spec/versions/0/schema/openAPIV3Schema/properties/status/properties")
+      .as_object()
+      .erase("canaries");
+  co_await self->must(self->api("kcp").update(definitions, std::move(definition)));
+  self->start();
+  self->observe_all();
+  bool done = co_await eventually([&] { return !self->closed().empty(); });
+  BOOST_TEST(done);
+  done = co_await self->until_event("lease", "RolloutClosed", "older");
+  BOOST_TEST(done);
+  BOOST_TEST(self->admitted.empty());
+  json::value change{{"spec", whole.at("spec")}};
+  co_await self->merge(definitions, key, std::move(change));
+  done = co_await eventually([&] { return self->admitted.size() >= 2U; });
+  BOOST_TEST(done);
+  BOOST_TEST(self->closed() == "");
+}
+
+asio::awaitable<void> says_what_completion_waits_for(new_leader* self) {
+  self->store_error = "namespaces \"runtime-watcher-system\" not found";
+  co_await self->begin();
+  const auto since = self->clock.wall();
+  bool done = co_await self->until_rollout([&](const json::value& one) {
+    self->take_all(since);
+    return k8s::find_string(one, {"status", "phase"}) == "Waves" &&
+           k8s::find_string(one, {"status", "message"}).find("can't be stored") !=
+               std::string::npos;
+  });
+  BOOST_TEST(done);
+  self->store_error.clear();
+  done = co_await self->until_rollout([&](const json::value& one) {
+    self->take_all(since);
+    return k8s::find_string(one, {"status", "phase"}) == "Completed" &&
+           k8s::find_string(one, {"status", "message"}).empty();
+  });
+  BOOST_TEST(done);
+}
+
+/// Times that are in the future, since the clock was set back, delay nothing by as much.
+asio::awaitable<void> outlives_a_clock_that_is_set_back(new_leader* self) {
+  co_await self->begin();
+  const auto future = self->clock.wall() + 1h;
+  const bool done = co_await self->until_rollout([&](const json::value& one) {
+    self->take_all(future);
+    return k8s::find_string(one, {"status", "phase"}) == "Completed";
+  });
+  BOOST_TEST(done);
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(new_leader_keeps_canaries_until_their_health_is_known) {
   new_leader self;
   test::run(self.context, keeps_canaries(&self));
+}
+
+BOOST_AUTO_TEST_CASE(nothing_is_admitted_without_the_definition) {
+  new_leader self;
+  test::run(self.context, closes_without_definition(&self));
+}
+
+BOOST_AUTO_TEST_CASE(nothing_is_admitted_where_the_definition_drops_a_part_of_the_status) {
+  new_leader self;
+  test::run(self.context, closes_with_outdated_definition(&self));
+}
+
+BOOST_AUTO_TEST_CASE(rollout_that_cannot_be_stored_says_so_and_is_not_completed) {
+  new_leader self;
+  test::run(self.context, says_what_completion_waits_for(&self));
+}
+
+BOOST_AUTO_TEST_CASE(rollout_goes_on_after_the_clock_was_set_back) {
+  new_leader self;
+  test::run(self.context, outlives_a_clock_that_is_set_back(&self));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
