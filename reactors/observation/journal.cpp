@@ -23,7 +23,8 @@ namespace asio = boost::asio;
 
 constexpr auto write_patience = std::chrono::milliseconds(100);
 constexpr auto delivery_delay = std::chrono::milliseconds(100);
-constexpr auto end_patience = std::chrono::seconds(1);  // of real time
+constexpr auto write_pause = std::chrono::milliseconds(5);  // from begin to begin
+constexpr auto end_patience = std::chrono::seconds(1);      // of real time
 constexpr auto never = core::time_point::max();
 constexpr core::duration first_pause = std::chrono::seconds(1);
 constexpr core::duration last_pause = std::chrono::minutes(1);
@@ -128,7 +129,7 @@ journal::journal(asio::any_io_executor executor, std::string file, journal_envir
                               "Size of the journal's file in bytes")),
       series_(std::to_string(in_.random())),
       failed_(file_.empty()),
-      timed_(executor_),
+      timer_(in_.clock.make_timer(executor_)),
       advanced_(executor_),
       disk_(std::make_shared<disk>(file_, in_.boot_id)) {
   if (in_.blocking || file_.empty()) return;
@@ -176,27 +177,34 @@ std::string_view journal::state() const noexcept {
 }
 
 asio::awaitable<void> journal::run() {
-  const auto timer = in_.clock.make_timer(executor_);
-  bool stopped = file_.empty();
-  while (!stopped) {
-    const bool retries = failed_ && rewrite_ && !busy_;
-    const auto at = retries ? retry_at_ : std::min(overdue_at(), busy_ ? never : due_);
-    if (at == never) {
-      const auto aborted = co_await timed_.wait();
-      stopped = aborted.failed();
-      continue;
-    }
-    timer->expires_at(at);
-    stopped = !co_await timer->wait();
-    if (!stopped) poll();
+  while (!file_.empty()) {
+    timer_->expires_at(awake_at_);
+    const bool due = co_await timer_->wait();
+    if (!due) continue;
+    awake_at_ = never;
+    poll();
   }
 }
 
 asio::awaitable<void> journal::flush() {
   const auto until = begin_ + buffer_.size();
-  if (!buffer_.empty()) write_soon();
+  if (!buffer_.empty()) {
+    buffered_at_ = std::min(buffered_at_, in_.clock.now());
+    paused_until_ = core::time_point::min();
+    post(&journal::poll);  // `run` may have ended
+  }
   bool waits = true;
   while (waits && written() < until) waits = co_await advanced_.wait();
+}
+
+/// When `poll` is to be called next.
+void journal::arm() {
+  auto at = overdue_at();
+  if (!busy_) at = std::min(at, paused_until_ > buffered_at_ ? paused_until_ : due_);
+  if (failed_ && rewrite_ && !busy_) at = retry_at_;
+  if (at >= awake_at_) return;
+  awake_at_ = at;
+  timer_->cancel();
 }
 
 /// When the oldest record that is waited for was to be written.
@@ -216,22 +224,18 @@ journal::position journal::appended(std::size_t buffered) {
     drop();
   } else if (due_ == never) {
     due_ = in_.clock.now() + delivery_delay;
-    timed_.set();
+    arm();
   }
   return position;
 }
 
 journal::position journal::appended_at_once(std::size_t buffered) {
   const auto position = appended(buffered);
-  if (!buffer_.empty()) write_soon();
-  return position;
-}
-
-void journal::write_soon() {
-  if (buffered_at_ != never) return;
+  if (buffer_.empty() || buffered_at_ != never) return position;
   buffered_at_ = in_.clock.now();
-  timed_.set();
-  post(&journal::poll);
+  if (buffered_at_ >= paused_until_) post(&journal::poll);
+  arm();
+  return position;
 }
 
 void journal::post(void (journal::*call)()) {
@@ -243,11 +247,12 @@ void journal::post(void (journal::*call)()) {
 void journal::poll() {
   if (!busy_) begin_write();
   if (in_.clock.now() >= overdue_at()) fail("a write takes too long");
+  arm();
 }
 
 void journal::begin_write() {
   const auto now = in_.clock.now();
-  const bool buffered = buffered_at_ != never || due_ <= now;
+  const bool buffered = (buffered_at_ != never && paused_until_ <= now) || due_ <= now;
   if (rewrite_ ? now < retry_at_ : !buffered) return;
   auto kind = task::append;
   std::string bytes;
@@ -267,6 +272,7 @@ void journal::begin_write() {
     drop();
     writing_ = begin_;
   }
+  paused_until_ = now + write_pause;
   busy_ = true;
   disk_->idle = false;
   asio::post(in_.blocking, [kind, bytes = std::move(bytes), on = disk_, self = std::weak_ptr(self_),
@@ -302,7 +308,6 @@ void journal::end_write(task ended, const std::string& error, std::size_t size) 
     rewrite_ = true;
     retry_at_ = in_.clock.now() + core::doubled(first_pause, last_pause, failed_writes_++);
     fail(error);
-    timed_.set();
   }
   poll();
 }

@@ -104,14 +104,14 @@ struct environment {
     blocking->restart();
     return blocking->poll();
   }
-  /// Lets everything be written, at once.
+  /// Lets everything be written, at once, and the pause after it pass.
   void settle() {
     core::task_group flushing(context.get_executor());
     if (under_test) flushing.spawn(under_test->flush());
     poll();
     while (write() > 0) poll();
     flushing.cancel();
-    poll();
+    advance(5ms);
   }
   void advance(core::duration by) {
     time.advance(by);
@@ -239,7 +239,7 @@ BOOST_AUTO_TEST_CASE(delivery_is_written_a_tenth_of_a_second_later_with_what_com
   BOOST_TEST(env.write() == 0U);
   env.advance(1ms);
   BOOST_TEST(env.write() == 1U);
-  env.poll();
+  env.advance(5ms);
   BOOST_TEST(env.is_current());
   env.told("a", 10);
   env.left("b");
@@ -255,20 +255,60 @@ BOOST_AUTO_TEST_CASE(delivery_is_written_a_tenth_of_a_second_later_with_what_com
   BOOST_TEST(env.under_test->state() == "failed", "the write takes too long");
 }
 
-BOOST_AUTO_TEST_CASE(records_that_come_during_a_write_follow_it) {
+BOOST_AUTO_TEST_CASE(records_within_five_milliseconds_of_a_write_follow_it_together) {
   environment env;
   env.left("a");
   env.settle();
   const auto first = env.left("a");
   env.poll();
-  const auto second = env.left("b");
+  env.left("b");
   env.poll();
   env.write();
   env.poll();
   BOOST_TEST(env.under_test->written() == first);
+  env.advance(4ms);
+  const auto last = env.left("c");
+  env.advance(999us);
+  BOOST_TEST(env.write() == 0U);
+  env.advance(1us);
+  BOOST_TEST(env.write() == 1U);
+  env.poll();
+  BOOST_TEST(env.under_test->written() == last);
+  BOOST_TEST(env.is_current());
+  env.advance(5ms);
+  env.left("d");
+  env.poll();
+  BOOST_TEST(env.write() == 1U, "the first one after a pause does not wait");
+}
+
+BOOST_AUTO_TEST_CASE(record_that_comes_during_a_long_write_is_written_at_its_end) {
+  environment env;
+  env.left("a");
+  env.settle();
+  env.left("a");
+  env.poll();
+  env.advance(4ms);
+  env.left("b");
+  env.advance(1ms);
   env.write();
   env.poll();
-  BOOST_TEST(env.under_test->written() == second);
+  BOOST_TEST(env.write() == 1U);
+  env.poll();
+  BOOST_TEST(env.is_current());
+}
+
+BOOST_AUTO_TEST_CASE(flush_writes_at_once_and_without_run) {
+  environment env;
+  env.left("a");
+  env.settle();
+  env.left("a");
+  env.poll();
+  env.write();
+  env.poll();
+  env.left("b");
+  env.tasks->cancel();
+  env.poll();
+  env.settle();
   BOOST_TEST(env.is_current());
 }
 
@@ -386,13 +426,13 @@ BOOST_AUTO_TEST_CASE(directory_in_place_of_the_file_is_a_failure_until_it_goes) 
   BOOST_TEST(env.under_test->written() == first);
   BOOST_TEST(env.writes("failed") == 1);
   env.told("b", 9);
-  env.advance(999ms);
+  env.advance(994ms);
   BOOST_TEST(env.write() == 0U);
   env.advance(1ms);
   env.settle();
   BOOST_TEST(env.writes("failed") == 2);
   std::filesystem::remove(env.file);
-  env.advance(1999ms);
+  env.advance(1994ms);
   BOOST_TEST(env.write() == 0U, "the pause has doubled");
   env.advance(1ms);
   env.settle();
