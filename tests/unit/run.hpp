@@ -10,6 +10,7 @@
 #include <chrono>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <stdexcept>
 #include <utility>
 
@@ -21,18 +22,20 @@ inline constexpr std::chrono::seconds patience{20};
 /// Runs `context` until `body` has ended. Fails the test if it does not end in time.
 inline void run(boost::asio::io_context& context, boost::asio::awaitable<void> body,
                 std::chrono::seconds within = patience) {
-  std::exception_ptr failure;
-  bool done = false;
-  boost::asio::co_spawn(context, std::move(body), [&](std::exception_ptr thrown) {
-    failure = std::move(thrown);
-    done = true;
+  struct outcome {
+    std::exception_ptr failure;
+    bool done = false;
+  };
+  const auto result = std::make_shared<outcome>();  // the body may end after the deadline
+  boost::asio::co_spawn(context, std::move(body), [result](std::exception_ptr thrown) {
+    *result = {std::move(thrown), true};
   });
   const auto end = std::chrono::steady_clock::now() + within;
   context.restart();
-  while (!done && context.run_one_until(end) > 0) {
+  while (!result->done && context.run_one_until(end) > 0) {
   }
-  if (!done) throw std::runtime_error("the test's coroutine did not end in time");
-  if (failure) std::rethrow_exception(failure);
+  if (!result->done) throw std::runtime_error("the test's coroutine did not end in time");
+  if (result->failure) std::rethrow_exception(result->failure);
 }
 
 /// A test case whose body is a coroutine in an environment (with a member `context`), which is made
