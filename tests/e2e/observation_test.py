@@ -391,6 +391,53 @@ class Observation:
         self.expect_told(webhook, start, {"exists-4"})
         self.assertEqual(webhook.metric("rw_observation_objects"), 9)
 
+    def test_records_of_an_operator_that_answers_404_are_bounded(self):
+        kcp = self.run_kcp()
+        limit, told, staying = 200, [f"told-{i}" for i in range(150)], {f"stays-{i}" for i in range(120)}
+        settings = dict(OBSERVE_OBJECTS=str(limit), HEARTBEAT_INTERVAL="1s")
+        webhook = self.run_webhook(kcp, **settings)
+        for name in told:
+            self.api.request("POST", WIDGETS, widget(name, 0))
+        wait_until(lambda: set(told) <= set(kcp.names), 10, "all are told")
+        wait_until(lambda: webhook.metric("rw_observation_undelivered") == 0, 10, "all are delivered")
+        kcp.status = 404
+        for name in told:
+            self.api.delete(f"{WIDGETS}/{name}")
+        memory, records = [], []
+        def turnover(part):
+            def come_and_go(number, client):
+                for i in range(number, self.turnover // 5, 8):
+                    client.request("POST", WIDGETS, widget(f"{part}-{i}", 0))
+                    client.delete(f"{WIDGETS}/{part}-{i}")
+            self.in_parallel(8, come_and_go)
+            memory.append(webhook.rss() / 2**20)
+            records.append(webhook.metric("rw_observation_objects"))
+        for part in range(5):
+            turnover(part)
+        for name in staying:
+            self.api.request("POST", WIDGETS, widget(name, 0))
+        def accounted():
+            """Each deletion and each new object is known, or a gap."""
+            gaps, known = webhook.metric("rw_event_gaps_total"), webhook.metric("rw_observation_objects")
+            return gaps if gaps + known == len(told) + len(staying) else None
+        gaps = wait_until(accounted, 10, lambda: f"the budget is full:\n{webhook.tail()}")
+        records.append(webhook.metric("rw_observation_objects"))
+        self.note(f"{self.turnover} came and went: {max(records):.0f} records, {memory[0]:.1f} -> {memory[-1]:.1f} MiB, {gaps:.0f} gaps")
+        self.assertGreater(gaps, 0)
+        self.assertLessEqual(max(records), limit + 16)  # those that are being sent
+        self.assertLess(memory[-1] - memory[0], 4)
+        self.assertEqual(webhook.metric("rw_observation_live_watches"), 1)
+        webhook.kill()
+        kcp.status, start = 200, len(kcp.names)
+        webhook = self.run_webhook(kcp, **settings)
+        wait_until(lambda: staying <= set(kcp.names[start:]), 20, "what exists is told")
+        wait_until(lambda: webhook.metric("rw_observation_objects") == len(staying)
+                   and webhook.metric("rw_observation_undelivered") == 0, 10, "all are delivered, deletions too")
+        self.assertEqual(webhook.metric("rw_observation_live_watches"), 1)
+        def reported():
+            return {each["manager"]: each["count"] >= gaps for each in kcp.latest()["gaps"]["managers"]} == {MANAGER: True}
+        wait_until(reported, 10, lambda: f"KCP learns of the gaps: {kcp.latest()}")
+
     def test_change_that_a_gateway_rejects_is_told_when_it_accepts_again(self):
         kcp = self.run_kcp()
         webhook = self.run_webhook(kcp)
@@ -751,6 +798,7 @@ class Observation:
 
 class Embedded(Observation, harness.TestCase):
     count = 25
+    turnover = 5000
 
     def start_server(self):
         protocol = ["--http1"] if self._testMethodName.endswith("http1") else []
@@ -781,6 +829,7 @@ class Real(Observation, harness.TestCase):
     """All tests share one control plane."""
 
     count = 100
+    turnover = 2000
     test_crashes_lose_nothing = None  # the embedded server is fast enough for the load
     test_rotations_and_replacements_lose_and_repeat_nothing = None
 
