@@ -123,7 +123,7 @@ fleet_health::receipt fleet_health::receive(const k8s::object_key& kyma, heartbe
   auto& of = use(kyma, at);
   auto& runtime = of.second;
   auto& shown = runtime.shown;
-  auto missed = runtime.gaps.observe(content);
+  auto missed = runtime.gaps.observe(content, at.now);
   if (missed) {
     ++shown.gaps;
     shown.gap = missed.message();

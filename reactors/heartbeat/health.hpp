@@ -145,7 +145,7 @@ class fleet_health {
     std::string message = {};                    ///< likewise
     bool silent = false;
     bool expected = false;
-    core::token_bucket accepted{1, 4};  ///< one a second
+    core::token_bucket accepted{4, 16};  ///< one a second of each of four pods
     gap_detector gaps = {};
   };
   using entry = std::pair<const k8s::object_key, record>;

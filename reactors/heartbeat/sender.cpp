@@ -54,7 +54,8 @@ sender::sender(asio::any_io_executor executor, sender_options options,
       failed_(heartbeats(in_.metrics, "failed")),
       unsupported_(heartbeats(in_.metrics, "unsupported")),
       boot_id_(make_boot_id(random_)),
-      started_(in_.clock.wall()),
+      started_(in_.clock.now()),
+      calendar_(in_.clock),
       managers_turn_(executor) {}
 
 asio::awaitable<void> sender::run() {
@@ -126,8 +127,8 @@ asio::awaitable<void> sender::send_to_managers() {
 void sender::prepare(watcher_report next) {
   auto& content = next.content;
   content.boot_id = boot_id_;
-  content.started = started_;
-  content.sent = in_.clock.wall();
+  content.started = calendar_.at(started_);
+  content.sent = calendar_.at(in_.clock.now());
   content.sequence = latest_.content.sequence + 1;
   content.probes.assign(probes_.begin(), probes_.end());
   new_probe_ = false;

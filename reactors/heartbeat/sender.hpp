@@ -5,6 +5,7 @@
 #include "rw/core/http/client.hpp"
 #include "rw/core/log.hpp"
 #include "rw/core/metrics.hpp"
+#include "rw/core/steady_calendar.hpp"
 #include "rw/core/wake.hpp"
 #include "rw/reactors/shared/heartbeat.hpp"
 #include "rw/reactors/shared/probe.hpp"
@@ -128,7 +129,8 @@ class sender {
   core::counter& unsupported_;
   core::log_limit failure_log_;
   const std::string boot_id_;
-  const std::chrono::system_clock::time_point started_;
+  const core::time_point started_;
+  const core::steady_calendar calendar_;
   watcher_report latest_;  ///< of the latest heartbeat
   // Of the latest heartbeat that KCP has.
   std::uint64_t reported_events_ = 0;

@@ -49,7 +49,7 @@ struct tracker_environment {
 ///
 /// Metrics: `rw_runtimes{state}` (unknown, live, degraded, silent),
 /// `rw_heartbeats_received_total{outcome}` (accepted; limited: dropped, as the runtime sends more
-/// than one a second; unknown: no Kyma has the runtime id),
+/// than four a second; unknown: no Kyma has the runtime id),
 /// `rw_runtime_gaps_total`, `rw_probe_seconds` (from a probe to the heartbeat that names it).
 ///
 /// Everything happens on one executor, which is also the informer's.

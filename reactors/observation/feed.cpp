@@ -243,7 +243,7 @@ void feed::live(bool live) {
     given_up_.clear();
     failures_ = 0;
   }
-  live_since_ = live ? std::optional(in_.clock.wall()) : std::nullopt;
+  live_since_ = live ? std::optional(in_.clock.now()) : std::nullopt;
   for (const auto& watch : resource_.watches) in_.into.set_live(watch, live);
   in_.on_input();
 }

@@ -50,9 +50,7 @@ class feed final : k8s::object_sink {
   /// Why events come from reviews alone at present; empty: it is live, or about to be.
   const std::string& given_up() const noexcept { return given_up_; }
   /// Nothing: it is not live.
-  std::optional<std::chrono::system_clock::time_point> live_since() const noexcept {
-    return live_since_;
-  }
+  std::optional<core::time_point> live_since() const noexcept { return live_since_; }
 
   /// Runs until `end`, or until cancelled.
   static boost::asio::awaitable<void> run(std::shared_ptr<feed> self);
@@ -92,7 +90,7 @@ class feed final : k8s::object_sink {
   k8s::list_watch* driver_ = nullptr;               ///< while it runs
   std::string reason_;                              ///< why it stops; empty: it does not
   std::string given_up_;                            ///< the reason that was logged last
-  std::optional<std::chrono::system_clock::time_point> live_since_;
+  std::optional<core::time_point> live_since_;
   unsigned failures_ = 0;  ///< since it was live
   bool ended_ = false;
 };

@@ -1,5 +1,6 @@
 #include "rw/reactors/observation/observation.hpp"
 
+#include "rw/core/steady_calendar.hpp"
 #include "rw/core/task_group.hpp"
 #include "rw/core/wake.hpp"
 #include "rw/reactors/observation/feed.hpp"
@@ -87,6 +88,7 @@ class observation::implementation {
         options_(std::move(options)),
         reviews_(reviews),
         in_(std::move(environment)),
+        calendar_(in_.clock),
         random_(in_.random),
         metrics_(in_.metrics),
         journal_(executor, observes() ? options_.journal : std::string(),
@@ -137,6 +139,7 @@ class observation::implementation {
   const observation_options options_;
   core::channel<watch_event>& reviews_;
   const observation_environment in_;
+  const core::steady_calendar calendar_;
   core::random_source random_;  ///< of all feeds
   series metrics_;
   core::log_limit lag_log_;
@@ -478,7 +481,8 @@ watch_report observation::implementation::report_of(const managed_watch& watch) 
   for (const auto& each : feeds_) {
     const auto& watches = each->resource().watches;
     if (std::ranges::find(watches, watch) == watches.end()) continue;
-    if (out.state == watch_state::live) out.live_since = each->live_since();
+    const auto since = each->live_since();
+    if (out.state == watch_state::live && since) out.live_since = calendar_.at(*since);
     if (each->given_up().empty()) continue;
     out.state = watch_state::unobserved;
     out.reason = each->given_up();

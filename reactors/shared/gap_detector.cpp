@@ -7,7 +7,7 @@
 namespace rw {
 namespace {
 
-constexpr unsigned longest_wait = 8;  ///< heartbeats, where clocks step
+constexpr core::duration longest_life = std::chrono::hours(24 * 365 * 10);
 constexpr std::size_t most_counts = 31;
 constexpr std::size_t most_named = 256;  // bytes of names in a message
 
@@ -40,16 +40,14 @@ std::string missed_events::message() const {
   return std::string(reason) + (concerns("") ? " (all operators)" : " (operators: " + names + ")");
 }
 
-missed_events gap_detector::observe(const heartbeat& now) {
+missed_events gap_detector::observe(const heartbeat& now, core::time_point arrival) {
   missed_events out;
-  auto& latest = use(now, out);
+  auto& latest = use(now, out, arrival);
   count(latest, now, out);
-  update(latest, now);
+  update(latest, now, arrival);
   for (auto& each : pods_) {
-    // It has no clock of its own in its heartbeats.
-    if (each.series == 0 && (!each.sent || &each == &latest)) each.sent = newest_;
     if (!each.undecided) continue;
-    const auto found = judge(each);
+    const auto found = judge(each, arrival);
     each.undecided = found == verdict::undecided;
     if (found != verdict::gap) continue;
     out.managers.emplace_back();
@@ -68,7 +66,8 @@ missed_events gap_detector::observe(const heartbeat& now) {
 }
 
 /// Returns the heartbeat's pod, which becomes the first.
-gap_detector::pod& gap_detector::use(const heartbeat& now, missed_events& missed) {
+gap_detector::pod& gap_detector::use(const heartbeat& now, missed_events& missed,
+                                     core::time_point arrival) {
   const auto boot = hash_of(now.boot_id);
   const auto series = now.gaps ? hash_of(now.gaps->series) : 0;
   auto found = std::ranges::find(pods_, boot, &pod::boot);
@@ -89,9 +88,9 @@ gap_detector::pod& gap_detector::use(const heartbeat& now, missed_events& missed
   if (is_known) return out;
   // What was not decided of the journal's former process is not decided by reading it.
   out.remembers = !out.undecided;
-  out.undecided = out.undecided || began_;
+  out.undecided = out.undecided || first_;
   out.boot = boot;
-  if (!std::exchange(began_, true)) first_ = now.sent;
+  if (!first_) first_ = arrival;
   return out;
 }
 
@@ -124,7 +123,7 @@ void gap_detector::count(pod& of, const heartbeat& now, missed_events& missed) {
   compare({}, others);
 }
 
-void gap_detector::update(pod& of, const heartbeat& now) {
+void gap_detector::update(pod& of, const heartbeat& now, core::time_point arrival) {
   const auto any = [&](watch_state state) {
     return std::ranges::find(now.watches, state, &watch_report::state) != now.watches.end();
   };
@@ -134,44 +133,52 @@ void gap_detector::update(pod& of, const heartbeat& now) {
                 : any(watch_state::catching_up) ? coverage::pending
                                                 : coverage::full;
   of.remembers = of.remembers && now.ledger == "read";
-  of.started = now.started;
-  of.sent = now.sent;
-  if (now.sent) newest_ = std::max(newest_, now.sent);
+  const auto local = [&](const auto& claimed) {
+    using std::chrono::microseconds, std::chrono::floor;
+    if (!claimed || !now.sent) return time();
+    const auto age = floor<microseconds>(now.sent->time_since_epoch()) -
+                     floor<microseconds>(claimed->time_since_epoch());
+    return time(arrival - std::clamp<core::duration>(age, {}, longest_life));
+  };
+  of.started = local(now.started);
+  of.arrived = arrival;
   of.interval = now.interval;
-  of.complete = now.started;
+  of.complete = of.started;
   core::string_hash names;
   for (const auto& each : now.watches) {
     names.add(each.manager).add(each.group).add(each.resource).add(each.field);
     // Reviews of an unobserved resource are accepted from the start.
-    const auto since = each.state == watch_state::unobserved ? now.started : each.live_since;
+    const auto since = each.state == watch_state::unobserved ? of.started : local(each.live_since);
     of.complete = of.complete && since ? std::max(of.complete, since) : std::nullopt;
   }
   of.watches = names.value();
-  of.waited += of.observes != coverage::pending ? 1 : 0;
 }
 
-gap_detector::verdict gap_detector::judge(const pod& started) const {
+gap_detector::verdict gap_detector::judge(const pod& started, core::time_point now) const {
   const bool is_full = started.observes == coverage::full;
   if (started.observes == coverage::pending) return verdict::undecided;
   if (started.series == 0) return is_full ? verdict::no_gap : verdict::gap;
   if (is_full && started.remembers) return verdict::no_gap;
   if (started.started && first_ && *started.started <= *first_) return verdict::no_gap;
+  if (!started.started || !started.complete) return verdict::gap;
   bool may_come = false;
   for (const auto& each : pods_) {
     if (each.boot == 0 || each.boot == started.boot) continue;
-    if (each.observes != coverage::full || !each.sent || !started.started) continue;
-    if (each.series == 0 && is_full && *each.sent + 2 * started.interval >= *started.started) {
-      return verdict::no_gap;
+    const auto patience = 2 * each.interval;
+    const bool was_heard = each.arrived + patience >= *started.started;
+    const bool is_waited_for = now <= *started.complete + patience;
+    if (each.observes == coverage::pending) {
+      // It may have been live before the start, and yet say so.
+      may_come = may_come || (was_heard && is_waited_for);
+    } else if (each.observes == coverage::full) {
+      if (each.series == 0 && is_full && was_heard) return verdict::no_gap;
+      const bool covers =
+          each.watches == started.watches && each.complete && *each.complete < *started.started;
+      if (covers && each.arrived >= *started.complete) return verdict::no_gap;
+      may_come = may_come || (covers && is_waited_for);
     }
-    const bool covers = each.watches == started.watches && each.complete && started.complete &&
-                        *each.complete < *started.started;
-    if (!covers) continue;
-    if (*each.sent >= *started.complete) return verdict::no_gap;
-    may_come = true;
   }
-  const bool waits = may_come && started.waited <= longest_wait &&
-                     *newest_ <= *started.complete + 2 * started.interval;
-  return waits ? verdict::undecided : verdict::gap;
+  return may_come ? verdict::undecided : verdict::gap;
 }
 
 }  // namespace rw

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "rw/core/clock.hpp"
 #include "rw/reactors/shared/heartbeat.hpp"
 
 #include <array>
@@ -35,14 +36,15 @@ struct missed_events {
 ///   ran cannot be known,
 ///
 /// unless another pod was live on the same watches from before the start until the new pod's lists
-/// were complete. That pod may report it within two intervals, and eight heartbeats. Times are
-/// compared with other times that the runtime claims, never with a clock of KCP.
+/// were complete. That pod may report it within two of its intervals. Of the times that a heartbeat
+/// has only the time until it was sent counts, and is subtracted from its arrival: the clocks of
+/// two nodes may differ, and may be set.
 ///
 /// A gap that is told while the pod does not observe all resources is told once more, of all
 /// managers, when it does.
 ///
 /// The first heartbeat tells of no start, and is a gap only if gaps were counted before it: whether
-/// another host learned of them is not known. A pod that began before the first heartbeat was sent
+/// another host learned of them is not known. A pod that began before the first heartbeat arrived
 /// is no start either.
 ///
 /// A heartbeat of a version without gaps by manager concerns all managers: if `events.lost` has
@@ -53,11 +55,11 @@ struct missed_events {
 /// in excess. A value.
 class gap_detector {
  public:
-  /// Takes the next heartbeat. Of several pods they come in any order.
-  missed_events observe(const heartbeat& now);
+  /// Takes the next heartbeat, at its arrival. Of several pods they come in any order.
+  missed_events observe(const heartbeat& now, core::time_point arrival);
 
  private:
-  using time = std::optional<std::chrono::system_clock::time_point>;
+  using time = std::optional<core::time_point>;
 
   /// Whether lists and watches make up for a time without the watcher.
   enum class coverage : std::uint8_t { full, pending, partial };
@@ -71,25 +73,22 @@ class gap_detector {
     /// By hash of the manager's name; those beyond the first 31 are added up.
     std::vector<std::pair<std::uint64_t, std::uint64_t>> gaps = {};
     coverage observes = coverage::full;
-    unsigned waited = 0;     ///< heartbeats since its lists were complete
     bool undecided = false;  ///< whether its start is a gap
     bool remembers = false;  ///< it has read a journal
     bool owed = false;       ///< a gap, as the latest was told before its lists were complete
-    time started = {};
-    time sent = {};
-    time complete = {};  ///< when the last of its lists was; nothing: one is not
+    time started = {};       ///< by the receiver's clock, as all times here
+    core::time_point arrived = {};  ///< the latest
+    time complete = {};             ///< when the last of its lists was; nothing: one is not
     std::chrono::seconds interval{0};
   };
 
-  pod& use(const heartbeat& now, missed_events& missed);
+  pod& use(const heartbeat& now, missed_events& missed, core::time_point arrival);
   static void count(pod& of, const heartbeat& now, missed_events& missed);
-  void update(pod& of, const heartbeat& now);
-  verdict judge(const pod& started) const;
+  static void update(pod& of, const heartbeat& now, core::time_point arrival);
+  verdict judge(const pod& started, core::time_point now) const;
 
   std::array<pod, 4> pods_ = {};  ///< the latest first
-  time first_ = {};               ///< when the first heartbeat was sent
-  time newest_ = {};              ///< when the latest of those with a time was
-  bool began_ = false;            ///< there was one
+  time first_ = {};               ///< when the first heartbeat arrived
 };
 
 }  // namespace rw

@@ -49,7 +49,7 @@ struct watch_report {
   std::string field = {};
   watch_state state = watch_state::unobserved;
   std::string reason = {};  ///< of another state than live; may be empty; rendered in ASCII
-  /// When it became live; nothing: it is not.
+  /// When it became live, likewise by `heartbeat::sent`; nothing: it is not.
   std::optional<std::chrono::system_clock::time_point> live_since = {};
 
   friend bool operator==(const watch_report&, const watch_report&) = default;
@@ -111,8 +111,9 @@ struct heartbeat {
   std::string boot_id = {};  ///< of the process; a restart has another
   std::string pod = {};      ///< its name; empty: unknown
   std::uint64_t sequence = 0;
-  /// By the watcher's clock: the start of the process, and when this was sent. Nothing: of a
-  /// version that does not say so.
+  /// The start of the process, and when this was sent, by a calendar that is never set
+  /// (`core::steady_calendar`): only differences are to be relied on. Nothing: of a version that
+  /// does not say so.
   std::optional<std::chrono::system_clock::time_point> started = {};
   std::optional<std::chrono::system_clock::time_point> sent = {};
   std::string version = {};           ///< of the program

@@ -2,6 +2,8 @@
 breakage. Breakages of runtimes happen at the same time, each on a runtime of its own, and the others stay live; those of
 KCP follow, each alone. The manager does not watch the runtimes, or it would repair most breakages at once.
 
+A webhook that is replaced without a time in which none is live is no gap, though it knows nothing of what operators were told.
+
 RW_E2E_RUNTIMES=100 has that many runtimes, and lets the breakages happen one at a time.
 """
 
@@ -9,6 +11,7 @@ import base64
 import json
 import os
 import random
+import signal
 import subprocess
 import time
 import urllib.parse
@@ -17,10 +20,11 @@ import urllib.request
 import harness
 from api import collection
 from dev import CONFIGURATION, DEPLOYMENT, SECRET, Dev
-from harness import BINARY, Process, free_port, wait_until
+from harness import BINARY, Process, Webhook, free_port, wait_until
 from wires import Wires
 
 RUNTIMES = int(os.environ.get("RW_E2E_RUNTIMES", "0"))
+DECIDED = 12  # heartbeats of a webhook until it is known whether its start is a gap, and some more
 PATIENCE = 60  # seconds until a breakage is named, and again until its name has gone
 # When a runtime is silent its installation is checked, which repairs what the manager applies: not before the test has looked.
 SILENT = "50s"
@@ -38,25 +42,51 @@ def decoded(secret, name):
     return base64.b64decode(secret["data"][name]).decode()
 
 
-class Breakages(harness.TestCase):
-    def setUp(self):
-        super().setUp()
-        self.granted = {}
+class Fleet(harness.TestCase):
+    """Runtimes with simulated pods, and a manager of its own process behind a wire."""
+
+    def start_fleet(self, count, probe_interval):
         backend, self.port = free_port(), free_port()
         self.wires = Wires(self.port, 0, random.Random(1))
         self.addCleanup(self.wires.close)
         self.wire = self.wires.add(backend)
-        local, common = self.local_breakages(), self.common_breakages()
-        self.breakages = local | common
-        count = max(RUNTIMES, len(local) + 2)
         self.dev = self.start(Dev(self.folder / "dev", count, "--no-manager", "--backend", f"127.0.0.1:{backend}")).wait_up(PATIENCE + count)
         self.manager = self.start(Process("manager", [
             BINARY, "manager", "--kubeconfig", self.dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{self.port}",
             "--metrics-address", "127.0.0.1:0", "--no-watch-runtimes", "--no-leader-elect", "--ca-propagation", "1s",
-            "--heartbeat-timeout", SILENT, "--probe-interval", "10s" if RUNTIMES else "2s"]))
+            "--heartbeat-timeout", SILENT, "--probe-interval", probe_interval]))
         self.admin = self.manager.wait_listening("admin")
         self.kcp = self.dev.kcp()
         self.all = {f"runtime-{i}" for i in range(1, count + 1)}
+
+    def wait_proved(self):
+        wait_until(lambda: self.proved(self.all), PATIENCE + len(self.all), lambda: f"all are proved: {self.runtimes()}", every=0.5)
+
+    def runtimes(self):
+        shown = subprocess.run([BINARY, "status", "--address", f"127.0.0.1:{self.admin}", "-o", "json"],
+                               capture_output=True, text=True, timeout=10)
+        # Nothing: the manager that has just started does not lead yet.
+        return {each["kyma"]: each for each in json.loads(shown.stdout or '{"runtimes": []}')["runtimes"]}
+
+    def proved(self, runtimes):
+        shown = self.runtimes()
+        def complete(runtime):
+            found = shown.get(runtime, {}).get("heartbeat", {})
+            return found.get("state") == "live" and found.get("probe", {}).get("stage") in ("heartbeat", "complete")
+        return all(map(complete, runtimes))
+
+    def manager_metric(self, name, **labels):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.admin}/metrics", timeout=10) as page:
+            return harness.metric_sum(page.read().decode(), name, **labels) or 0
+
+
+class Breakages(Fleet):
+    def setUp(self):
+        super().setUp()
+        self.granted = {}
+        local, common = self.local_breakages(), self.common_breakages()
+        self.breakages = local | common
+        self.start_fleet(max(RUNTIMES, len(local) + 2), "10s" if RUNTIMES else "2s")
         self.runtime_of = {name: f"runtime-{i + 1}" for i, name in enumerate(self.breakages)}
         self.local, self.common = list(local), list(common)
 
@@ -199,19 +229,6 @@ class Breakages(harness.TestCase):
 
     # --- what KCP says ------------------------------------------------------------------
 
-    def runtimes(self):
-        shown = subprocess.run([BINARY, "status", "--address", f"127.0.0.1:{self.admin}", "-o", "json"],
-                               capture_output=True, text=True, timeout=10)
-        # Nothing: the manager that has just started does not lead yet.
-        return {each["kyma"]: each for each in json.loads(shown.stdout or '{"runtimes": []}')["runtimes"]}
-
-    def proved(self, runtimes):
-        shown = self.runtimes()
-        def complete(runtime):
-            found = shown.get(runtime, {}).get("heartbeat", {})
-            return found.get("state") == "live" and found.get("probe", {}).get("stage") in ("heartbeat", "complete")
-        return all(map(complete, runtimes))
-
     def is_named(self, name, found):
         reason, stage = self.breakages[name][2:]
         told = found.get("heartbeat", {})
@@ -276,7 +293,7 @@ class Breakages(harness.TestCase):
         self.assertEqual(self.runtimes()["runtime-1"]["heartbeat"]["gaps"], 2)
 
     def test_each_breakage_is_named_and_cleared(self):
-        wait_until(lambda: self.proved(self.all), PATIENCE + len(self.all), lambda: f"all are proved: {self.runtimes()}", every=0.5)
+        self.wait_proved()
         proofs = self.manager_metric("rw_probe_seconds_count")
         wait_until(lambda: self.manager_metric("rw_probe_seconds_count") > proofs, PATIENCE, "a heartbeat names a probe", every=0.5)
         self.show_gaps()
@@ -285,9 +302,56 @@ class Breakages(harness.TestCase):
         for name in self.common:
             self.show([name], set())
 
-    def manager_metric(self, name):
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.admin}/metrics", timeout=10) as page:
-            return harness.metric_sum(page.read().decode(), name) or 0
+
+class Replacements(Fleet):
+    def gaps(self):
+        return {name: each["heartbeat"]["gaps"] for name, each in self.runtimes().items()}
+
+    def run_webhook(self, runtime):
+        """Another webhook of the runtime, without a journal, which is live."""
+        folder = self.folder / runtime
+        folder.mkdir(exist_ok=True)
+        for name, content in self.dev.skr(runtime).get(SECRET)["data"].items():
+            (folder / name).write_bytes(base64.b64decode(content))
+        webhook = self.start(Webhook(*(folder / name for name in ("tls.crt", "tls.key", "ca.crt")), self.kcp_address, env={
+            "MANAGERS_FILE": str(folder / "managers.json"), "KUBECONFIG": str(self.dev.folder / f"skr-{runtime}.yaml"),
+            "HEARTBEAT_INTERVAL": "1s", "SHUTDOWN_DELAY": "3s"}))
+        def live():
+            return webhook.metric("rw_observation_live_watches") and not webhook.metric("rw_observation_unobserved_watches")
+        wait_until(live, PATIENCE, lambda: f"{runtime} is observed:\n{webhook.tail()}", every=0.1)
+        return webhook
+
+    def wait_decided(self):
+        """Enough heartbeats of the present webhooks have arrived."""
+        received = lambda: self.manager_metric("rw_heartbeats_received_total", outcome="accepted")
+        enough = received() + DECIDED * len(self.all)
+        wait_until(lambda: received() >= enough, PATIENCE, "heartbeats arrive", every=0.1)
+
+    def test_replacement_is_a_gap_only_if_none_was_live_meanwhile(self):
+        self.start_fleet(5, "1h")  # a probe that fails brings pods back
+        self.wait_proved()
+        deployment = self.dev.skr("runtime-1").get(DEPLOYMENT)["spec"]["template"]["spec"]
+        self.kcp_address = next(each["value"] for each in deployment["containers"][0]["env"] if each["name"] == "KCP_ADDR")
+        former = {runtime: self.run_webhook(runtime) for runtime in self.all}
+        for runtime in self.all:
+            self.dev.skr(runtime).delete(DEPLOYMENT)
+        self.wait_decided()
+        expected = dict.fromkeys(self.all, 0)
+        self.assertEqual(self.gaps(), expected, "the webhooks began beside the pods")
+
+        alone, *others = sorted(self.all)
+        former[alone].kill()
+        next_ones = [self.run_webhook(runtime) for runtime in self.all]
+        for runtime in others:
+            former[runtime].send(signal.SIGHUP)  # as SIGTERM
+        expected[alone] = 1
+        wait_until(lambda: self.gaps()[alone] == 1, PATIENCE, lambda: f"a gap of {alone}: {self.gaps()}", every=0.1)
+        self.assertEqual([former[runtime].wait(30) for runtime in others], [0] * len(others))
+        self.wait_decided()
+        self.assertEqual(self.gaps(), expected)
+        self.assertEqual(self.manager_metric("rw_heartbeats_received_total", outcome="limited"), 0)
+        self.assertTrue(all(each.running() for each in next_ones))
+        self.note(f"{len(others)} webhooks replaced without a gap, one with")
 
 
 if __name__ == "__main__":

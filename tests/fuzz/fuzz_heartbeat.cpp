@@ -27,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto repeated = parse_heartbeat(render_heartbeat(*again));  // reasons are printable by now
   check(repeated && *repeated == *again, "it means the same");
   gap_detector gaps;
-  gaps.observe(*read);
-  check(!gaps.observe(*read), "equals are no gap");
+  gaps.observe(*read, {});
+  check(!gaps.observe(*read, {}), "equals are no gap");
   return 0;
 }

@@ -15,9 +15,18 @@ BOOST_AUTO_TEST_SUITE(gap_detector)
 
 using namespace rw;
 using namespace std::chrono_literals;
-using detector = rw::gap_detector;
 
 namespace {
+
+/// Heartbeats arrive when they are sent, or else with the previous one.
+struct detector : rw::gap_detector {
+  using rw::gap_detector::observe;
+  missed_events observe(const heartbeat& next) {
+    if (next.sent) arrival = core::time_point(next.sent->time_since_epoch());
+    return observe(next, arrival);
+  }
+  core::time_point arrival = {};
+};
 
 constexpr auto live = watch_state::live;
 constexpr auto listing = watch_state::catching_up;
@@ -144,7 +153,7 @@ BOOST_AUTO_TEST_CASE(heartbeat_of_the_previous_version_concerns_all_managers) {
 
 BOOST_AUTO_TEST_CASE(pod_beside_one_of_the_previous_version_needs_no_journal) {
   detector under_test;
-  under_test.observe(observing("a", live));
+  under_test.observe(observing("a", live), core::time_point(1h + 980s));
   pod next{.boot = "b", .started = 1000, .live_since = 1002};
   BOOST_TEST(!under_test.observe(next.at(1001)));
   BOOST_TEST(!under_test.observe(next.at(1006)));
@@ -230,10 +239,25 @@ BOOST_FIXTURE_TEST_CASE(restart_with_its_journal_is_no_gap, replacement) {
 BOOST_FIXTURE_TEST_CASE(replaced_pod_without_a_journal_is_a_gap_once_its_lists_are_complete,
                         replacement) {
   former.live_since = never;
-  under_test.observe(former.at(990));
+  under_test.observe(former.at(950));
   BOOST_TEST(!under_test.observe(next.at(1001)));
   BOOST_TEST(joined(under_test.observe(next.at(1006))) == "* ");
   BOOST_TEST(!under_test.observe(next.at(1026)));
+}
+
+BOOST_FIXTURE_TEST_CASE(pod_whose_lists_were_not_complete_when_it_was_heard_may_cover,
+                        replacement) {
+  for (const bool was_live : {true, false}) {
+    former.live_since = never;
+    under_test = {};
+    under_test.observe(former.at(0));
+    under_test.observe(former.at(990));
+    BOOST_TEST(!under_test.observe(next.at(1006)));
+    if (was_live) former.live_since = 995;
+    if (was_live) BOOST_TEST(!under_test.observe(former.at(1005)));
+    BOOST_TEST(!under_test.observe(next.at(1042)));
+    BOOST_TEST(joined(under_test.observe(next.at(1043))) == (was_live ? "" : "* "));
+  }
 }
 
 BOOST_FIXTURE_TEST_CASE(replaced_pod_is_covered_by_one_that_was_live_until_its_lists_were_complete,
@@ -242,6 +266,52 @@ BOOST_FIXTURE_TEST_CASE(replaced_pod_is_covered_by_one_that_was_live_until_its_l
   BOOST_TEST(!under_test.observe(next.at(1006)));    // waits for the other one
   BOOST_TEST(!under_test.observe(former.at(1003)));  // came late
   BOOST_TEST(!under_test.observe(next.at(1300)));
+}
+
+BOOST_AUTO_TEST_CASE(clocks_of_nodes_may_differ_and_be_set) {
+  for (const auto& [former_clock, next_clock] : {std::pair{0h, -5h}, {-5h, 0h}, {0h, 5h}}) {
+    for (const int end : {1001, 1003}) {
+      detector under_test;
+      const auto observe = [&](const pod& of, int at, std::chrono::hours clock) {
+        auto claimed = of.at(at);
+        for (auto* each : {&claimed.started, &claimed.sent, &claimed.watches[0].live_since,
+                           &claimed.watches[1].live_since}) {
+          if (*each) **each += clock;
+        }
+        return bool(under_test.observe(claimed, core::time_point(std::chrono::seconds(at))));
+      };
+      const pod former{.boot = "a", .started = -100, .live_since = -90};
+      const pod next{.boot = "b", .started = 1000, .live_since = 1002};
+      BOOST_TEST(!observe(former, 0, former_clock));
+      bool gap = observe(former, end, former_clock);
+      for (const int at : {1001, 1006, 1026, 1046}) gap = observe(next, at, next_clock) || gap;
+      BOOST_TEST(gap == (end < 1002));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(invented_times_are_harmless) {
+  detector under_test;
+  under_test.observe(pod{.boot = "a", .started = 0}.at(1));
+  using time = std::chrono::system_clock::time_point;
+  for (const auto& [started, sent] :
+       {std::pair{time::min(), time::max()}, {time::max(), time::min()}}) {
+    auto one = pod{.boot = "b", .started = 1000, .live_since = 1002}.at(1010);
+    one.started = one.watches[0].live_since = started;
+    one.sent = sent;
+    under_test.observe(one, core::time_point(1010s));
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(pod_with_a_longer_interval_is_waited_for, replacement) {
+  const auto observe = [&](int at) {
+    auto heartbeat = next.at(at);
+    heartbeat.interval = 1s;
+    return joined(under_test.observe(heartbeat));
+  };
+  for (int at = 1001; at < 1021; ++at) BOOST_TEST(observe(at) == "");
+  BOOST_TEST(!under_test.observe(former.at(1020)));
+  BOOST_TEST(observe(1043) == "");
 }
 
 BOOST_FIXTURE_TEST_CASE(pod_that_is_not_heard_again_covers_nothing, replacement) {
@@ -278,7 +348,7 @@ BOOST_FIXTURE_TEST_CASE(restart_that_does_not_observe_all_is_a_gap, replacement)
 
 BOOST_FIXTURE_TEST_CASE(restart_before_the_former_start_was_judged_does_not_hide_it, replacement) {
   former.live_since = never;
-  under_test.observe(former.at(990));
+  under_test.observe(former.at(950));
   BOOST_TEST(!under_test.observe(next.at(1001)));
   pod again{.boot = "c", .started = 1002, .live_since = 1003, .ledger = "read", .series = "b"};
   BOOST_TEST(joined(under_test.observe(again.at(1004))) == "* ");

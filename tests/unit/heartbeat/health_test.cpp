@@ -214,12 +214,12 @@ BOOST_FIXTURE_TEST_CASE(heartbeats_of_a_runtime_without_installation_may_end, fl
   BOOST_TEST(silent() == "");  // it has the whole timeout for its next heartbeat
 }
 
-BOOST_FIXTURE_TEST_CASE(heartbeats_of_a_runtime_are_limited_to_one_a_second, fleet) {
-  for (int pods = 0; pods < 4; ++pods) BOOST_TEST(under_test.accepts(a, at));
+BOOST_FIXTURE_TEST_CASE(heartbeats_of_a_runtime_are_limited_to_four_a_second, fleet) {
+  for (int i = 0; i < 16; ++i) BOOST_TEST(under_test.accepts(a, at));
   BOOST_TEST(!under_test.accepts(a, at));
   BOOST_TEST(under_test.accepts(b, at));
   pass(1s);
-  BOOST_TEST(under_test.accepts(a, at));
+  for (int pods = 0; pods < 4; ++pods) BOOST_TEST(under_test.accepts(a, at));
   BOOST_TEST(!under_test.accepts(a, at));
 }
 

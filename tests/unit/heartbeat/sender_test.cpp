@@ -346,6 +346,21 @@ BOOST_AUTO_TEST_CASE(last_heartbeat_says_until_when_the_watcher_was_live) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(age_of_the_process_is_right_though_its_clock_is_set) {
+  environment env;
+  env.run([&]() -> asio::awaitable<void> {
+    env.start();
+    env.time.advance(1s);
+    co_await env.until_outcome("delivered", 1);
+    env.time.step_wall(-1h);
+    env.time.advance(20s);
+    co_await env.until_outcome("delivered", 2);
+    const auto got = env.heartbeats_of("runtime-watcher");
+    BOOST_REQUIRE(got.size() == 2U);
+    BOOST_TEST((got[1].started == got[0].started && *got[1].sent - *got[1].started == 21s));
+  });
+}
+
 BOOST_AUTO_TEST_CASE(hanging_manager_delays_others_once_and_kcp_never) {
   environment env;
   env.options.timeout = 50ms;
