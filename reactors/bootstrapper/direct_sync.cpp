@@ -232,6 +232,8 @@ asio::awaitable<k8s::result<void>> direct_sync::execute(pass* in) {
   for (auto& each : state.units) {
     if (in->direct()) co_await revisions_.store(in->view.from, &each, true);
   }
+  // What has changed there may be what it rejected the revision for.
+  if (drift_.changed(key)) rejected_.erase(key);
   const auto rejected = rejected_.find(key);
   for (std::size_t i = 0; rejected != rejected_.end() && i < state.units.size(); ++i) {
     auto& known = rejected->second[i];
@@ -321,8 +323,9 @@ asio::awaitable<k8s::reconcile_result> direct_sync::finish(pass* in) {
   co_return reported;
 }
 
-/// A revision that was rejected is not tried again before the resync, since its first writes may
-/// have been taken; one of an unknown kind was not written.
+/// A revision that was rejected is not tried again before the resync, or before something changes
+/// on the runtime, since its first writes may have been taken; one of an unknown kind was not
+/// written.
 void direct_sync::note_rejections(pass* in) {
   auto& known = rejected_[in->to.key];
   bool any = false;

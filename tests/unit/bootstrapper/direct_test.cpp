@@ -292,6 +292,20 @@ RW_COROUTINE_TEST(runtime_that_rejects_new_manifests_keeps_its_newest_configurat
   BOOST_TEST(has_data(configured)(*kept));
 }
 
+/// What made it reject the newest content may be gone with the change.
+RW_COROUTINE_TEST(change_on_a_runtime_ends_its_rejection, test_env, quick_options()) {
+  co_await one_ready_runtime(env);
+  json::value change{{"immutable", true}};
+  co_await env->must(env->api("skr").patch(secrets_type(), credentials, k8s::patch_type::merge,
+                                           std::move(change)));
+  const auto rotated = pull_secret("rotated");
+  co_await env->set_source(rotated);
+  co_await env->until_condition("skr", "Compatible", "False", "RejectedByRuntime");
+  co_await env->must(env->api("skr").remove(secrets_type(), credentials));
+  co_await env->until("skr", secrets_type(), credentials, has_data(rotated));
+  co_await env->until_condition("skr", "Compatible", "True", "Validated");
+}
+
 RW_COROUTINE_TEST(kind_that_is_defined_later_is_found_soon, test_env, quick_options()) {
   env->now.at(source_kind::manifests).object = manifests_source(manifests("1.0.0", widget));
   co_await env->begin();
