@@ -104,7 +104,7 @@ def measure_crash(folder, runtimes, hanging):
             return (kcp.get(ROLLOUT) or {}).get("status", {})
         def completed():
             now = status()
-            return now.get("phase") == "Completed" and now["ready"] >= healthy
+            return now.get("phase") in ("Completed", "Partial") and now["ready"] >= healthy
         wait_until(completed, 300, lambda: f"all have the first content: {status()}\n{one.tail()}", every=0.2)
         say("rollout_first", time.monotonic() - one.started, "s", "exec of the process", runtimes=runtimes, hanging=hanging)
         start, sent = len(one.phases), time.time()

@@ -118,6 +118,7 @@ struct decision {
   std::set<std::string> admitted = {};    ///< runtimes that may take, or keep, the content
   std::set<std::string> to_inspect = {};  ///< canaries whose health must be read before they pass
   std::string message = {};               ///< for people
+  std::string not_stored = {};  ///< why the content can't be kept as rolled out; empty: it can
   std::optional<time_point> recheck_at = {};
 };
 

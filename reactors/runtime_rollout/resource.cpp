@@ -22,6 +22,33 @@ std::string int_or_string(const json::value& object, std::string_view field) {
   return std::string(find_string(object, {"spec", field}));
 }
 
+constexpr std::string_view partial = "Partial";
+
+bool is_partial(const decision& of) {
+  return of.next.at == phase::completed && of.now.updated < of.now.total;
+}
+
+void set_conditions(const decision& decided, json::value& object, std::int64_t generation,
+                    time_point now) {
+  const auto& next = decided.next;
+  const auto& counts = decided.now;
+  const bool stalled = next.stopped() || !decided.not_stored.empty();
+  const bool done = next.at == phase::completed;
+  std::string reason(to_string(next.at));
+  if (next.at == phase::paused) reason = next.reason;
+  const bool catches_up = is_partial(decided) && counts.updating > 0;
+  if (is_partial(decided)) reason = catches_up ? "RuntimesUpdating" : "RuntimesAside";
+  if (!decided.not_stored.empty()) reason = "ContentNotStored";
+  const auto message = std::to_string(counts.updated) + " of " + std::to_string(counts.total) +
+                       " runtimes have the content";
+  const auto set = [&](const char* type, bool is) {
+    k8s::set_condition(object, {type, is ? "True" : "False", reason, message, generation}, now);
+  };
+  set("Ready", done && !stalled && !is_partial(decided));
+  set("Reconciling", (!done || catches_up) && !stalled);
+  set("Stalled", stalled);
+}
+
 }  // namespace
 
 const k8s::resource_type& runtime_rollouts_type() {
@@ -81,7 +108,9 @@ state read_state(const json::value& object) {
   if (status == nullptr) return {};
   state out{.content = std::string(find_string(*status, {"content"})),
             .completed = std::string(find_string(*status, {"completed"})),
-            .at = parse_phase(find_string(*status, {"phase"})).value_or(phase::canary),
+            .at = find_string(*status, {"phase"}) == partial
+                      ? phase::completed
+                      : parse_phase(find_string(*status, {"phase"})).value_or(phase::canary),
             .reason = std::string(find_string(*status, {"reason"})),
             .accepted = static_cast<std::size_t>(k8s::find_number(*status, {"acceptedFailures"})),
             .resumed = std::string(find_string(*status, {"resumed"})),
@@ -98,7 +127,7 @@ std::optional<json::value> next_status(const json::value& object, const decision
                                        const rollout_spec& spec, time_point now) {
   const auto& next = decided.next;
   json::value out{{"status",
-                   {{"phase", to_string(next.at)},
+                   {{"phase", is_partial(decided) ? partial : to_string(next.at)},
                     {"observedGeneration", k8s::generation_of(object)},
                     {"ahead", static_cast<std::int64_t>(next.ahead)},
                     {"acceptedFailures", static_cast<std::int64_t>(next.accepted)}}}};
@@ -106,8 +135,13 @@ std::optional<json::value> next_status(const json::value& object, const decision
   for (const auto& [name, member] : count_names) {
     status[name] = static_cast<std::int64_t>(decided.now.*member);
   }
-  const auto* const between = spec.invalid.empty() || decided.message.empty() ? "" : "; ";
-  const auto message = spec.invalid + between + decided.message;
+  std::string message;
+  const auto not_stored = decided.not_stored.empty()
+                              ? std::string()
+                              : "the content can't be stored as rolled out: " + decided.not_stored;
+  for (const auto* const text : {&spec.invalid, &not_stored, &decided.message}) {
+    if (!text->empty()) message += (message.empty() ? "" : "; ") + *text;
+  }
   for (const auto& [name, text] : {std::pair("reason", &next.reason),
                                    {"message", &message},
                                    {"content", &next.content},
@@ -128,6 +162,7 @@ std::optional<json::value> next_status(const json::value& object, const decision
                      {"WavesBypassed", bypassed ? "True" : "False",
                       bypassed ? "WrittenByOthers" : "None", text, k8s::generation_of(object)},
                      now);
+  set_conditions(decided, out, k8s::generation_of(object), now);
   if (before != nullptr && *before == out.at("status")) return std::nullopt;
   return std::move(out.as_object()["status"]);
 }

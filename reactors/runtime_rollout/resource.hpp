@@ -39,8 +39,13 @@ boost::json::value make_rollout(std::string_view component);
 
 state read_state(const boost::json::value& object);
 
-/// The status to write; none if nothing changes. Condition `WavesBypassed`: True if another writer
-/// applied the content to runtimes before their turn.
+/// The status to write; none if nothing changes. Its phase is Completed if all runtimes have the
+/// content, Partial if some that were set aside do not.
+///
+/// Conditions, as kstatus reads them (sigs.k8s.io/cli-utils): `Ready` is True when all runtimes
+/// have the content; `Reconciling` while they get it, or a person has paused; `Stalled` when
+/// failures have paused, or the content can't be stored. `WavesBypassed`: another writer applied
+/// the content to runtimes before their turn.
 std::optional<boost::json::value> next_status(const boost::json::value& object,
                                               const decision& decided, const rollout_spec& spec,
                                               time_point now);

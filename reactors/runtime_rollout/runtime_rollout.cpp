@@ -208,7 +208,7 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
     } else {
       // It is completed when it can be fallen back to.
       not_stored = done.error();
-      decided.message = "the content can't be stored as rolled out: " + not_stored->message;
+      decided.not_stored = not_stored->message;
       const bool was = before.at == phase::completed && before.content == content.digest;
       if (!was) decided.next.at = phase::waves;
     }

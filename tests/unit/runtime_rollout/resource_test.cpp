@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(field_that_cannot_be_used_is_named_and_the_default_stands) 
   BOOST_TEST((spec.with.canaries == runtime_rollout::share{7, false}));
   BOOST_TEST((spec.with.max_unavailable == runtime_rollout::share{10, true}));
   BOOST_TEST(spec.invalid ==
-             "spec.maxUnavailable can't be used: many; spec.canaries can't be used: ==; ");
+             "spec.maxUnavailable can't be used: many; spec.canaries can't be used: ==");
 }
 
 BOOST_AUTO_TEST_CASE(state_survives_in_the_status) {
@@ -92,6 +92,48 @@ BOOST_AUTO_TEST_CASE(state_survives_in_the_status) {
   BOOST_TEST_REQUIRE(next.has_value());
   BOOST_TEST(!next->as_object().contains("reason"));
   BOOST_TEST(!next->as_object().contains("canaries"));
+}
+
+/// As `kubectl wait`, kstatus (sigs.k8s.io/cli-utils), Flux and Argo CD judge it.
+BOOST_AUTO_TEST_CASE(only_a_rollout_that_reached_all_runtimes_is_ready_and_completed) {
+  const auto told = [](runtime_rollout::decision decided, std::string not_stored = {}) {
+    auto object = runtime_rollout::make_rollout("bootstrapper");
+    object.at("metadata").as_object()["generation"] = 3;
+    decided.not_stored = std::move(not_stored);
+    object.as_object()["status"] = *next_status(object, decided, {}, start);
+    BOOST_TEST((runtime_rollout::read_state(object) == decided.next));
+    std::string out(k8s::find_string(object, {"status", "phase"}));
+    for (const auto* const type : {"Ready", "Reconciling", "Stalled"}) {
+      const auto found = k8s::find_condition(object, type);
+      BOOST_TEST_REQUIRE(found.has_value());
+      BOOST_TEST(found->observed_generation == 3);
+      BOOST_TEST(!found->message.empty());
+      out += " " + found->status + "/" + found->reason;
+    }
+    return out;
+  };
+  const auto at = [](phase now, std::size_t updated, std::string reason = {}) {
+    return runtime_rollout::decision{
+        .next = {.content = "b", .at = now, .reason = std::move(reason)},
+        .now = {.total = 20, .updated = updated, .ready = updated, .aside = 20 - updated}};
+  };
+  BOOST_TEST(told(at(phase::completed, 20)) ==
+             "Completed True/Completed False/Completed False/Completed");
+  BOOST_TEST(told(at(phase::completed, 5)) ==
+             "Partial False/RuntimesAside False/RuntimesAside False/RuntimesAside");
+  auto catches_up = at(phase::completed, 19);
+  catches_up.now.aside = 0;
+  catches_up.now.updating = 1;
+  BOOST_TEST(told(catches_up) ==
+             "Partial False/RuntimesUpdating True/RuntimesUpdating False/RuntimesUpdating");
+  BOOST_TEST(told(at(phase::canary, 1)) == "Canary False/Canary True/Canary False/Canary");
+  BOOST_TEST(told(at(phase::waves, 9)) == "Waves False/Waves True/Waves False/Waves");
+  BOOST_TEST(told(at(phase::paused, 9, "ByHand")) ==
+             "Paused False/ByHand True/ByHand False/ByHand");
+  BOOST_TEST(told(at(phase::paused, 9, "CanaryFailed")) ==
+             "Paused False/CanaryFailed False/CanaryFailed True/CanaryFailed");
+  BOOST_TEST(told(at(phase::waves, 20), "no namespace") ==
+             "Waves False/ContentNotStored False/ContentNotStored True/ContentNotStored");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -423,7 +423,7 @@ asio::awaitable<void> leaves_some_out(landscape* land) {
   co_await land->update("better");
   co_await land->until_rollout([&](const json::value& one) {
     return k8s::find_string(one, {"status", "completed"}) == first.at("content").as_string() &&
-           k8s::find_string(one, {"status", "phase"}) == "Completed";
+           k8s::find_string(one, {"status", "phase"}) == "Partial";
   });
   const auto status = co_await land->status();
   BOOST_TEST(status.at("total").as_int64() == 5);
