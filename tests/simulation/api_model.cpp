@@ -73,7 +73,8 @@ class api_model::watch final : public http::body_source {
         until_(of.in_.now() + seconds(number(path.get("timeoutSeconds")))),
         at_(of.watches_.insert(of.watches_.end(), this)) {
     const auto version = path.get("resourceVersion");
-    next_ = of.store_.after(version.empty() ? of.store_.version() : number(version));
+    from_ = version.empty() ? of.store_.version() : number(version);
+    next_ = of.store_.after(from_);
     if (path.get("sendInitialEvents") != "true") return;
     const auto& kind = of.store_.kinds()[what_.kind];
     for (const auto& [name, object] : of.store_.all(what_.kind)) {
@@ -92,6 +93,10 @@ class api_model::watch final : public http::body_source {
   state read(std::string& into, std::size_t) override {
     const auto time = model_.in_.now();
     if (model_.now.stalls) return state::pending;
+    if (!model_.store_.defines(what_.kind) && next_ == model_.store_.changes().size()) {
+      return state::end;
+    }
+    if (!first_.empty()) model_.note_list(what_.kind, from_);
     into += std::exchange(first_, {});
     const auto& changes = model_.store_.changes();
     for (; next_ < changes.size(); ++next_) {
@@ -119,10 +124,12 @@ class api_model::watch final : public http::body_source {
   /// An object that leaves the selection is deleted, as far as the watch is concerned, with the
   /// version of the change.
   void append(std::string& into, const store::change& change) const {
-    if (change.kind != what_.kind) return;
+    // Versions begin again when etcd is restored: what is older than asked for is not shown.
+    if (change.kind != what_.kind || change.version <= from_) return;
     const bool was = what_.takes(change.before);
     const bool is = what_.takes(change.after);
     if (!was && !is) return;
+    model_.note_shown(change.kind, change.name, change.version);
     auto shown = is ? *change.after : *change.before;
     shown.version = change.version;
     into += line(!is   ? "DELETED"
@@ -135,6 +142,7 @@ class api_model::watch final : public http::body_source {
   const selection what_;
   const time_point until_;
   const std::list<watch*>::iterator at_;
+  std::uint64_t from_ = 0;  ///< version
   std::size_t next_ = 0;
   std::string first_;
   time_point bookmark_at_ = model_.in_.now() + bookmarks_every;
@@ -209,7 +217,7 @@ asio::awaitable<void> api_model::handle(http::request& from, http::response& int
   const auto& kinds = store_.kinds();
   const auto kind = std::ranges::find(kinds, plural, &model_kind::plural);
   path.kind = static_cast<std::size_t>(kind - kinds.begin());
-  if (kind == kinds.end()) {
+  if (kind == kinds.end() || !serves(path.kind)) {
     fail(into, 404, "NotFound");
   } else if (path.parts.size() > 4) {
     get(path, into);
@@ -230,7 +238,9 @@ void api_model::discover(const target& path, http::response& into) const {
   }
   if (path.parts.size() == 1) {
     into.body = R"({"kind":"APIGroupList","apiVersion":"v1","groups":[)";
-    for (const auto& each : store_.kinds()) {
+    for (std::size_t i = 0; i < store_.kinds().size(); ++i) {
+      const auto& each = store_.kinds()[i];
+      if (!serves(i)) continue;
       if (into.body.back() == '}') into.body += ',';
       const auto entry = R"({"groupVersion":")" + each.group + "/" + each.version +
                          R"(","version":")" + each.version + "\"}";
@@ -242,7 +252,8 @@ void api_model::discover(const target& path, http::response& into) const {
   }
   const auto& group = path.parts.at(1);
   const auto at = std::ranges::find(store_.kinds(), group, &model_kind::group);
-  if (at == store_.kinds().end()) return fail(into, 404, "NotFound");
+  const auto index = static_cast<std::size_t>(at - store_.kinds().begin());
+  if (at == store_.kinds().end() || !serves(index)) return fail(into, 404, "NotFound");
   const auto version = group + "/" + at->version;
   into.body = R"({"kind":"APIResourceList","apiVersion":"v1","groupVersion":")" + version +
               R"(","resources":[)";
@@ -259,8 +270,22 @@ void api_model::discover(const target& path, http::response& into) const {
   into.body += "]}";
 }
 
-void api_model::get(const target& path, http::response& into) const {
+void api_model::note_shown(std::size_t kind, const std::string& name, std::uint64_t version) const {
+  const auto read = read_.find({kind, name});
+  if (read != read_.end() && version <= std::min(read->second, store_.version()))
+    on_old(store_.kinds()[kind], name);
+}
+
+/// What was read since is shown as it was before.
+void api_model::note_list(std::size_t kind, std::uint64_t version) const {
+  for (const auto& [of, read] : read_) {
+    if (of.first == kind) note_shown(kind, of.second, version);
+  }
+}
+
+void api_model::get(const target& path, http::response& into) {
   const auto& name = path.parts.back();
+  read_[{path.kind, name}] = store_.version();
   const auto* object = store_.find(path.kind, name);
   if (object == nullptr) return fail(into, 404, "NotFound");
   into.body = store_.text(path.kind, name, *object);
@@ -280,7 +305,8 @@ void api_model::list(const target& path, http::response& into) {
     // "token-version": its pages are of that version, or gone.
     version = token.substr(token.find('-') + 1);
     const auto page = pages_.extract(token);
-    if (page.empty() || store_.is_compacted(number(version))) return fail(into, 410, expired);
+    if (page.empty() || store_.is_compacted(number(version)) || number(version) > store_.version())
+      return fail(into, 410, expired);
     left = page.mapped();
   }
   const auto limit = path.get("limit").empty() ? left.size() : now.page;

@@ -5,12 +5,14 @@
 #include "tests/simulation/network.hpp"
 #include "tests/simulation/store.hpp"
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace rw::simulation {
@@ -27,6 +29,7 @@ class api_model final : public http::handler {
     std::size_t page = 500;     ///< objects of a page, at most
     unsigned failing = 0;       ///< status of all answers; 0: as it should be
     bool forbids = false;       ///< lists and watches of the first kind
+    bool hides = false;         ///< the first kind: discovery has gaps while a server starts
     bool stalls = false;        ///< watches show nothing, though they stay open
     duration watch_delay = {};  ///< until a watch shows a change, at most
   };
@@ -40,6 +43,8 @@ class api_model final : public http::handler {
   bool up() const noexcept { return running_ != nullptr; }
 
   state now;
+  /// Told of each object of which a watch shows an older state than was read.
+  std::function<void(const model_kind& kind, const std::string& name)> on_old;
 
  private:
   struct target;
@@ -52,7 +57,10 @@ class api_model final : public http::handler {
   boost::asio::awaitable<void> handle(http::request& from, http::response& into) override;
 
   void discover(const target& path, http::response& into) const;
-  void get(const target& path, http::response& into) const;
+  void get(const target& path, http::response& into);
+  void note_list(std::size_t kind, std::uint64_t version) const;
+  void note_shown(std::size_t kind, const std::string& name, std::uint64_t version) const;
+  bool serves(std::size_t kind) const { return store_.defines(kind) && !(now.hides && kind == 0); }
   void list(const target& path, http::response& into);
   void open_watch(const target& path, http::response& into);
   static void fail(http::response& into, unsigned code, std::string_view reason);
@@ -66,6 +74,7 @@ class api_model final : public http::handler {
   std::unique_ptr<process> running_;
   std::list<watch*> watches_;
   std::map<std::string, std::vector<std::string>> pages_;  ///< by continue token: what is left
+  std::map<std::pair<std::size_t, std::string>, std::uint64_t> read_;  ///< versions, at the latest
   std::uint64_t tokens_ = 0;
 };
 

@@ -135,7 +135,7 @@ const heartbeats::runtime_health& control_plane::health() {
 
 asio::awaitable<void> control_plane::handle(http::request& from, http::response& into) {
   if (now.failing != 0) {
-    into.text(now.failing, "simulated");
+    refuse(into, now.failing, "simulated");
     return {};
   }
   // "/v2/<manager>/event", and what begins so, as the VirtualService matches.
@@ -143,10 +143,22 @@ asio::awaitable<void> control_plane::handle(http::request& from, http::response&
   const auto manager = from.target.substr(begin, from.target.find('/', begin) - begin);
   const auto at = components_.find(manager);
   if (at == components_.end()) {
-    into.text(404, "no route");
+    refuse(into, 404, "no route");
+    return {};
+  }
+  const auto refused = now.refusals.find(manager);
+  if (refused != now.refusals.end() && from.body.find(refused->second.part) != std::string::npos) {
+    // A listener splits what it refuses in part, here the sender does.
+    const bool is_batch = from.body.starts_with('[') && !refused->second.part.empty();
+    refuse(into, is_batch ? 400 : refused->second.status, "refused");
     return {};
   }
   return forward(&from, &into, at->second.get());
+}
+
+void control_plane::refuse(http::response& into, unsigned status, std::string_view why) const {
+  history_.unanswered();
+  into.text(status, why);
 }
 
 asio::awaitable<void> control_plane::forward(http::request* from, http::response* into,
@@ -162,7 +174,8 @@ asio::awaitable<void> control_plane::forward(http::request* from, http::response
   http::response answer;
   if (!error) error = co_await slot.exchange(request, answer);
   // As Envoy answers for an upstream that it cannot reach.
-  if (error) co_return into->text(503, "upstream connect error");
+  if (error) co_return refuse(*into, 503, "upstream connect error");
+  if (answer.status / 100 != 2) history_.unanswered();
   into->status = answer.status;
   into->body = std::move(answer.body);
   for (std::size_t i = 0; i < answer.headers.size(); ++i) {

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace rw::simulation {
@@ -20,9 +21,15 @@ namespace rw::simulation {
 /// manager concludes from them.
 class control_plane final : public http::handler {
  public:
+  /// A listener refuses an object, or all.
+  struct refusal {
+    unsigned status;
+    std::string part;  ///< of the request's body; empty: of each
+  };
   struct state {
-    unsigned failing = 0;              ///< status of all answers of the gateway; 0: none
-    std::map<std::string, bool> away;  ///< managers without a leader that takes events
+    unsigned failing = 0;                     ///< status of all answers of the gateway; 0: none
+    std::map<std::string, bool> away;         ///< managers without a leader that takes events
+    std::map<std::string, refusal> refusals;  ///< by manager
   };
 
   control_plane(environment& in, history& told, const std::vector<std::string>& managers,
@@ -40,6 +47,7 @@ class control_plane final : public http::handler {
   std::size_t body_limit(const http::request&) const override { return 2 << 20; }
   listener::listener_options listener_of(const std::string& manager, std::uint16_t port);
   boost::asio::awaitable<void> handle(http::request& from, http::response& into) override;
+  void refuse(http::response& into, unsigned status, std::string_view why) const;
   boost::asio::awaitable<void> forward(http::request* from, http::response* into, component* to);
   boost::asio::awaitable<void> receive(component* of);
   boost::asio::awaitable<void> receive_heartbeats();

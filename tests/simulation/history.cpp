@@ -1,7 +1,12 @@
 #include "tests/simulation/history.hpp"
 
+#include "rw/reactors/observation/digest.hpp"
+
+#include <boost/json/parse.hpp>
+
 #include <algorithm>
 #include <ranges>
+#include <utility>
 
 namespace rw::simulation {
 namespace {
@@ -26,39 +31,26 @@ const history::state& history::view::at(time_point when) const {
   return later == states.begin() ? states.front() : *std::prev(later);
 }
 
-void history::extend(std::vector<period>& periods, time_point now) {
-  if (!periods.empty() && now <= periods.back().to + slack) {
-    periods.back().to = now;
-  } else {
-    periods.push_back({now, now});
-  }
-}
-
-bool history::any_in(const std::vector<period>& periods, time_point from, time_point to) {
-  return std::ranges::any_of(
-      periods, [&](const period& each) { return each.from <= to && from <= each.to; });
-}
-
-void history::gap() {
-  extend(gaps_, in_.now());
+/// Returns the first state with that mark that the runtime may have seen since it counted one.
+int history::view::find(dispatch::mark mark) const {
+  const auto from = [&](int first) {
+    while (first <= newest() && states[static_cast<std::size_t>(std::max(first, 0))].mark != mark) {
+      ++first;
+    }
+    return std::max(first, 0);
+  };
+  if (changes && from(delivered + 1) <= newest()) return from(delivered + 1);
+  return from(delivered) <= newest() ? from(delivered) : from(0);
 }
 
 void history::hang() {
-  extend(hangs_, in_.now());
-}
-
-void history::excuse() {
-  extend(excuses_, in_.now());
+  if (hangs_.empty() || hangs_.back().to + slack < in_.now()) hangs_.push_back({in_.now(), {}});
+  hangs_.back().to = in_.now();
 }
 
 void history::gap_told(const std::string& manager) {
   in_.note("gap told to " + manager);
   told_gaps_[manager] = in_.now();
-  ++gap_count_;
-}
-
-void history::restarted(time_point ledger_time) {
-  restarts_.push_back({ledger_time, in_.now()});
 }
 
 void history::violate(const std::string& what) {
@@ -66,65 +58,158 @@ void history::violate(const std::string& what) {
   violations_.push_back(what);
 }
 
-void history::persisted(const model_kind& kind, const k8s::object_key& key,
-                        const model_object* now) {
+void history::persisted(const model_kind& kind, const k8s::object_key& key, const model_object* now,
+                        std::string_view text) {
   for (std::size_t i = 0; i < watches_.size(); ++i) {
     const auto& watch = watches_[i];
     if (watch.watched.plural != kind.plural || watch.watched.group != kind.group) continue;
-    auto& of = subjects_[{watch.manager, kind.kind + " " + key.name}];
-    auto& states = of.views[i].states;
-    if (states.empty()) states.push_back({time_point::min(), {}});
+    auto& states = subjects_[{watch.manager, kind.kind + " " + key.name}].views[i].states;
     auto digest = digest_of(watch, kind, now);
     if (digest == states.back().digest) continue;
-    states.push_back({in_.now(), std::move(digest)});
-    of.unanswered.push_back(in_.now());
+    const auto mark =
+        digest.empty()
+            ? dispatch::absent_mark
+            : observation::marks_of(boost::json::parse(text), watch.field, kind.has_status).state;
+    states.push_back({in_.now(), std::move(digest), mark});
     ++changes_;
   }
 }
 
-/// Each Watcher of a manager tells of its own part: as many events as Watchers for which the object
-/// changed, since any such change.
-bool history::is_other_watchers(const subject& of) const {
-  const auto changed = [](const auto& each) { return each.second.states.back().since; };
-  return std::ranges::any_of(of.views, [&](const auto& each) {
-    const auto since = changed(each);
-    const auto answers = of.answers.end() - std::ranges::upper_bound(of.answers, since);
-    return answers < std::ranges::count_if(
-                         of.views, [&](const auto& other) { return changed(other) >= since; });
-  });
+void history::recorded(const managed_watch& watch, std::string_view key, dispatch::mark delivered,
+                       bool changes) {
+  const auto name = std::string(key.substr(key.find('/') + 1));
+  const auto kind = std::ranges::find(kinds_, watch.watched.plural, &model_kind::plural);
+  auto& of = subjects_[{watch.manager, kind->kind + " " + name}];
+  const auto index = std::ranges::find(watches_, watch) - watches_.begin();
+  auto& seen = of.views[static_cast<std::size_t>(index)];
+  if (delivered == dispatch::unknown_mark && seen.changes && changes) {
+    // It was sent again, in a state that is not known.
+    of.recorded = in_.now();
+    seen.changes = false;
+    seen.unknown = true;
+  } else if (delivered == dispatch::unknown_mark) {
+    (changes ? seen.changes : seen.unknown) = true;
+  } else {
+    const auto state = seen.find(delivered);
+    if (state > seen.newest()) return violate("counts what never was: " + name);
+    of.recorded = in_.now();
+    // What was told had a record: the event of the review may be still to come.
+    if (std::exchange(of.as_review, false)) ++of.reviews;
+    seen.delivered = state;
+    seen.changes = seen.unknown = false;
+  }
+  seen.records.push_back({in_.now(), seen.changes || seen.unknown ? nothing : seen.delivered});
 }
 
-/// Several Watchers' events of one cause come in a row: what excuses the first one excuses all.
-bool history::is_excused(const subject& of) const {
-  const auto row = std::ranges::lower_bound(of.told, in_.now() - slack);
-  const auto told = row == of.told.begin() ? time_point::min() : *std::prev(row);
-  const auto since = (row == of.told.begin() ? in_.now() : told) - slack;
-  const bool ledger_lacks_it = std::ranges::any_of(
-      restarts_, [&](const restart& each) { return each.ledger <= told && told <= each.at; });
-  return ledger_lacks_it || any_in(excuses_, since, in_.now()) || any_in(gaps_, since, in_.now());
+void history::sent_again(const std::string& manager) {
+  in_.note("all is sent again to " + manager);
+  for (auto& [name, of] : subjects_) {
+    if (name.first != manager) continue;
+    for (auto& [index, seen] : of.views) {
+      const bool leaves = !seen.records.empty() && seen.records.back().at == in_.now();
+      seen.unknown = seen.unknown || (leaves && seen.changes);
+    }
+  }
+}
+
+void history::uncovered(const watch_event& review) {
+  ++subjects_[{review.manager, review.gvk.kind + " " + review.watched.name}].reviews;
+}
+
+void history::old_shown(const model_kind& kind, const std::string& name) {
+  for (auto& [of, subject] : subjects_) subject.old += of.second == kind.kind + " " + name ? 1 : 0;
+}
+
+void history::came_to_rest() {
+  for (auto& [name, of] : subjects_) of.reviews = of.old = 0;
+}
+
+void history::restarted(time_point ledger) {
+  unanswered();
+  for (auto& [name, of] : subjects_) {
+    for (auto& [index, seen] : of.views) {
+      std::erase_if(seen.records, [&](const record& each) { return each.at > ledger; });
+      const bool none = ledger == time_point::min();
+      const auto known = none ? nothing : seen.records.empty() ? 0 : seen.records.back().state;
+      seen.changes = false;
+      seen.unknown = known == nothing;
+      seen.delivered = std::max(known, 0);
+    }
+  }
+}
+
+void history::late(time_point since) {
+  late_since_ = late_at_ == in_.now() ? std::min(late_since_, since) : since;
+  late_at_ = in_.now();
+  unanswered();
+}
+
+void history::want(const std::vector<managed_watch>& watches) {
+  for (std::size_t i = 0; i < watches_.size(); ++i) {
+    wanted_[i] = std::ranges::find(watches, watches_[i]) != watches.end();
+  }
+}
+
+void history::observe(const std::vector<managed_watch>& watches) {
+  for (std::size_t i = 0; i < watches_.size(); ++i) {
+    const bool now = std::ranges::find(watches, watches_[i]) != watches.end();
+    // What was sent for it when it was removed has no record.
+    for (auto& [name, of] : subjects_) {
+      const bool again = now && observed_[i] != time_point::max() && of.views.contains(i);
+      if (again) of.last = time_point::min();
+    }
+    if (now) observed_[i] = time_point::max();
+    if (!now && observed_[i] == time_point::max()) observed_[i] = in_.now();
+  }
+}
+
+/// The runtime may have seen a change of that time or later that it does not know to be told.
+bool history::differs(std::size_t watch, const view& seen, time_point since) const {
+  const auto& last = seen.at(observed_[watch]);
+  return &last - seen.states.data() > seen.delivered && last.since >= since;
+}
+
+/// Returns why an event comes; empty: there is no reason.
+std::string_view history::explain(subject& of) const {
+  // A review's event has no record, and may come before that of its change, or with it.
+  if (of.reviews > 0) {
+    --of.reviews;
+    return "review";
+  }
+  const bool ended = of.recorded >= of.last || unanswered_ >= of.last;
+  // A change while an event is on its way has another event to come.
+  for (const auto& [index, seen] : of.views) {
+    if (differs(index, seen, ended ? time_point::min() : of.last)) return "change";
+  }
+  const auto is_unknown = [](const auto& each) { return each.second.unknown; };
+  if (ended && std::ranges::any_of(of.views, is_unknown)) return "unknown";
+  if (of.old > 0) {
+    --of.old;
+    return "old";
+  }
+  if (of.told.empty()) return "";
+  if (unanswered_ >= of.told.back() && of.recorded < of.told.back()) return "no answer";
+  return late_at_ == in_.now() && late_since_ <= of.told.back() ? "late" : "";
 }
 
 void history::told(const watch_event& event) {
   const auto what = event.gvk.kind + " " + event.watched.name;
-  in_.note("told " + event.manager + " " + what);
-  ++told_;
   before_event();
   auto& of = subjects_[{event.manager, what}];
-  const auto before = of.told.empty() ? time_point::min() : of.told.back();
-  const auto since = of.told.empty() ? before : before - slack;
-  // A change while an event was on its way has another event to come.
-  std::erase_if(of.unanswered, [&](time_point when) { return when < since; });
-  if (!of.unanswered.empty()) {
-    of.unanswered.erase(of.unanswered.begin());
-    of.answers.push_back(in_.now());
-  } else if (is_excused(of)) {
-    ++excused_;
-  } else if (is_other_watchers(of)) {
-    of.answers.push_back(in_.now());
-  } else {
+  const auto cause = explain(of);
+  in_.note("told " + event.manager + " " + what + ": " + std::string(cause));
+  ++told_;
+  ++causes_[cause];
+  if (cause.empty()) {
     violate("told again, though nothing changed: " + event.manager + " " + what);
   }
+  of.as_review = cause == "review";
+  if (!of.as_review) of.last = in_.now();
   of.told.push_back(in_.now());
+  // What a Watcher's operator is told for others while the file lacks it is not told for it.
+  for (auto& [index, seen] : of.views) {
+    if (observed_[index] == time_point::max()) seen.told = in_.now();
+  }
 }
 
 /// An operator that gets an event reads the object: it knows the state of that time. An event that
@@ -134,7 +219,9 @@ bool history::is_told(const view& seen, time_point told) const {
   const auto& last = seen.states.back();
   const auto* const now = &seen.at(told);
   if (now->digest == last.digest) return true;
-  if (told == time_point::min() || !any_in(hangs_, told, last.since)) return false;
+  const bool hung = std::ranges::any_of(
+      hangs_, [&](const period& each) { return each.from <= last.since && told <= each.to; });
+  if (told == time_point::min() || !hung) return false;
   return std::any_of(&seen.at(told - slack), now,
                      [&](const state& known) { return known.digest == last.digest; });
 }
@@ -148,10 +235,9 @@ std::vector<std::string> history::missing(time_point before) const {
   for (const auto& [name, of] : subjects_) {
     const auto gap = told_gaps_.find(name.first);
     for (const auto& [index, seen] : of.views) {
-      const auto told = of.told.empty() ? time_point::min() : of.told.back();
       const auto& last = seen.states.back();
       const bool has_gap = gap != told_gaps_.end() && gap->second >= last.since;
-      if (last.since > before || has_gap || is_told(seen, told)) continue;
+      if (!wanted_[index] || last.since > before || has_gap || is_told(seen, seen.told)) continue;
       names.push_back(name.first + " " + name.second + " (" + watches_[index].field + ")");
     }
   }

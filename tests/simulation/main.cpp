@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstdint>
 #include <iostream>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -64,7 +65,7 @@ int main(int argc, char** argv) {
   }
   std::uint64_t changes = 0;
   std::uint64_t events = 0;
-  std::uint64_t excused = 0;
+  std::map<std::string_view, std::uint64_t> causes;
   std::uint64_t hash = 0;
   for (auto seed = with.from; seed <= with.to; ++seed) {
     auto done = rw::simulation::run(seed, with.verbose);
@@ -77,10 +78,12 @@ int main(int argc, char** argv) {
     }
     changes += done.changes;
     events += done.events;
-    excused += done.excused;
+    for (const auto& [cause, count] : done.causes) causes[cause] += count;
     hash = hash * 31 + done.hash;
   }
   std::cout << with.to - with.from + 1 << " seeds, " << changes << " changes, " << events
-            << " events, " << excused << " excused repetitions, trace " << std::hex << hash << '\n';
+            << " events";
+  for (const auto& [cause, count] : causes) std::cout << ", " << count << " for " << cause;
+  std::cout << ", trace " << std::hex << hash << '\n';
   return 0;
 }

@@ -10,6 +10,7 @@
 
 #include "tests/simulation/api_model.hpp"
 #include "tests/simulation/writer.hpp"
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -55,12 +56,19 @@ struct runtime::process {
             {of.in_.clock, of.in_.watchdog, of.in_.log, metrics, make_seeded_source}),
         gaps("series " + std::to_string(++of.starts_),
              [this](const std::string& manager, const gap_counts& now) {
+               // No manager takes heartbeats here.
+               const bool is_told = now.told == now.raised && !manager.empty();
+               if (is_told && manager != heartbeat_component) owner.history_.sent_again(manager);
                observer.record(manager, now);
              }),
-        objects(of.options_.objects,
-                {.on_record = [this](const auto& table, std::string_view key, dispatch::mark told,
-                                     auto now) { observer.record(table, key, told, now); },
-                 .on_gap = [this](const std::string& manager) { gaps.raise(manager); }}),
+        objects(
+            of.options_.objects,
+            {.on_record =
+                 [this](const auto& table, std::string_view key, dispatch::mark told, auto now) {
+                   owner.history_.recorded(objects.watch_of(table), key, told, now != time_point());
+                   observer.record(table, key, told, now);
+                 },
+             .on_gap = [this](const std::string& manager) { gaps.raise(manager); }}),
         dispatcher(
             of.in_.executor(), dispatch_options(),
             {of.in_.clock, of.in_.watchdog, *to_kcp, of.in_.log, metrics, make_seeded_source(),
@@ -69,7 +77,7 @@ struct runtime::process {
             of.in_.executor(), observation_options(), reviews,
             {of.in_.clock, of.in_.log, metrics, make_seeded_source(), dispatcher, objects, &api,
              &of.managers_, &gaps, "boot " + std::to_string(of.boots_), of.in_.executor()}),
-        webhook({.on_event = {},
+        webhook({.on_event = [this](const watch_event& review) { owner.reviewed(review); },
                  .managers = &of.managers_,
                  .on_loss =
                      [this](const watch_event& event) {
@@ -87,15 +95,9 @@ struct runtime::process {
              [this] { return report(); }, [] { return std::vector<std::string>(); },
              [this](const std::string& manager, std::uint64_t count) { gaps.told(manager, count); },
              [this] { observer.reported(); }}),
-        live(core::make_gauge(metrics, "rw_observation_live_watches", "")),
-        undelivered(core::make_gauge(metrics, "rw_observation_undelivered", "")),
         intake(of.in_.executor()),
         delivery(of.in_.executor()),
         reporting(of.in_.executor()) {
-    for (const auto* outcome : {"retried", "rejected", "expired", "overflow", "abandoned"}) {
-      repeats.push_back(&counter("rw_dispatch_events_total", "outcome", outcome));
-    }
-    repeats.push_back(&reviews_sent);
     delivery.spawn(dispatcher.run());
     delivery.spawn(observer.run());
     intake.spawn(server.run());
@@ -160,27 +162,19 @@ struct runtime::process {
   admission::webhook webhook;
   http::server server;
   heartbeats::sender heartbeat;
-  core::gauge& live;
-  core::gauge& undelivered;
   core::counter& written = counter("rw_observation_journal_writes_total", "outcome", "written");
-  core::counter& reviews_sent = counter("rw_observation_events_total", "cause", "review");
-  std::vector<core::counter*> repeats;  ///< of events that may repeat others
   core::task_group intake;
   core::task_group delivery;
   core::task_group reporting;
 };
 
-runtime::runtime(environment& in, simulated_network& net, history& told, known_managers managers,
-                 options how)
+runtime::runtime(environment& in, simulated_network& net, history& told, options how)
     : in_(in),
       network_(net),
       history_(told),
       options_(how),
-      watches_(managers.watches().size()),
       folder_(make_folder()),
-      journal_(folder_ + "/journal") {
-  managers_.replace(std::move(managers));
-}
+      journal_(folder_ + "/journal") {}
 
 runtime::~runtime() {
   if (running_) crash(disk::intact);
@@ -188,11 +182,19 @@ runtime::~runtime() {
   std::filesystem::remove_all(folder_, ignored);
 }
 
+void runtime::set_managers(std::vector<managed_watch> watches) {
+  history_.want(watches);
+  managers_.replace(known_managers(std::move(watches)));
+}
+
+bool runtime::observes(const managed_watch& watch) const {
+  return running_ && running_->observer.report_of(watch).state == watch_state::live;
+}
+
 void runtime::start() {
   if (running_) return;
   in_.note("webhook process starts");
   written_ = 0;
-  repeats_ = 0;
   history_.restarted(journals_.empty() ? time_point::min() : journals_.back().at);
   running_ = std::make_unique<process>(*this);
 }
@@ -219,6 +221,7 @@ void runtime::crash(disk left) {
   in_.settle();
   in_.finish(last);
   running_.reset();
+  covered_.clear();
   leave(left);
 }
 
@@ -249,21 +252,61 @@ void runtime::stop(disk left) {
   in_.finish(last);
   if (!ended) return crash(left);
   running_.reset();
+  covered_.clear();
   leave(left);
 }
 
+runtime::cover runtime::cover_of(const watch_event& review) const {
+  cover found;
+  for (const auto& each : managers_.current()->watches()) {
+    if (each.manager != review.manager || each.watched.group != review.gvk.group) continue;
+    const auto report = running_->observer.report_of(each);
+    if (report.state != watch_state::live || !report.live_since) return {};
+    found.push_back(*report.live_since);
+  }
+  return found;
+}
+
+void runtime::reviewed(const watch_event& review) {
+  auto by = cover_of(review);
+  if (by.empty()) return history_.uncovered(review);
+  const auto known = std::ranges::find(covered_, review, &covered_review::review);
+  if (known == covered_.end()) covered_.push_back({review, std::move(by)});
+}
+
+/// Events of reviews that lost their cover are sent.
+void runtime::release_reviews() {
+  std::erase_if(covered_, [this](const covered_review& each) {
+    const bool released = cover_of(each.review) != each.by;
+    if (released) history_.uncovered(each.review);
+    return released;
+  });
+  if (running_->observer.waiting() + running_->reviews.size() > 0) return;
+  covered_.clear();
+  const auto& api = network_.path(api_model::port);
+  const bool rests = running_->dispatcher.pending() == 0 && running_->objects.undelivered() == 0 &&
+                     !api.stalls && api.delay == duration::zero();
+  if (rests) history_.came_to_rest();
+}
+
+void runtime::explain() {
+  if (!running_) return history_.observe({});
+  release_reviews();
+  std::vector<managed_watch> observed;
+  running_->objects.visit([&](const auto& table) {
+    observed.push_back(running_->objects.watch_of(table));
+    // A list may be of twice the limit, and what is sent does not count.
+    if (running_->objects.size_of(table) > 2 * options_.objects + requests_at_once) {
+      history_.violate("more objects are known than may be");
+    }
+  });
+  history_.observe(observed);
+}
+
 void runtime::inspect() {
-  if (!running_) return history_.gap();
+  if (!running_) return;
   remember_journal();
-  const bool is_live = running_->live.Value() >= static_cast<double>(watches_);
-  if (!is_live) history_.gap();
-  double repeats = 0;
-  for (const auto* each : running_->repeats) repeats += each->Value();
-  // What was sent in bad times may arrive much later.
-  const bool waits = running_->dispatcher.pending() > 0 || running_->undelivered.Value() > 0;
-  repeating_ = !is_live || repeats != repeats_ || (repeating_ && waits);
-  if (repeating_) history_.excuse();
-  repeats_ = repeats;
+  explain();
   const auto& observer = options_.observer;
   // Beyond it each request that is under way may have one change.
   if (running_->dispatcher.pending() > options_.set_capacity + requests_at_once) {

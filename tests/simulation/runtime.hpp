@@ -5,11 +5,13 @@
 
 #include "tests/simulation/history.hpp"
 #include "tests/simulation/network.hpp"
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace rw::simulation {
 
@@ -30,22 +32,27 @@ class runtime {
   /// truncated, the node has ended, too; empty in a new pod.
   enum class disk : std::uint8_t { intact, torn, older, truncated, empty };
 
-  runtime(environment& in, simulated_network& net, history& told, known_managers managers,
-          options how);
+  runtime(environment& in, simulated_network& net, history& told, options how);
   ~runtime();
   runtime(const runtime&) = delete;
   runtime& operator=(const runtime&) = delete;
 
+  void set_managers(std::vector<managed_watch> watches);
   void start();
   /// Ends the process as SIGKILL does: nothing that it does from now on leaves it.
   void crash(disk left);
   /// Ends it as SIGTERM does.
   void stop(disk left);
+  std::size_t most_objects() const noexcept { return options_.objects; }
   bool up() const noexcept { return running_ != nullptr; }
 
-  /// To be called at each step: notes what explains events or the lack of them, and holds the
-  /// process against its bounds.
+  /// To be called at each step: notes what explains events, and holds the process against its
+  /// bounds.
   void inspect();
+  /// Tells the history what may cause events.
+  void explain();
+  /// Returns true if the process has a live watch for the Watcher.
+  bool observes(const managed_watch& watch) const;
   /// Events of this process that nothing makes up for, by its own report.
   std::uint64_t lost() const;
   /// What waits in it; empty: nothing.
@@ -58,6 +65,16 @@ class runtime {
     std::string bytes;
   };
 
+  /// Since when each watch has been live that may show its object; empty: one is not.
+  using cover = std::vector<std::chrono::system_clock::time_point>;
+  struct covered_review {
+    watch_event review;
+    cover by;
+  };
+
+  cover cover_of(const watch_event& review) const;
+  void reviewed(const watch_event& review);
+  void release_reviews();
   void remember_journal();
   void leave(disk left);
 
@@ -66,13 +83,11 @@ class runtime {
   history& history_;
   const options options_;
   managers_in_use managers_;
-  const std::size_t watches_;
   const std::string folder_;
   const std::string journal_;
   std::deque<version> journals_;  ///< newest last
   double written_ = 0;
-  double repeats_ = 0;      ///< events that may repeat others, so far
-  bool repeating_ = false;  ///< some of them may be under way
+  std::vector<covered_review> covered_;  ///< reviews that may be undecided
   unsigned starts_ = 0;
   unsigned boots_ = 0;  ///< of the node
   std::unique_ptr<process> running_;

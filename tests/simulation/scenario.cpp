@@ -8,6 +8,7 @@ namespace rw::simulation {
 namespace {
 
 constexpr auto longest_repair = std::chrono::minutes(10);
+constexpr std::size_t most_names = 6;   ///< of objects of each kind
 constexpr std::size_t most_links = 64;  ///< connections at once
 constexpr auto quiet = seconds(5);      ///< nothing may happen when all is told
 
@@ -26,6 +27,21 @@ std::vector<managed_watch> watches() {
           {"lifecycle-manager", kymas, "status", {}},
           {"gadget-manager", gadgets, "spec", {}},
           {"lifecycle-manager", gadgets, "spec", {{"watched", "yes"}}}};
+}
+
+/// The same Watcher, edited.
+managed_watch edited(managed_watch from) {
+  const bool selects = !from.labels.empty();
+  from.labels.clear();
+  if (!selects) from.labels["watched"] = "yes";
+  return from;
+}
+
+/// Whatever the managers' file may name.
+std::vector<managed_watch> all_watches() {
+  auto all = watches();
+  for (const auto& each : watches()) all.push_back(edited(each));
+  return all;
 }
 
 /// Calm: nothing is broken. Blind: nothing but the watches, which show nothing for long. Rough:
@@ -63,7 +79,6 @@ class scenario {
   duration up_to(duration most) { return in_.chance.up_to(most); }
   bool likely(double part) { return in_.chance.likely(part); }
   std::uint16_t any_port();
-  void api_gap(duration length);
 
   void delay();
   void cut();
@@ -83,16 +98,23 @@ class scenario {
   void fail_gateway();
   void refuse_gateway();
   void unseat_manager();
+  void refuse_events();
+  void edit_managers();
+  void restore();
+  void turn_over();
+  void delete_definition();
+  void hide_definition();
   void step_clock();
   void silence_runtime();
   way heartbeats_way();
   bool is_known_well();
+  std::string unobserved() const;
 
   environment in_;
   const mood mood_;
   const bool api_http2_;
   const bool kcp_http2_;
-  history history_{in_, watches()};
+  history history_{in_, kinds(), all_watches()};
   simulated_network network_{in_, api_http2_};
   store store_{in_, kinds(), history_};
   api_model api_{in_, store_, api_http2_};
@@ -101,9 +123,10 @@ class scenario {
                      {"gadget-manager", "lifecycle-manager", std::string(heartbeat_component)},
                      kcp_http2_};
   writer writer_{in_, store_, watches()};
-  runtime runtime_{in_, network_, history_, known_managers(watches()), runtime_options()};
+  runtime runtime_{in_, network_, history_, runtime_options()};
   silence silence_{in_, history_};
   std::multimap<time_point, std::function<void()>> agenda_;
+  std::size_t edits_ = 0;               ///< of the managers' file, under way
   duration overdue_ = duration::max();  ///< from a change to its event, at most
   time_point checked_ = in_.now();
 };
@@ -112,6 +135,7 @@ runtime::options scenario::runtime_options() {
   runtime::options made;
   made.http2 = kcp_http2_;
   if (mood_ != mood::small) return made;
+  made.objects = 2 * most_names + in_.chance.draw(5);
   made.set_capacity = 1 + in_.chance.draw(8);
   made.max_age = seconds(5 + in_.chance.draw(20));
   made.observer.confirmations = 1 + in_.chance.draw(4);
@@ -120,7 +144,16 @@ runtime::options scenario::runtime_options() {
 }
 
 void scenario::begin() {
-  history_.before_event = [this] { runtime_.inspect(); };
+  history_.before_event = [this] { runtime_.explain(); };
+  api_.on_old = [this](const model_kind& kind, const std::string& name) {
+    history_.old_shown(kind, name);
+  };
+  network_.on_loss = [this](std::uint16_t port) {
+    if (port == runtime::gateway_port) history_.unanswered();
+  };
+  network_.on_late = [this](std::uint16_t port, time_point since) {
+    if (port == runtime::gateway_port) history_.late(since);
+  };
   writer_.now.rejected = likely(0.5) ? 0.2 : 0;
   writer_.now.latency = milliseconds(in_.chance.draw(likely(0.2) ? 400 : 20));
   writer_.now.timeout = seconds(likely(0.5) ? 10 : 2);
@@ -128,8 +161,9 @@ void scenario::begin() {
   api_.now.page = likely(0.3) ? 2 : 500;
   api_.now.watch_delay = likely(0.3) ? milliseconds(in_.chance.draw(300)) : milliseconds(0);
   api_.start();
+  runtime_.set_managers(watches());
   writer_.now.relabels = mood_ != mood::blind;
-  writer_.now.names = mood_ == mood::blind ? 2 : 6;
+  writer_.now.names = mood_ == mood::blind ? 2 : most_names;
   // Some objects are older than the process.
   for (int i = 0; i < 4; ++i) writer_.write();
   runtime_.start();
@@ -156,14 +190,17 @@ void scenario::begin() {
 }
 
 void scenario::disturb() {
-  static constexpr std::array<fault, 21> faults = {
-      &scenario::delay,           &scenario::cut,          &scenario::cut,
-      &scenario::half_close,      &scenario::stall,        &scenario::lose,
-      &scenario::crash,           &scenario::crash,        &scenario::crash,
-      &scenario::restart_runtime, &scenario::restart_api,  &scenario::compact,
-      &scenario::fail_api,        &scenario::forbid,       &scenario::stall_watches,
-      &scenario::remove_webhooks, &scenario::fail_gateway, &scenario::refuse_gateway,
-      &scenario::unseat_manager,  &scenario::step_clock,   &scenario::silence_runtime};
+  static constexpr std::array<fault, 28> faults = {
+      &scenario::delay,           &scenario::cut,           &scenario::cut,
+      &scenario::half_close,      &scenario::stall,         &scenario::lose,
+      &scenario::crash,           &scenario::crash,         &scenario::crash,
+      &scenario::restart_runtime, &scenario::restart_api,   &scenario::compact,
+      &scenario::fail_api,        &scenario::forbid,        &scenario::stall_watches,
+      &scenario::remove_webhooks, &scenario::fail_gateway,  &scenario::refuse_gateway,
+      &scenario::unseat_manager,  &scenario::step_clock,    &scenario::silence_runtime,
+      &scenario::refuse_events,   &scenario::edit_managers, &scenario::edit_managers,
+      &scenario::restore,         &scenario::turn_over,     &scenario::delete_definition,
+      &scenario::hide_definition};
   (this->*faults.at(in_.chance.draw(faults.size())))();
 }
 
@@ -173,21 +210,11 @@ std::uint16_t scenario::any_port() {
   return ports.at(in_.chance.draw(ports.size()));
 }
 
-/// What the runtime's gauges may not show.
-void scenario::api_gap(duration length) {
-  history_.gap();
-  at(length, [this] { history_.gap(); });
-}
-
 void scenario::delay() {
   const auto port = any_port();
   network_.path(port).delay = up_to(milliseconds(800));
   in_.note("path " + std::to_string(port) + " is slow");
-  history_.excuse();
-  at(up_to(seconds(10)), [this, port] {
-    network_.path(port).delay = {};
-    history_.excuse();
-  });
+  at(up_to(seconds(10)), [this, port] { network_.path(port).delay = {}; });
 }
 
 void scenario::cut() {
@@ -195,7 +222,6 @@ void scenario::cut() {
   in_.note("path " + std::to_string(port) + " is cut");
   silence_.interrupted();
   network_.cut(port);
-  history_.excuse();
 }
 
 void scenario::half_close() {
@@ -203,7 +229,6 @@ void scenario::half_close() {
   in_.note("path " + std::to_string(port) + " is half-closed");
   silence_.interrupted();
   network_.half_close(port, likely(0.5));
-  history_.excuse();
 }
 
 void scenario::stall() {
@@ -216,10 +241,7 @@ void scenario::stall() {
     network_.path(port).stalls = false;
     network_.resume(port);
     if (resets) network_.cut(port);
-    history_.excuse();
-    history_.gap();
   };
-  history_.gap();
   at(up_to(seconds(20)), end);
 }
 
@@ -228,7 +250,6 @@ void scenario::lose() {
   in_.note("path " + std::to_string(port) + " loses new connections");
   network_.path(port).loses = true;
   network_.cut(port);
-  history_.excuse();
   at(up_to(seconds(20)), [this, port] { network_.path(port).loses = false; });
 }
 
@@ -254,7 +275,6 @@ void scenario::restart_runtime() {
 
 void scenario::restart_api() {
   in_.note("API server restarts");
-  api_gap(seconds(1));
   api_.stop();
   if (likely(0.5)) store_.compact();
   at(up_to(seconds(8)), [this] { api_.start(); });
@@ -264,7 +284,6 @@ void scenario::compact() {
   in_.note("compaction");
   store_.compact();
   network_.cut(api_model::port);
-  api_gap(seconds(1));
 }
 
 void scenario::fail_api() {
@@ -272,7 +291,6 @@ void scenario::fail_api() {
   api_.now.failing = codes.at(in_.chance.draw(codes.size()));
   in_.note("API server answers " + std::to_string(api_.now.failing));
   if (likely(0.5)) network_.cut(api_model::port);
-  api_gap(seconds(1));
   at(up_to(seconds(15)), [this] { api_.now.failing = 0; });
 }
 
@@ -280,7 +298,6 @@ void scenario::forbid() {
   in_.note("API server forbids a list");
   api_.now.forbids = true;
   network_.cut(api_model::port);
-  api_gap(seconds(1));
   at(up_to(seconds(15)), [this] { api_.now.forbids = false; });
 }
 
@@ -324,6 +341,81 @@ void scenario::unseat_manager() {
   at(up_to(seconds(30)), [this, manager] { kcp_.now.away[manager] = false; });
 }
 
+/// A receiver, or what is before it, refuses an object, or all.
+void scenario::refuse_events() {
+  static constexpr std::array<unsigned, 6> codes = {400, 403, 404, 413, 422, 431};
+  const auto* manager = likely(0.5) ? "gadget-manager" : "lifecycle-manager";
+  auto& refusal = kcp_.now.refusals[manager];
+  refusal.status = codes.at(in_.chance.draw(codes.size()));
+  refusal.part = likely(0.3) ? "" : "o" + std::to_string(in_.chance.draw(most_names)) + '"';
+  in_.note(std::string(manager) + " answers " + std::to_string(refusal.status) + " for " +
+           (refusal.part.empty() ? "all" : refusal.part));
+  at(up_to(seconds(30)), [this, manager] { kcp_.now.refusals.erase(manager); });
+}
+
+/// A Watcher is removed or edited, and comes back; or the file is empty when a process starts.
+void scenario::edit_managers() {
+  auto file = watches();
+  const auto which = in_.chance.draw(file.size() + 1);
+  if (which == file.size()) {
+    file.clear();
+    runtime_.crash(runtime::disk::intact);
+    at(up_to(seconds(6)), [this] { runtime_.start(); });
+  } else if (likely(0.6)) {
+    file.erase(file.begin() + static_cast<std::ptrdiff_t>(which));
+  } else {
+    file[which] = edited(file[which]);
+  }
+  in_.note("managers' file has another Watcher " + std::to_string(which));
+  runtime_.set_managers(std::move(file));
+  ++edits_;
+  at(up_to(seconds(20)), [this] {
+    if (--edits_ > 0) return;
+    in_.note("managers' file is as it was");
+    runtime_.set_managers(watches());
+  });
+}
+
+/// Once: of a second one a watch may see nothing.
+void scenario::restore() {
+  if (store_.was_restored()) return;
+  api_.stop();
+  const auto version = store_.any_version();
+  const bool at_once = likely(0.5);
+  if (at_once) store_.restore(version);
+  at(up_to(seconds(8)), [this, version] {
+    if (!store_.was_restored() && !api_.up() && version <= store_.version())
+      store_.restore(version);
+    api_.start();
+  });
+}
+
+void scenario::turn_over() {
+  const auto kind = in_.chance.draw(kinds().size());
+  const auto times = 1 + in_.chance.draw(3);
+  for (std::size_t i = 0; i < times; ++i) {
+    at(up_to(seconds(2)), [this, kind] { writer_.turn_over(kind); });
+  }
+}
+
+/// With luck it is never added again.
+void scenario::delete_definition() {
+  const auto kind = in_.chance.draw(kinds().size());
+  if (!store_.defines(kind)) return;
+  if (likely(0.5)) restart_api();
+  store_.define(kind, false);
+  if (likely(0.3)) return;
+  at(up_to(seconds(60)), [this, kind] { store_.define(kind, true); });
+}
+
+/// For a shorter time than two proofs take that there is no definition.
+void scenario::hide_definition() {
+  in_.note("discovery has a gap");
+  api_.now.hides = true;
+  network_.cut(api_model::port);
+  at(up_to(seconds(25)), [this] { api_.now.hides = false; });
+}
+
 void scenario::step_clock() {
   in_.note("the wall clock steps");
   // Open doubt, not mended: after a step back KCP takes a new pod for one that began before.
@@ -358,6 +450,18 @@ bool scenario::is_known_well() {
   return told && health.state == heartbeats::liveness::live;
 }
 
+/// Watchers without a live watch, though there are no more objects than may be.
+std::string scenario::unobserved() const {
+  std::string names;
+  for (const auto& each : watches()) {
+    const auto at = std::ranges::find(kinds(), each.watched.plural, &model_kind::plural);
+    const auto kind = static_cast<std::size_t>(at - kinds().begin());
+    const bool may = store_.defines(kind) && store_.all(kind).size() <= runtime_.most_objects();
+    if (may && !runtime_.observes(each)) names += " " + each.manager + "/" + each.watched.plural;
+  }
+  return names;
+}
+
 /// Lets time go by; false at the end.
 bool scenario::go_on(time_point end) {
   const auto next = agenda_.empty() ? end : std::min(end, agenda_.begin()->first);
@@ -372,8 +476,6 @@ bool scenario::go_on(time_point end) {
       overdue_ = duration::max();
     }
   }
-  // Of these the runtime's gauges show nothing.
-  if (api_.now.stalls || network_.path(api_model::port).stalls) history_.gap();
   if (api_.now.stalls) history_.hang();
   if (!agenda_.empty() && agenda_.begin()->first <= in_.now()) {
     const auto first = agenda_.extract(agenda_.begin());
@@ -389,11 +491,14 @@ void scenario::check() {
   while (go_on(end)) {
     if (in_.now() < next) continue;
     next = in_.now() + seconds(1);
-    if (runtime_.waiting().empty() && history_.missing().empty() && is_known_well()) break;
+    const bool idle = runtime_.waiting().empty() && unobserved().empty();
+    if (idle && history_.missing().empty() && is_known_well()) break;
   }
   for (const auto& name : history_.missing()) history_.violate("never told: " + name);
   const auto waiting = runtime_.waiting();
   if (!waiting.empty()) history_.violate("waits for ever:" + waiting);
+  const auto blind = unobserved();
+  if (!blind.empty()) history_.violate("not observed for ever:" + blind);
   if (!is_known_well()) {
     const auto& health = kcp_.health();
     history_.violate("KCP holds the runtime for " + std::string(to_string(health.state)) +
@@ -422,7 +527,7 @@ outcome scenario::run(std::uint64_t seed) {
   result.hash = in_.events.hash();
   result.changes = history_.changes();
   result.events = history_.told();
-  result.excused = history_.excused();
+  for (const auto& [cause, count] : history_.causes()) result.causes[cause] += count;
   return result;
 }
 

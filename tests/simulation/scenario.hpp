@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace rw::simulation {
@@ -22,7 +23,7 @@ struct outcome {
   std::uint64_t hash = 0;  ///< of the trace
   std::size_t changes = 0;
   std::size_t events = 0;
-  std::size_t excused = 0;  ///< of these, repetitions with a reason
+  std::map<std::string_view, std::size_t> causes;  ///< of these events
 };
 
 /// Runs what the seed chooses: a runtime's configuration, writes, and faults; then heals

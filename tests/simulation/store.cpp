@@ -1,6 +1,7 @@
 #include "tests/simulation/store.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace rw::simulation {
 namespace {
@@ -19,7 +20,7 @@ const model_object* store::find(std::size_t kind, const std::string& name) const
 }
 
 void store::put(std::size_t kind, const std::string& name, std::optional<model_object> next) {
-  change made{++version_, in_.now(), kind, name, {}, {}};
+  change made{version_ += stride_, in_.now(), kind, name, {}, {}};
   if (const auto* before = find(kind, name)) made.before = *before;
   if (next) {
     next->version = version_;
@@ -30,8 +31,47 @@ void store::put(std::size_t kind, const std::string& name, std::optional<model_o
   made.after = next;
   in_.note(kinds_[kind].kind + " " + name +
            (next ? describe(*next) : " deleted at " + std::to_string(version_)));
-  history_.persisted(kinds_[kind], {space, name}, next ? &*next : nullptr);
+  tell(kind, name);
   changes_.push_back(std::move(made));
+  on_change();
+}
+
+void store::tell(std::size_t kind, const std::string& name) {
+  const auto* now = find(kind, name);
+  history_.persisted(kinds_[kind], {space, name}, now,
+                     now != nullptr ? text(kind, name, *now) : "");
+}
+
+std::uint64_t store::any_version() const {
+  const auto old = std::ranges::upper_bound(changes_, in_.now() - seconds(10), {}, &change::at);
+  const auto count = static_cast<std::size_t>(old - changes_.begin());
+  if (count == 0) return version_;
+  return changes_[count - 1 - in_.chance.draw(std::min<std::size_t>(count, 20))].version;
+}
+
+void store::restore(std::uint64_t version) {
+  in_.note("etcd is restored, from " + std::to_string(version_) + " to " + std::to_string(version));
+  std::set<std::pair<std::size_t, std::string>> changed;
+  for (; !changes_.empty() && changes_.back().version > version; changes_.pop_back()) {
+    auto& last = changes_.back();
+    if (!defined_[last.kind]) continue;
+    objects_[last.kind].erase(last.name);
+    if (last.before) objects_[last.kind].emplace(last.name, *last.before);
+    changed.emplace(last.kind, last.name);
+  }
+  version_ = version;
+  stride_ = 1;
+  compacted_ = std::min(compacted_, version);
+  for (const auto& [kind, name] : changed) tell(kind, name);
+}
+
+void store::define(std::size_t kind, bool defined) {
+  in_.note("definition of " + kinds_[kind].kind + (defined ? " is added" : " is deleted"));
+  while (!defined && !objects_[kind].empty()) {
+    const auto name = objects_[kind].begin()->first;
+    put(kind, name, {});
+  }
+  defined_[kind] = defined;
   on_change();
 }
 

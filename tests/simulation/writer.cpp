@@ -46,13 +46,35 @@ void writer::write() {
       operation::spec,   operation::status, operation::note,         operation::label,
       operation::remove, operation::remove, operation::begin_delete, operation::create};
   auto& chance = in_.chance;
-  attempt write{chance.draw(store_.kinds().size()), "o" + std::to_string(chance.draw(now.names)),
+  const auto kind = chance.draw(store_.kinds().size());
+  attempt write{kind, name_of(kind, chance.draw(now.names)),
                 operations.at(chance.draw(operations.size())),
                 static_cast<unsigned>(chance.draw(values))};
   tasks_.spawn(perform(std::move(write)));
 }
 
+/// "o3" at first.
+std::string writer::name_of(std::size_t kind, std::size_t number) {
+  const auto turn = turns_[kind];
+  return (turn == 0 ? "o" : "t" + std::to_string(turn) + "-o") + std::to_string(number);
+}
+
+void writer::turn_over(std::size_t kind) {
+  if (!store_.defines(kind)) return;
+  in_.note("turnover of " + store_.kinds()[kind].kind);
+  const auto old = store_.all(kind);
+  for (const auto& [name, object] : old) store_.put(kind, name, {});
+  ++turns_[kind];
+  for (std::size_t i = 0; i < now.names; ++i) {
+    model_object made;
+    made.uid = "u" + std::to_string(++uids_);
+    made.labelled = true;
+    store_.put(kind, name_of(kind, i), made);
+  }
+}
+
 bool writer::makes_sense(const attempt& write, const model_object* before) const {
+  if (!store_.defines(write.kind)) return false;
   if (write.what == operation::label && !now.relabels) return false;
   return (write.what == operation::create) == (before == nullptr);
 }
@@ -135,6 +157,7 @@ asio::awaitable<void> writer::perform(attempt write) {
     if (now.latency > duration::zero()) co_await in_.sleep(chance.up_to(now.latency));
     if (dry_run || chance.likely(now.rejected)) co_return;
     const auto* current = store_.find(write.kind, write.name);
+    if (!store_.defines(write.kind)) co_return;
     const bool conflict = (current == nullptr) != (found == nullptr) ||
                           (current != nullptr && current->version != before->version);
     if (conflict) continue;

@@ -5,6 +5,7 @@
 #include "tests/simulation/store.hpp"
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,6 +37,8 @@ class writer {
 
   /// Begins a write that chance chooses.
   void write();
+  /// Replaces all objects of a kind by as many others, unseen by the webhook.
+  void turn_over(std::size_t kind);
 
   state now;
 
@@ -48,6 +51,7 @@ class writer {
     unsigned value;
   };
 
+  std::string name_of(std::size_t kind, std::size_t number);
   bool makes_sense(const attempt& write, const model_object* before) const;
   std::optional<model_object> result_of(const attempt& write, const model_object* before) const;
   std::vector<std::string> managers_for(const attempt& write, const model_object* before,
@@ -65,6 +69,7 @@ class writer {
   http::client client_;
   core::task_group tasks_;
   std::uint64_t uids_ = 0;
+  std::map<std::size_t, unsigned> turns_;  ///< by kind: its objects' names have another begin
 };
 
 }  // namespace rw::simulation
