@@ -53,6 +53,8 @@ class observed_objects::table {
   std::size_t listed = 0;  ///< by the listing that is under way
   std::uint64_t listing : 10 = 0;
   bool is_listing = false;
+  bool live = true;
+  bool outdated = false;     ///< it was live since the latest list began, or there was none
   bool has_history = false;  ///< an object that is new was not told of
 };
 
@@ -150,11 +152,15 @@ observed_objects::queue& observed_objects::queue_of(record& object) {
   return object.newest == absent_mark ? of.deletions[rank] : of.waiting->changes[rank];
 }
 
+/// The event that is under way may tell of a state that no watch shows.
+bool observed_objects::is_sent_blindly(const record& object) {
+  return object.blind != 0 && is_taken(object.place());
+}
+
 void observed_objects::set(record& object, place to, core::time_point now) {
   auto& of = *object.of;
   auto& waiting = *of.waiting;
   const auto from = object.place();
-  const auto is_taken = [](place at) { return at == place::taken || at == place::changed; };
   const auto count = [&](std::size_t& number, bool before, bool after) {
     number = number + (after ? 1 : 0) - (before ? 1 : 0);
   };
@@ -175,14 +181,19 @@ void observed_objects::set(record& object, place to, core::time_point now) {
   }
 }
 
+void observed_objects::set_newest(record& object, mark state) {
+  if (object.newest == absent_mark) --absent_;
+  if (state == absent_mark) ++absent_;
+  object.newest = state;
+}
+
 void observed_objects::change_to(record& object, mark state, core::time_point now) {
   const auto from = object.place();
   if (state == absent_mark && object.untold != 0) return forget(object);
   const bool was_absent = object.newest == absent_mark;
   const bool is_absent = state == absent_mark;
-  absent_ = absent_ + (is_absent ? 1 : 0) - (was_absent ? 1 : 0);
-  object.newest = state;
-  if (from == place::taken || from == place::changed) return set(object, place::changed, now);
+  set_newest(object, state);
+  if (is_taken(from)) return set(object, place::changed, now);
   const auto to = object.of->is_listing && from != place::live ? place::resync : place::live;
   // What waits already keeps its turn.
   if (to != from || was_absent != is_absent) set(object, to, now);
@@ -220,6 +231,7 @@ void observed_objects::begin_listing(table& of) {
   ++of.listing;
   of.listed = 0;
   of.is_listing = true;
+  of.outdated = false;
 }
 
 bool observed_objects::put(table& of, const object_key& key, mark state, core::time_point now) {
@@ -237,7 +249,8 @@ bool observed_objects::put(table& of, const object_key& key, mark state, core::t
     object->untold = of.has_history ? 1 : 0;
   }
   object->listing = of.listing;
-  if (object->newest != state) change_to(*object, state, now);
+  const bool is_other = of.is_listing && is_sent_blindly(*object);
+  if (is_other || object->newest != state) change_to(*object, state, now);
   return true;
 }
 
@@ -258,8 +271,10 @@ void observed_objects::remark(table& of, const object_key& key, mark from, mark 
 void observed_objects::end_listing(table& of, core::time_point now) {
   for (auto at = of.records.begin(); at != of.records.end();) {
     auto& object = (at++)->second;
-    const bool listed = object.listing == of.listing || object.newest == absent_mark;
-    if (!listed) change_to(object, absent_mark, now);
+    const bool listed = object.listing == of.listing;
+    const bool is_known = object.newest == absent_mark && !is_sent_blindly(object);
+    object.listing = of.listing;
+    if (!listed && !is_known) change_to(object, absent_mark, now);
   }
   of.is_listing = false;
   of.has_history = true;
@@ -273,9 +288,21 @@ void observed_objects::make_unknown(table& of, const object_key& key) {
     object = &insert(of, k8s::to_string(key));
   }
   if (object == nullptr || object->place() != place::delivered) return;
-  if (object->newest == absent_mark) --absent_;
-  object->newest = unknown_mark;
+  set_newest(*object, unknown_mark);
   if (to_.on_record) to_.on_record(of, *object->key, unknown_mark, {});
+}
+
+void observed_objects::set_live(table& of, bool live) {
+  of.outdated = of.outdated || of.live;
+  of.live = live;
+}
+
+bool observed_objects::has_unknown(const table& of) {
+  return std::ranges::any_of(of.records, [](const auto& each) {
+    const auto& object = each.second;
+    const bool is_unknown = object.newest == unknown_mark && object.place() == place::delivered;
+    return is_unknown || is_sent_blindly(object);
+  });
 }
 
 void observed_objects::send_again(const std::string& manager, core::time_point now) {
@@ -349,9 +376,13 @@ void observed_objects::sending(backlog& of, const watch_event& event) {
   for (auto* each : of.tables) {
     if (each->kind.group != event.gvk.group || each->kind.kind != event.gvk.kind) continue;
     auto* object = find(*each, event.watched);
+    const bool is_listed = object != nullptr && object->listing == each->listing;
+    const bool covered = each->live || (is_listed && !each->outdated);
+    if (!covered) make_unknown(*each, event.watched);
     if (object == nullptr || object->place() == place::delivered) continue;
     if (time_of(object->since) > recorded_) continue;
     object->untold = 0;
+    object->blind = covered ? 0 : 1;
     set(*object, place::taken, {});
   }
 }
@@ -364,7 +395,7 @@ bool observed_objects::each_taken(backlog& of, const watch_event& event, Functio
     if (each->kind.group != event.gvk.group || each->kind.kind != event.gvk.kind) continue;
     auto* object = find(*each, event.watched);
     if (object == nullptr) continue;
-    const bool taken = object->place() == place::taken || object->place() == place::changed;
+    const bool taken = is_taken(object->place());
     any = any || taken;
     if (taken) then(*object);
   }
@@ -377,9 +408,10 @@ void observed_objects::delivered(backlog& of, const watch_event& event, core::ti
     accepts_again = accepts_again || object.rejected != 0;
     object.rejected = 0;
     if (object.place() == place::changed) return set(object, place::live, now);
+    if (object.blind != 0) set_newest(object, unknown_mark);
     if (object.newest == absent_mark) return forget(object);
     set(object, place::delivered, now);
-    if (to_.on_record) to_.on_record(*object.of, *object.key, object.newest, now);
+    if (to_.on_record) to_.on_record(*object.of, *object.key, object.newest, {});
   });
   while (accepts_again && !of.expired.empty()) set(of.expired.front(), place::resync, now);
 }

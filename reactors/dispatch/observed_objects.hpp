@@ -101,6 +101,12 @@ class observed_objects {
   /// An event was sent without a watch that says in which state the object is: what the next list
   /// shows is a change.
   void make_unknown(table& of, const object_key& key);
+  /// The Watcher's watch is live, as it is at first, or is not. What is sent meanwhile may tell of
+  /// a state that no watch shows: it is unknown, unless the list has it from which the next watch
+  /// goes on.
+  void set_live(table& of, bool live);
+  /// Returns true if an object was, or is being, delivered in an unknown state. O(objects).
+  static bool has_unknown(const table& of);
   /// Makes changes of all objects of a manager's Watchers that are delivered.
   void send_again(const std::string& manager, core::time_point now);
 
@@ -171,6 +177,7 @@ class observed_objects {
     std::uint64_t at : 3 = 0;        ///< a `place`
     std::uint64_t untold : 1 = 0;    ///< its manager cannot know of it
     std::uint64_t rejected : 1 = 0;
+    std::uint64_t blind : 1 = 0;  ///< its event was sent while the Watcher had no live watch
 
     observed_objects::place place() const noexcept {
       return static_cast<observed_objects::place>(at);
@@ -179,10 +186,13 @@ class observed_objects {
   using queue = boost::intrusive::list<record, boost::intrusive::constant_time_size<false>>;
 
   static bool waits(place at) noexcept { return at == place::live || at == place::resync; }
+  static bool is_taken(place at) noexcept { return at == place::taken || at == place::changed; }
+  static bool is_sent_blindly(const record& object);
   static queue& queue_of(record& object);
   record* find(const table& of, const object_key& key) const;
   record& insert(table& of, std::string_view key);
   void set(record& object, place to, core::time_point now);
+  void set_newest(record& object, mark state);
   void change_to(record& object, mark state, core::time_point now);
   void forget(record& object);
   void drop(record& object);

@@ -189,6 +189,7 @@ asio::awaitable<void> observation::implementation::read_reviews() {
     const auto got = co_await reviews_.receive_some(taken, reviews_at_once);
     if (got.has_error()) break;
     const auto now = in_.clock.now();
+    update_plan();  // a review of a Watcher may come before the tick that finds it
     for (auto& review : taken) observer_.accept(std::move(review), now);
     wake();
     while (observer_.full()) co_await space_.wait();
@@ -204,10 +205,10 @@ asio::awaitable<void> observation::implementation::drive() {
     const auto now = in_.clock.now();
     if (now >= tick_) on_tick(now);
     auto next = observer_.poll(now);
+    if (!observer_.full()) space_.set();
     if (next.send) {
       metrics_.reviews.Increment();
       in_.dispatcher.offer(std::move(*next.send));
-      if (!observer_.full()) space_.set();
     } else if (next.confirm) {
       tasks_->spawn(confirm(std::move(*next.confirm)));
     } else if (next.list) {
@@ -371,7 +372,9 @@ void observation::implementation::take_kept(const plan& next) {
       const auto known = kept_.find(watch);
       if (known == kept_.end()) continue;
       auto& table = in_.objects.add(watch);
-      if (!known->second.type.plural.empty()) observer_.set_type(watch, known->second.type, false);
+      // It may have ended before it knew the kind.
+      const auto& type = known->second.type;
+      if (!type.gvk.kind.empty()) observer_.set_type(watch, type, false);
       for (const auto& [key, delivered] : known->second.states) {
         in_.objects.remember(table, key, delivered);
       }

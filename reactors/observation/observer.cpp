@@ -26,8 +26,12 @@ void observer::set_watches(const plan& from) {
   std::vector<view> next;
   for (const auto& resource : from.resources) {
     for (const auto& watch : resource.watches) {
-      auto* known = find(watch);
-      next.push_back(known != nullptr ? *known : view{watch, &objects_.add(watch)});
+      if (const auto* known = find(watch)) {
+        next.push_back(*known);
+        continue;
+      }
+      next.push_back(view{watch, &objects_.add(watch)});
+      objects_.set_live(*next.back().objects, false);
     }
   }
   std::vector<managed_watch> removed;
@@ -60,8 +64,10 @@ void observer::set_live(const managed_watch& watch, bool live) {
   if (known == nullptr) return;
   known->live = live;
   known->observed = known->observed || live;
+  known->resumed = live;
+  objects_.set_live(*known->objects, live);
   if (live) return;
-  known->list_at = core::time_point::max();
+  known->list_at = known->check_at = core::time_point::max();
   release_uncovered();
 }
 
@@ -172,15 +178,19 @@ void observer::end(open_list::iterator open) {
   open_.erase(open);
 }
 
-/// Before discovery the object may be any Watcher's of its group.
 void observer::settle(watch_event event, core::time_point due) {
+  make_unknown(event);
+  settling_.push_back({std::move(event), due});
+}
+
+/// Before discovery the object may be any Watcher's of its group.
+void observer::make_unknown(const watch_event& event) {
   for (const auto& each : views_) {
     const bool may_concern = !each.type && each.watch.manager == event.manager &&
                              each.watch.watched.group == event.gvk.group;
     const bool observes = each.objects != nullptr && (may_concern || concerns(each, event));
     if (observes) objects_.make_unknown(*each.objects, event.watched);
   }
-  settling_.push_back({std::move(event), due});
 }
 
 /// Reviews whose objects are no longer covered by live watches are sent.
@@ -260,15 +270,26 @@ observer::decision observer::poll(core::time_point now) {
   return result;
 }
 
+/// By now a watch may be live that shows what became of the write. Otherwise the event may tell of
+/// a state that differs from what a list has shown since the review.
 bool observer::next_settled(decision& result, core::time_point now) {
-  if (settling_.empty()) return false;
-  auto& first = settling_.front();
-  if (closed_ || settling_.size() > options_.settling || first.due <= now) {
-    result.send = std::move(first.event);
+  while (!settling_.empty()) {
+    auto& first = settling_.front();
+    const bool due = closed_ || settling_.size() > options_.settling || first.due <= now;
+    if (!due) {
+      result.until = first.due;
+      return false;
+    }
+    auto event = std::move(first.event);
     settling_.pop_front();
+    if (!closed_ && is_covered(event)) {
+      accept(std::move(event), now);
+      continue;
+    }
+    make_unknown(event);
+    result.send = std::move(event);
     return true;
   }
-  result.until = first.due;
   return false;
 }
 
@@ -298,8 +319,20 @@ void observer::check_overdue(core::time_point now) {
   }
 }
 
+/// A watch that goes on after a gap shows each change since, but what was told in the gap may not
+/// be stored, or may be undone by a restore of etcd.
+void observer::check_unknown(view& one, core::time_point now) const {
+  if (std::exchange(one.resumed, false)) one.check_at = now + options_.confirm_wait;
+  if (one.check_at > now) return;
+  one.check_at = core::time_point::max();
+  if (dispatch::observed_objects::has_unknown(*one.objects))
+    one.list_at = std::min(one.list_at, now);
+}
+
 bool observer::next_list(decision& result, core::time_point now) {
   for (auto& each : views_) {
+    check_unknown(each, now);
+    result.until = std::min(result.until, each.check_at);
     if (each.list_at == core::time_point::max()) continue;
     const auto due = std::max(each.list_at, each.began + options_.list_pause);
     result.until = std::min(result.until, due);
@@ -321,8 +354,9 @@ observer::confirmation observer::read(open_review& open, core::time_point now) {
 }
 
 bool observer::wants_list() const noexcept {
-  return std::ranges::any_of(
-      views_, [](const view& each) { return each.list_at != core::time_point::max(); });
+  return std::ranges::any_of(views_, [](const view& each) {
+    return each.resumed || each.list_at != core::time_point::max();
+  });
 }
 
 bool observer::is_live(const managed_watch& watch) const {

@@ -46,8 +46,10 @@ struct observer_options {
 /// checked, because there were too many, or a read failed or lasted too long, are decided all
 /// together by one list. A list that fails makes the watch not live.
 ///
-/// Elsewhere a review's event is sent after `settle`, and the state of its object is unknown until
-/// a list.
+/// Elsewhere a review's event is sent after `settle`, unless a watch is live by then, and the state
+/// of its object is unknown until a watch or a list shows it. `confirm_wait` after a watch has
+/// become live a list decides about the objects that it did not show: the write may not be stored,
+/// or no longer be.
 ///
 /// Reviews name neither the Watcher nor its part of the object, so all Watchers of that manager,
 /// group and kind concern it. A Watcher that is not observed makes its manager's reviews of the
@@ -134,6 +136,8 @@ class observer {
     bool live = false;
     bool listing = false;
     bool observed = false;                                ///< was live, and was not given up
+    bool resumed = false;                                 ///< is live since the latest `poll`
+    core::time_point check_at = core::time_point::max();  ///< for objects in an unknown state
     core::time_point list_at = core::time_point::max();   ///< when a list is wanted
     core::time_point list_for = core::time_point::min();  ///< it is to begin after that
     core::time_point began = core::time_point::min();     ///< the latest list
@@ -161,11 +165,13 @@ class observer {
   void shown(const view& one, const k8s::object_key& key);
   void end(open_list::iterator open);
   void settle(watch_event event, core::time_point due);
+  void make_unknown(const watch_event& event);
   void release_uncovered();
   void want_list(const watch_event& event, core::time_point at, core::time_point covering);
   bool next_settled(decision& result, core::time_point now);
   bool next_open(decision& result, core::time_point now);
   bool next_list(decision& result, core::time_point now);
+  void check_unknown(view& one, core::time_point now) const;
   void check_overdue(core::time_point now);
   confirmation read(open_review& open, core::time_point now);
 

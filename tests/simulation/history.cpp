@@ -82,13 +82,15 @@ void history::recorded(const managed_watch& watch, std::string_view key, dispatc
   auto& of = subjects_[{watch.manager, kind->kind + " " + name}];
   const auto index = std::ranges::find(watches_, watch) - watches_.begin();
   auto& seen = of.views[static_cast<std::size_t>(index)];
-  if (delivered == dispatch::unknown_mark && seen.changes && changes) {
-    // It was sent again, in a state that is not known.
+  if (delivered == dispatch::unknown_mark && seen.changes && !changes) {
+    // It was delivered, in a state that is not known.
     of.recorded = in_.now();
-    seen.changes = false;
+    if (std::exchange(of.as_review, false)) ++of.reviews;
+    seen.changes = seen.unknown_told = false;
     seen.unknown = true;
   } else if (delivered == dispatch::unknown_mark) {
     (changes ? seen.changes : seen.unknown) = true;
+    seen.unknown_told = seen.unknown_told && changes;
   } else {
     const auto state = seen.find(delivered);
     if (state > seen.newest()) return violate("counts what never was: " + name);
@@ -96,7 +98,7 @@ void history::recorded(const managed_watch& watch, std::string_view key, dispatc
     // What was told had a record: the event of the review may be still to come.
     if (std::exchange(of.as_review, false)) ++of.reviews;
     seen.delivered = state;
-    seen.changes = seen.unknown = false;
+    seen.changes = seen.unknown = seen.unknown_told = false;
   }
   seen.records.push_back({in_.now(), seen.changes || seen.unknown ? nothing : seen.delivered});
 }
@@ -108,6 +110,7 @@ void history::sent_again(const std::string& manager) {
     for (auto& [index, seen] : of.views) {
       const bool leaves = !seen.records.empty() && seen.records.back().at == in_.now();
       seen.unknown = seen.unknown || (leaves && seen.changes);
+      if (leaves) seen.unknown_told = false;
     }
   }
 }
@@ -124,16 +127,35 @@ void history::came_to_rest() {
   for (auto& [name, of] : subjects_) of.reviews = of.old = 0;
 }
 
-void history::restarted(time_point ledger) {
+void history::restarted(const observation::journal_content& journal, time_point complete,
+                        time_point delivered) {
   unanswered();
   for (auto& [name, of] : subjects_) {
     for (auto& [index, seen] : of.views) {
-      std::erase_if(seen.records, [&](const record& each) { return each.at > ledger; });
-      const bool none = ledger == time_point::min();
-      const auto known = none ? nothing : seen.records.empty() ? 0 : seen.records.back().state;
-      seen.changes = false;
-      seen.unknown = known == nothing;
-      seen.delivered = std::max(known, 0);
+      auto mark = dispatch::absent_mark;
+      if (const auto known = journal.watches.find(watches_[index]);
+          known != journal.watches.end()) {
+        const auto key = "kyma-system/" + name.second.substr(name.second.find(' ') + 1);
+        const auto at = known->second.states.find(key);
+        if (at != known->second.states.end()) mark = at->second;
+      }
+      const auto has = [&](const record& each) {
+        return (each.state == nothing
+                    ? dispatch::unknown_mark
+                    : seen.states[static_cast<std::size_t>(each.state)].mark) == mark;
+      };
+      auto lost = seen.records.end();
+      while (lost != seen.records.begin() && !has(*std::prev(lost))) --lost;
+      if (lost != seen.records.end() &&
+          lost->at < (lost->state == nothing ? complete : delivered)) {
+        violate("the journal lacks a record of " + name.second);
+      }
+      const bool begins = lost == seen.records.begin();
+      const bool known = begins ? mark == dispatch::absent_mark : std::prev(lost)->state != nothing;
+      seen.delivered = begins || !known ? 0 : std::prev(lost)->state;
+      seen.records.erase(lost, seen.records.end());
+      seen.changes = seen.unknown_told = false;
+      seen.unknown = !known;
     }
   }
 }
@@ -163,10 +185,10 @@ void history::observe(const std::vector<managed_watch>& watches) {
   }
 }
 
-/// The runtime may have seen a change of that time or later that it does not know to be told.
-bool history::differs(std::size_t watch, const view& seen, time_point since) const {
-  const auto& last = seen.at(observed_[watch]);
-  return &last - seen.states.data() > seen.delivered && last.since >= since;
+/// Returns how many changes the runtime may have seen that it does not know to be told.
+std::size_t history::changes_of(std::size_t watch, const view& seen) const {
+  const auto last = &seen.at(observed_[watch]) - seen.states.data();
+  return static_cast<std::size_t>(std::max<std::ptrdiff_t>(last - seen.delivered, 0));
 }
 
 /// Returns why an event comes; empty: there is no reason.
@@ -177,12 +199,20 @@ std::string_view history::explain(subject& of) const {
     return "review";
   }
   const bool ended = of.recorded >= of.last || unanswered_ >= of.last;
-  // A change while an event is on its way has another event to come.
-  for (const auto& [index, seen] : of.views) {
-    if (differs(index, seen, ended ? time_point::min() : of.last)) return "change";
+  if (ended) of.changes = 0;
+  // Watches show each change in their own time, and what one shows while an event is on its way
+  // has another to come: one for each change of each Watcher.
+  std::size_t changes = 0;
+  for (const auto& [index, seen] : of.views) changes += changes_of(index, seen);
+  if (of.changes < changes) {
+    ++of.changes;
+    return "change";
   }
-  const auto is_unknown = [](const auto& each) { return each.second.unknown; };
-  if (ended && std::ranges::any_of(of.views, is_unknown)) return "unknown";
+  for (auto& [index, seen] : of.views) {
+    if (!seen.unknown || (seen.unknown_told && !ended)) continue;
+    seen.unknown_told = true;
+    return "unknown";
+  }
   if (of.old > 0) {
     --of.old;
     return "old";
@@ -203,8 +233,11 @@ void history::told(const watch_event& event) {
   if (cause.empty()) {
     violate("told again, though nothing changed: " + event.manager + " " + what);
   }
-  of.as_review = cause == "review";
-  if (!of.as_review) of.last = in_.now();
+  if (cause == "review") {
+    of.as_review = true;
+  } else {
+    of.last = in_.now();
+  }
   of.told.push_back(in_.now());
   // What a Watcher's operator is told for others while the file lacks it is not told for it.
   for (auto& [index, seen] : of.views) {

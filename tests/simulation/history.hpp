@@ -2,6 +2,7 @@
 
 #include "rw/k8s/objects/names.hpp"
 #include "rw/reactors/dispatch/observed_objects.hpp"
+#include "rw/reactors/observation/journal_format.hpp"
 #include "rw/reactors/shared/events.hpp"
 #include "rw/reactors/shared/managers_file.hpp"
 
@@ -82,8 +83,10 @@ class history {
   void old_shown(const model_kind& kind, const std::string& name);
   /// No event of a review, or of an old state, is under way.
   void came_to_rest();
-  /// A process begins with the journal as it was at `ledger`; min(): without one.
-  void restarted(time_point ledger);
+  /// A process begins with that journal, which has to have what was recorded up to `complete`;
+  /// and what was delivered up to `delivered`.
+  void restarted(const observation::journal_content& journal, time_point complete,
+                 time_point delivered);
 
   // What happens to the runtime's requests.
 
@@ -126,7 +129,8 @@ class history {
     time_point told = time_point::min();  ///< the latest event while the Watcher was observed
     int delivered = 0;                    ///< the state that the runtime knows to be told
     bool changes = false;                 ///< it has seen another one since
-    bool unknown = false;  ///< it does not know any more: it sends an event when it lists
+    bool unknown = false;       ///< it does not know any more: it sends an event when it lists
+    bool unknown_told = false;  ///< which has come
 
     const state& at(time_point when) const;
     int newest() const { return static_cast<int>(states.size()) - 1; }
@@ -137,10 +141,11 @@ class history {
     std::vector<time_point> told;
     time_point last = time_point::min();      ///< of these, but for those of reviews
     time_point recorded = time_point::min();  ///< when an answer was counted last
-    bool as_review = false;                   ///< the latest was taken for that of a review
-    std::size_t reviews = 0;                  ///< whose events are under way
-    std::size_t old = 0;                      ///< states that a watch showed too late
-    std::map<std::size_t, view> views;        ///< by Watcher
+    bool as_review = false;                   ///< one since then was taken for that of a review
+    std::size_t changes = 0;            ///< that events stand for, since an answer was counted
+    std::size_t reviews = 0;            ///< whose events are under way
+    std::size_t old = 0;                ///< states that a watch showed too late
+    std::map<std::size_t, view> views;  ///< by Watcher
   };
   struct period {
     time_point from;
@@ -148,7 +153,7 @@ class history {
   };
   using name = std::pair<std::string, std::string>;  ///< manager, kind and key of the object
 
-  bool differs(std::size_t watch, const view& seen, time_point since) const;
+  std::size_t changes_of(std::size_t watch, const view& seen) const;
   std::string_view explain(subject& of) const;
   bool is_told(const view& seen, time_point told) const;
 

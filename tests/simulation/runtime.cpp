@@ -25,6 +25,7 @@ namespace asio = boost::asio;
 constexpr std::size_t channel_capacity = 1024;
 constexpr std::size_t requests_at_once = 64;
 constexpr std::size_t journals_kept = 3;
+constexpr auto delivery_delay = milliseconds(100);  ///< until the journal has it
 constexpr auto drain_timeout = seconds(20);
 
 k8s::config api_config() {
@@ -195,7 +196,9 @@ void runtime::start() {
   if (running_) return;
   in_.note("webhook process starts");
   written_ = 0;
-  history_.restarted(journals_.empty() ? time_point::min() : journals_.back().at);
+  if (journals_.empty()) journals_.push_back({in_.now(), read(journal_)});
+  history_.restarted(observation::decode_journal(read(journal_), "boot " + std::to_string(boots_)),
+                     complete_, delivered_);
   running_ = std::make_unique<process>(*this);
 }
 
@@ -211,6 +214,9 @@ void runtime::crash(disk left) {
   if (!running_) return;
   in_.note("webhook process crashes, disk " + std::to_string(static_cast<int>(left)));
   inspect();
+  const auto ended = in_.now();
+  // Its tasks, which end now, reach nobody.
+  const bool refuses = std::exchange(network_.path(gateway_port).refuses, true);
   for (const auto port : {api_model::port, writer::webhook_port, gateway_port}) network_.cut(port);
   running_->intake.cancel();
   in_.finish(running_->reporting);
@@ -221,16 +227,26 @@ void runtime::crash(disk left) {
   in_.settle();
   in_.finish(last);
   running_.reset();
+  network_.path(gateway_port).refuses = refuses;
   covered_.clear();
-  leave(left);
+  leave(left, ended, ended - delivery_delay);
 }
 
-void runtime::leave(disk left) {
-  if (left == disk::older && journals_.size() > 1) journals_.pop_back();
+void runtime::leave(disk left, time_point complete, time_point delivered) {
+  complete_ = complete;
+  delivered_ = delivered;
+  if (left == disk::older && journals_.size() > 1) {
+    journals_.pop_back();
+    complete_ = journals_.back().at;
+    delivered_ = complete_ - delivery_delay;
+  }
   const bool lost = left == disk::truncated || left == disk::empty;
   boots_ += left == disk::older || left == disk::truncated ? 1 : 0;
   auto bytes = journals_.empty() ? std::string() : journals_.back().bytes;
-  if (lost) journals_.clear();
+  if (lost) {
+    journals_.clear();
+    complete_ = delivered_ = time_point::min();
+  }
   if (left == disk::truncated) bytes.resize(bytes.size() / 2);
   // The begin of a record: that of the header will do.
   if (left == disk::torn) bytes += bytes.substr(0, bytes.empty() ? 0 : 12);
@@ -253,7 +269,7 @@ void runtime::stop(disk left) {
   if (!ended) return crash(left);
   running_.reset();
   covered_.clear();
-  leave(left);
+  leave(left, in_.now(), in_.now());
 }
 
 runtime::cover runtime::cover_of(const watch_event& review) const {

@@ -76,7 +76,7 @@ class runtime {
   void reviewed(const watch_event& review);
   void release_reviews();
   void remember_journal();
-  void leave(disk left);
+  void leave(disk left, time_point complete, time_point delivered);
 
   environment& in_;
   simulated_network& network_;
@@ -87,6 +87,9 @@ class runtime {
   const std::string journal_;
   std::deque<version> journals_;  ///< newest last
   double written_ = 0;
+  /// Up to when the disk has each record, and each delivery.
+  time_point complete_ = time_point::min();
+  time_point delivered_ = time_point::min();
   std::vector<covered_review> covered_;  ///< reviews that may be undecided
   unsigned starts_ = 0;
   unsigned boots_ = 0;  ///< of the node

@@ -260,6 +260,74 @@ BOOST_AUTO_TEST_CASE(event_without_a_state_makes_a_difference_of_the_next_list) 
   BOOST_TEST((all == "a new " || all == "new a "), all);
 }
 
+BOOST_AUTO_TEST_CASE(event_that_is_sent_without_a_live_watch_leaves_the_state_unknown) {
+  bench b;
+  b.list({{"a", 10}, {"b", 10}, {"c", 10}});
+  for (const auto* name : {"a", "b", "c"}) b.taken(), b.deliver(name);
+  b.put("a", 11);
+  b.erase("b");
+  b.objects.set_live(*b.table, false);
+  BOOST_TEST(!b.objects.has_unknown(*b.table));
+  b.taken();
+  BOOST_TEST(b.objects.has_unknown(*b.table), "the event may tell of it");
+  b.deliver("a");
+  b.deliver("b");
+  BOOST_TEST(b.journal.at("ns/a") == unknown_mark);
+  BOOST_TEST(b.journal.at("ns/b") == unknown_mark);
+  BOOST_TEST(b.objects.has_unknown(*b.table));
+  b.list({{"a", 11}, {"c", 10}});
+  const auto all = b.taken();
+  BOOST_TEST((all == "a b " || all == "b a "), all);
+  b.deliver("a");
+  b.deliver("b");
+  BOOST_TEST(b.journal.at("ns/a") == 11U, "a watch from this list on shows what comes after it");
+  BOOST_TEST(!b.journal.contains("ns/b"));
+  BOOST_TEST(b.objects.undelivered() == 0U);
+  BOOST_TEST(!b.objects.has_unknown(*b.table));
+}
+
+BOOST_AUTO_TEST_CASE(event_that_was_sent_before_a_list_is_sent_again) {
+  bench b;
+  for (const auto* name : {"a", "b"}) b.put_and_deliver(name, 10);
+  b.put("a", 11);
+  b.erase("b");
+  b.objects.set_live(*b.table, false);
+  b.taken();
+  b.list({{"a", 11}});
+  b.deliver("a");
+  b.deliver("b");
+  const auto all = b.taken();
+  BOOST_TEST((all == "a b " || all == "b a "), all);
+}
+
+BOOST_AUTO_TEST_CASE(event_that_is_sent_again_over_a_live_watch_leaves_the_state_known) {
+  bench b;
+  b.put("a", 10);
+  b.objects.set_live(*b.table, false);
+  b.taken();
+  b.objects.set_live(*b.table, true);
+  b.objects.sending(*b.waiting, b.event("a"));
+  b.deliver("a");
+  BOOST_TEST(b.journal.at("ns/a") == 10U);
+}
+
+BOOST_AUTO_TEST_CASE(event_of_one_watcher_leaves_the_state_unknown_for_another_without_a_watch) {
+  bench b;
+  auto& other = b.add({"klm", {"op", "v1", "kymas"}, "status", {}});
+  b.objects.put(other, {"ns", "a"}, 20, b.now);
+  b.put_and_deliver("a", 10);
+  b.objects.set_live(other, false);
+  b.put_and_deliver("a", 11);
+  b.put_and_deliver("new", 10);
+  BOOST_TEST(b.objects.undelivered() == 0U);
+  BOOST_TEST(b.objects.has_unknown(other));
+  b.objects.begin_listing(other);
+  b.objects.put(other, {"ns", "a"}, 20, b.now);
+  b.objects.end_listing(other, b.now);
+  const auto all = b.taken();
+  BOOST_TEST((all == "a new " || all == "new a "), all);
+}
+
 BOOST_AUTO_TEST_CASE(rejected_change_that_expires_is_one_gap) {
   bench b;
   b.put("a", 10);

@@ -3,6 +3,7 @@
 #include "rw/reactors/observation/observation.hpp"
 
 #include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/observation/journal_format.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -189,6 +190,32 @@ asio::awaitable<void> confirms(observed* w) {
   BOOST_TEST(live.live_since.has_value());
   BOOST_TEST((w->under_test->report_of(leases) == live));
   BOOST_TEST(w->arrived() == 0U);
+  co_await w->end();
+}
+
+/// The webhook reads the managers' file before observation does.
+asio::awaitable<void> knows_a_new_watcher_at_its_first_review(observed* w) {
+  w->managers.replace(known_managers({{"klm", {"", "v1", "secrets"}, "spec", {}}}));
+  w->begin();
+  const bool ticked =
+      co_await test::eventually([w] { return w->lines("Watcher not observed") == 1; });
+  BOOST_TEST(ticked);
+  w->managers.replace(known_managers({leases}));
+  co_await w->review("gone");
+  EXPECT_EVENT(w, "gone");
+  EXPECT_EVENT(w, "gone");  // the list lacks what the review's event may have told of
+  co_await w->end();
+}
+
+/// Its journal is of a process that ended before it had discovered the Watcher's kind.
+asio::awaitable<void> does_not_know_a_kind_from_its_journal(observed* w) {
+  rw::observation::journal_content content;
+  content.watches[leases] = {.number = 1, .type = {{}, "leases"}};
+  std::ofstream(w->options.journal) << rw::observation::encode_journal(content, "boot");
+  w->begin();
+  co_await w->review("gone");
+  EXPECT_EVENT(w, "gone");
+  EXPECT_EVENT(w, "gone");  // the list lacks what the review's event may have told of
   co_await w->end();
 }
 
@@ -497,6 +524,14 @@ BOOST_AUTO_TEST_CASE(resource_with_too_many_objects_is_not_observed) {
 
 BOOST_AUTO_TEST_CASE(managers_file_changes_while_running) {
   run(reloads_managers);
+}
+
+BOOST_AUTO_TEST_CASE(review_of_a_new_watcher_makes_its_object_unknown) {
+  run(knows_a_new_watcher_at_its_first_review);
+}
+
+BOOST_AUTO_TEST_CASE(review_before_discovery_is_known_where_the_journal_lacks_the_kind) {
+  run(does_not_know_a_kind_from_its_journal);
 }
 
 BOOST_AUTO_TEST_CASE(restart_sends_what_differs_from_the_journal) {

@@ -226,7 +226,9 @@ BOOST_AUTO_TEST_CASE(reviews_are_sent_when_their_watch_ends) {
   b.review("b");
   b.under_test.set_live(specs, true);
   b.now += 100ms;
-  BOOST_TEST(b.due() == "r:b ");
+  BOOST_TEST(b.due() == "", "by now a watch shows what becomes of the write");
+  b.now += 2s;
+  BOOST_TEST(b.due() == "?b ");
 }
 
 BOOST_AUTO_TEST_CASE(reads_are_bounded) {
@@ -446,6 +448,45 @@ BOOST_AUTO_TEST_CASE(review_without_a_live_watch_makes_its_object_unknown) {
   b.show("a", "1");
   b.under_test.end_listing(specs, b.now);
   BOOST_TEST(b.due() == "w:a ", "the event may have told of another state");
+}
+
+BOOST_AUTO_TEST_CASE(watch_that_goes_on_without_showing_a_reviewed_object_is_followed_by_a_list) {
+  bench b;
+  b.go_live();
+  b.now += 1h;
+  b.show("a", "1");
+  b.show("b", "1");
+  b.due();
+  BOOST_TEST((b.until == core::time_point::max()));
+  b.under_test.set_live(specs, false);
+  b.review("a");
+  b.review("b");
+  b.now += 100ms;
+  BOOST_TEST(b.due() == "r:a r:b ");
+  b.under_test.set_live(specs, true);
+  BOOST_TEST(b.under_test.wants_list(), "has `poll` called");
+  b.show("a", "2");
+  BOOST_TEST(b.due() == "w:a ");
+  BOOST_TEST((b.until == b.now + 2s));
+  b.now += 2s;
+  BOOST_TEST(b.due() == "l ", "b may have been restored, or its write was not stored");
+  b.list();
+  BOOST_TEST(b.due() == "w:a w:b ");
+}
+
+BOOST_AUTO_TEST_CASE(watch_that_shows_all_that_was_reviewed_in_a_gap_needs_no_list) {
+  bench b;
+  b.go_live();
+  b.now += 1h;
+  b.under_test.set_live(specs, false);
+  b.review("a");
+  b.now += 100ms;
+  BOOST_TEST(b.due() == "r:a ");
+  b.under_test.set_live(specs, true);
+  b.show("a", "2");
+  BOOST_TEST(b.due() == "w:a ");
+  b.now += 1h;
+  BOOST_TEST(b.due() == "");
 }
 
 BOOST_AUTO_TEST_CASE(review_before_discovery_makes_its_object_unknown) {
