@@ -87,6 +87,7 @@ class runtime {
   const std::string journal_;
   std::deque<version> journals_;  ///< newest last
   double written_ = 0;
+  std::size_t most_pending_ = 0;  ///< events of this process
   /// Up to when the disk has each record, and each delivery.
   time_point complete_ = time_point::min();
   time_point delivered_ = time_point::min();

@@ -135,7 +135,7 @@ runtime::options scenario::runtime_options() {
   runtime::options made;
   made.http2 = kcp_http2_;
   if (mood_ != mood::small) return made;
-  made.objects = 2 * most_names + in_.chance.draw(5);
+  made.objects = most_names + in_.chance.draw(10);
   made.set_capacity = 1 + in_.chance.draw(8);
   made.max_age = seconds(5 + in_.chance.draw(20));
   made.observer.confirmations = 1 + in_.chance.draw(4);
