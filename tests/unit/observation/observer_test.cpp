@@ -389,6 +389,7 @@ BOOST_AUTO_TEST_CASE(reviews_beyond_the_limit_cause_a_list_each_ten_seconds) {
 BOOST_AUTO_TEST_CASE(list_before_the_latest_review_is_followed_by_another) {
   bench b({.confirmations = 0});
   b.go_live();
+  b.due();
   b.now += 10s;
   b.review("a");
   BOOST_TEST(b.due() == "l ");
@@ -417,9 +418,10 @@ BOOST_AUTO_TEST_CASE(object_beyond_the_limit_is_left_to_its_review) {
   b.show("a", "1");
   b.review("b");
   BOOST_TEST(!b.under_test.put(specs, {"ns", "b"}, {20, 20}, b.now));
+  BOOST_TEST(b.due() == "w:a ");
   b.under_test.give_up(specs);
   b.now += 100ms;
-  BOOST_TEST(b.due() == "r:b w:a ", "what is known of the others is kept");
+  BOOST_TEST(b.due() == "r:b ", "what is known of the others is kept");
   // The next try finds the same objects.
   b.under_test.begin_listing(specs, b.now);
   b.show("a", "1");
@@ -453,6 +455,7 @@ BOOST_AUTO_TEST_CASE(review_without_a_live_watch_makes_its_object_unknown) {
 BOOST_AUTO_TEST_CASE(watch_that_goes_on_without_showing_a_reviewed_object_is_followed_by_a_list) {
   bench b;
   b.go_live();
+  b.due();
   b.now += 1h;
   b.show("a", "1");
   b.show("b", "1");
@@ -471,7 +474,8 @@ BOOST_AUTO_TEST_CASE(watch_that_goes_on_without_showing_a_reviewed_object_is_fol
   b.now += 2s;
   BOOST_TEST(b.due() == "l ", "b may have been restored, or its write was not stored");
   b.list();
-  BOOST_TEST(b.due() == "w:a w:b ");
+  const auto sent = b.due();
+  BOOST_TEST((sent == "w:a w:b " || sent == "w:b w:a "), sent);
 }
 
 BOOST_AUTO_TEST_CASE(watch_that_shows_all_that_was_reviewed_in_a_gap_needs_no_list) {
