@@ -284,10 +284,12 @@ void observed_objects::end_listing(table& of, core::time_point now) {
 
 void observed_objects::make_unknown(table& of, const object_key& key) {
   auto* object = find(of, key);
-  if (object == nullptr && of.records.size() - of.taken < limit_) {
+  const bool is_new = object == nullptr;
+  if (is_new && of.records.size() - of.taken < limit_) {
     object = &insert(of, k8s::to_string(key));
   }
   if (object == nullptr || object->place() != place::delivered) return;
+  if (!is_new && object->newest == unknown_mark) return;
   set_newest(*object, unknown_mark);
   if (to_.on_record) to_.on_record(of, *object->key, unknown_mark, {});
 }

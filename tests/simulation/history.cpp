@@ -130,6 +130,7 @@ void history::came_to_rest() {
 void history::restarted(const observation::journal_content& journal, time_point complete,
                         time_point delivered) {
   unanswered();
+  came_to_rest();
   for (auto& [name, of] : subjects_) {
     for (auto& [index, seen] : of.views) {
       auto mark = dispatch::absent_mark;
@@ -181,7 +182,13 @@ void history::observe(const std::vector<managed_watch>& watches) {
       if (again) of.last = time_point::min();
     }
     if (now) observed_[i] = time_point::max();
-    if (!now && observed_[i] == time_point::max()) observed_[i] = in_.now();
+    if (now || observed_[i] != time_point::max()) continue;
+    observed_[i] = in_.now();
+    // Its events that were not answered are sent again, as if they were of reviews.
+    for (auto& [name, of] : subjects_) {
+      const auto seen = of.views.find(i);
+      if (seen != of.views.end() && seen->second.changes) ++of.reviews;
+    }
   }
 }
 

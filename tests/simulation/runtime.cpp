@@ -25,7 +25,9 @@ namespace asio = boost::asio;
 constexpr std::size_t channel_capacity = 1024;
 constexpr std::size_t requests_at_once = 64;
 constexpr std::size_t journals_kept = 3;
-constexpr auto delivery_delay = milliseconds(100);  ///< until the journal has it
+// Until the journal has a record, and a delivery.
+constexpr auto write_pause = milliseconds(5);
+constexpr auto delivery_delay = milliseconds(100);
 constexpr auto drain_timeout = seconds(20);
 
 k8s::config api_config() {
@@ -230,24 +232,19 @@ void runtime::crash(disk left) {
   running_.reset();
   network_.path(gateway_port).refuses = refuses;
   covered_.clear();
-  leave(left, ended, ended - delivery_delay);
+  leave(left, ended - write_pause, ended - delivery_delay);
 }
 
 void runtime::leave(disk left, time_point complete, time_point delivered) {
   complete_ = complete;
   delivered_ = delivered;
-  if (left == disk::older && journals_.size() > 1) {
-    journals_.pop_back();
-    complete_ = journals_.back().at;
-    delivered_ = complete_ - delivery_delay;
-  }
+  if (left == disk::older && journals_.size() > 1) journals_.pop_back();
+  // What the disk of a node loses is no fault of the process.
+  if (left != disk::intact && left != disk::torn) complete_ = delivered_ = time_point::min();
   const bool lost = left == disk::truncated || left == disk::empty;
   boots_ += left == disk::older || left == disk::truncated ? 1 : 0;
   auto bytes = journals_.empty() ? std::string() : journals_.back().bytes;
-  if (lost) {
-    journals_.clear();
-    complete_ = delivered_ = time_point::min();
-  }
+  if (lost) journals_.clear();
   if (left == disk::truncated) bytes.resize(bytes.size() / 2);
   // The begin of a record: that of the header will do.
   if (left == disk::torn) bytes += bytes.substr(0, bytes.empty() ? 0 : 12);
