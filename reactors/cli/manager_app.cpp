@@ -40,6 +40,7 @@ manager_app::manager_app(services& with, manager_settings settings, manager_obse
       settings_(std::move(settings)),
       observer_(observer),
       dry_run_(std::make_shared<bool>(settings_.shadow)),
+      klm_runs_(std::make_shared<bool>(true)),
       stands_back_gauge_(core::make_gauge(with.metrics, "rw_manager_stands_back",
                                           "1 while the leader only dry-runs its writes: because "
                                           "lifecycle-manager runs, or in shadow mode")),
@@ -181,7 +182,7 @@ std::string manager_app::not_ready() const {
 /// Enqueues a Kyma. Requests lost with the leadership do no harm: the next leader inspects every
 /// runtime.
 void manager_app::route(const k8s::object_key& kyma, core::duration after) {
-  if (!leads_ || installer_->requeue(kyma, after)) return;
+  if (!leads_ || installer_->on_event(kyma, after)) return;
   services_.log.limited(route_log_, core::log_level::warning,
                         "an event is dropped: the queue is full", {{"kyma", kyma.name}});
 }
@@ -226,6 +227,14 @@ asio::awaitable<void> manager_app::end_when_changed() {
   stop();
 }
 
+/// Of a manager that goes on while lifecycle-manager runs. Without it nobody else writes as that.
+asio::awaitable<void> manager_app::follow_lifecycle_manager() {
+  for (;;) {
+    *klm_runs_ = co_await klm_.runs();
+    co_await klm_.until_changed(*klm_runs_);
+  }
+}
+
 std::string manager_app::stands_back_text() const {
   return "lifecycle-manager runs, as its Lease " + settings_.lifecycle_manager_lease +
          " says: nothing is written before it ends, or --take-over says that its own part for "
@@ -254,6 +263,7 @@ asio::awaitable<void> manager_app::lead() {
   stands_since_ = services_.clock.wall();
   if (asks) {
     const bool runs = co_await klm_.runs();
+    *klm_runs_ = runs;
     if (runs) stand_back();
   }
   stands_back_gauge_.Set(*dry_run_ ? 1 : 0);
@@ -261,7 +271,7 @@ asio::awaitable<void> manager_app::lead() {
   if (in_waves_) installer_->roll_out_by(*rollout_, watcher_contents_);
   leads_ = true;
   core::task_group reactors(services_.executor, fail_on_exception());
-  if (asks) reactors.spawn(end_when_changed());
+  reactors.spawn(asks ? end_when_changed() : follow_lifecycle_manager());
   reactors.spawn(watcher_controller_->run());
   reactors.spawn(rotator_->run());
   if (in_waves_) reactors.spawn(rollouts_.run());

@@ -90,6 +90,7 @@ class manager_app final : public app {
   boost::json::value lease() const;
   void stand_back();
   boost::asio::awaitable<void> end_when_changed();
+  boost::asio::awaitable<void> follow_lifecycle_manager();
   void route(const k8s::object_key& kyma, core::duration after);
   void show(const listener::received_event& event) const;
   void make_reactors();
@@ -103,6 +104,7 @@ class manager_app final : public app {
   manager_observer* const observer_;
   /// Set before a term's reactors begin: those of watchers only dry-run their writes.
   const std::shared_ptr<bool> dry_run_;
+  const std::shared_ptr<bool> klm_runs_;  ///< lifecycle-manager; true as long as it is not known
   core::gauge& stands_back_gauge_;
   k8s::fence fence_;
   std::unique_ptr<k8s::client> kcp_;          ///< writes while this replica leads

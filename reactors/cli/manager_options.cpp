@@ -66,17 +66,19 @@ gateway_secret::rotation_options rotation_options(const manager_settings& settin
   out.grace = whole_seconds(settings.ca_grace);
   out.time_only = settings.ca_time_only;
   out.propagation = settings.ca_propagation;
-  out.unreachable_after = whole_seconds(settings.ca_unreachable);
+  out.excuse_after = whole_seconds(settings.ca_excuse_after);
+  out.excused_percent = settings.ca_excuse_percent;
   // Runtimes outside --only get no new CA, but need the gateway: the rotation waits for its
   // deadline.
-  if (!settings.only.empty()) out.unreachable_after = std::chrono::years(10);
+  if (!settings.only.empty()) out.excused_percent = 0;
   out.before_expiry = whole_seconds(settings.ca_switch_before_expiry);
   out.limit = whole_seconds(settings.ca_switch_limit);
   return out;
 }
 
 watcher_installer::options installer_options(const manager_settings& settings,
-                                             std::shared_ptr<const bool> dry_run) {
+                                             std::shared_ptr<const bool> dry_run,
+                                             std::shared_ptr<const bool> former_runs) {
   watcher_installer::options how;
   how.concurrent = settings.concurrent;
   how.resync_period = settings.success_interval;
@@ -86,6 +88,8 @@ watcher_installer::options installer_options(const manager_settings& settings,
   how.how.field_manager = settings.field_manager;
   how.how.former_manager = settings.former_field_manager;
   how.how.contest_pause = settings.contest_pause;
+  how.how.former_runs = std::move(former_runs);
+  how.records_namespace = settings.runtime_config.direct.state_namespace;
   how.only = *k8s::label_selector::parse(settings.only);
   how.gateway = settings.gateway_name;
   how.istio_namespace = settings.istio_namespace;

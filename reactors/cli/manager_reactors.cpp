@@ -52,7 +52,7 @@ void manager_app::make_reactors() {
   if (observer_ != nullptr) {
     on_reconcile = [this](const k8s::object_key& kyma) { observer_->reconciling(kyma); };
   }
-  auto how = installer_options(settings_, dry_run_);
+  auto how = installer_options(settings_, dry_run_, klm_runs_);
   const auto installed = how.how.manifests;
   installer_ = std::make_unique<watcher_installer::watcher_installer>(
       executor, std::move(how),
@@ -145,10 +145,13 @@ void manager_app::make_heartbeats() {
               [this](std::string_view runtime_id, const missed_events& missed) {
                 const bool concerned = missed.concerns(heartbeat_component) ||
                                        missed.concerns(settings_.listening.component);
-                if (concerned) router_->on_event(runtime_id);
+                if (!concerned) return;
+                for (const auto& kyma : owners_of(runtime_id)) installer_->suspect(kyma.key());
+                router_->on_event(runtime_id);
               },
           .on_silent =
               [this](const k8s::object_key& kyma) {
+                installer_->suspect(kyma);
                 route(kyma, core::duration::zero());
                 if (prober_) prober_->probe(kyma);
               },
@@ -174,11 +177,17 @@ void manager_app::make_heartbeats() {
           .installed = installed,
           .on_result =
               [this](const k8s::object_key& kyma, heartbeats::probe_result result) {
-                // What is installed is compared with what should be.
-                const bool misplaced = result.reason != status_reason::none &&
+                // What is installed is compared with what should be, once for each reason.
+                const auto reason = result.reason;
+                const bool misplaced = reason != status_reason::none &&
                                        result.stage == heartbeats::probe_stage::webhook;
+                const auto* const known = heartbeats_->health().find(kyma);
+                const bool again =
+                    known != nullptr && known->probe && known->probe->reason == reason;
                 heartbeats_->probed(kyma, std::move(result));
-                if (misplaced) route(kyma, core::duration::zero());
+                if (!misplaced || again) return;
+                installer_->suspect(kyma);
+                route(kyma, core::duration::zero());
               }});
 }
 

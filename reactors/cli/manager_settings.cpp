@@ -156,8 +156,15 @@ void describe_certificates(CLI::App& app, manager_settings& to) {
       app, "--ca-switch-limit", to.ca_switch_limit,
       "Maximum time from the addition of a new CA to the bundle until the gateway switches to it, "
       "even if SKRs lack it; at least the grace period; 0: until shortly before the expiry");
-  add_duration(app, "--ca-unreachable-after", to.ca_unreachable,
-               "Time after which the rotation no longer waits for an unreachable SKR");
+  add_duration(
+      app, "--ca-excuse-after", to.ca_excuse_after,
+      "Time after which the rotation no longer waits for an SKR that fails through a fault "
+      "of its own: it is unreachable, rejects the kubeconfig or writes, or has none",
+      std::chrono::seconds(1));
+  add(app, "--ca-excuse-percent", to.ca_excuse_percent, "PERCENT",
+      "Maximum part of the SKRs that the rotation does not wait for so, but at least 3 of them; "
+      "0: it waits for all")
+      ->check(CLI::Range(0, 100));
   add_duration(app, "--ca-gateway-settles", to.ca_gateway_settles,
                "Time from the addition of a new CA to the bundle until its certificates are "
                "installed on SKRs: the gateway has to load the bundle first");

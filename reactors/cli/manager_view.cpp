@@ -166,6 +166,15 @@ boost::json::array manager_app::view::conditions() const {
     add("StandsBack", "LifecycleManagerRuns", of_.stands_back_text(), of_.stands_since_);
   if (of_.settings_.shadow)
     add("StandsBack", "Shadow", "nothing is written, as --shadow says", of_.stands_since_);
+  if (const auto& plan = of_.rotator_->last(); !plan.held_up_by.empty()) {
+    add("CARotationHeldUp", plan.held_up_by, plan.waiting, *plan.due_since);
+  }
+  if (const auto since = of_.installer_->records_not_kept_since()) {
+    add("RecordsNotKept", "RequestFailed",
+        "what a new leader must know of the runtimes can't be read or written in namespace " +
+            of_.settings_.runtime_config.direct.state_namespace,
+        *since);
+  }
   const auto contested = of_.installer_->contested();
   if (contested > 0) {
     add("Contested", "WrittenByOthers",

@@ -129,7 +129,8 @@ struct manager_settings {
   std::chrono::milliseconds certificate_renew_before = std::chrono::hours(720);
   std::chrono::milliseconds ca_grace = std::chrono::hours(96);
   bool ca_time_only = false;
-  std::chrono::milliseconds ca_unreachable = std::chrono::hours(1);
+  std::chrono::milliseconds ca_excuse_after = std::chrono::hours(24);
+  std::size_t ca_excuse_percent = 5;
   std::chrono::milliseconds ca_gateway_settles = std::chrono::seconds(10);
   std::chrono::milliseconds ca_propagation = std::chrono::seconds(90);
   std::chrono::milliseconds ca_switch_before_expiry = std::chrono::hours(24);

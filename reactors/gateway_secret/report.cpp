@@ -46,6 +46,7 @@ bool needs_a_person(const plan& made) {
 /// which change all the time.
 std::string state_of(const plan& made) {
   auto state = std::string(name_of(made.where)) + (made.near_deadline ? " near" : "");
+  if (!made.held_up_by.empty()) state.append(" ").append(made.held_up_by);
   return needs_a_person(made) ? state + ": " + made.waiting : state;
 }
 
@@ -60,6 +61,15 @@ report::report(core::logger& log, core::metrics& metrics, k8s::event_recorder* e
       missing_(core::make_gauge(
           metrics, "rw_gateway_secret_missing_runtimes",
           "Number of runtimes that the switch of the server certificate waits for")),
+      excused_(core::make_gauge(
+          metrics, "rw_gateway_secret_excused_runtimes",
+          "Number of runtimes that the switch of the server certificate does not wait for, as they "
+          "have failed for --ca-excuse-after through a fault of their own")),
+      held_up_(core::make_gauge(
+          metrics, "rw_gateway_secret_held_up",
+          "1 while a switch of the server certificate that is due waits for what no time excuses: "
+          "a "
+          "fault in KCP, of the issuer or of the manager, or too many runtimes that fail")),
       deadline_(core::make_gauge(
           metrics, "rw_gateway_secret_deadline_timestamp_seconds",
           "Time at which the server certificate is switched without the missing runtimes; 0: none "
@@ -80,6 +90,8 @@ void report::planned(const plan& made, const gateway_content* gateway,
                      const k8s::object_reference& about) {
   for (std::size_t i = 0; i < phases; ++i) phase_[i]->Set(i == std::size_t(made.where) ? 1 : 0);
   missing_.Set(static_cast<double>(made.missing));
+  excused_.Set(static_cast<double>(made.excused));
+  held_up_.Set(made.held_up_by.empty() ? 0 : 1);
   authorities_.Set(gateway == nullptr ? 0 : static_cast<double>(gateway->bundle.size()));
   deadline_.Set(seconds_of(made.deadline.value_or(time_point{})));
   const bool waits = made.where == phase::distributing;
@@ -108,7 +120,11 @@ void report::planned(const plan& made, const gateway_content* gateway,
                 made.waiting);
   }
   if (first && made.where == phase::settled) return;
-  emit(about, made.near_deadline, made.near_deadline ? "CARotationDeadlineNear" : "CARotation",
+  const bool held_up = !made.held_up_by.empty();
+  emit(about, made.near_deadline || held_up,
+       made.near_deadline ? "CARotationDeadlineNear"
+       : held_up          ? "CARotationHeldUp"
+                          : "CARotation",
        std::string(name_of(made.where)) + (made.waiting.empty() ? "" : ": " + made.waiting));
 }
 

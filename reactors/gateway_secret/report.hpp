@@ -40,6 +40,8 @@ class report {
   std::array<core::gauge*, phases> phase_{};
   core::gauge& authorities_;
   core::gauge& missing_;
+  core::gauge& excused_;
+  core::gauge& held_up_;
   core::gauge& deadline_;
   core::gauge& close_to_expiry_;
   core::gauge& served_until_;

@@ -180,8 +180,10 @@ class planner {
     const auto urgent = next_.served->not_after() - options_.urgent;
     recheck_at(due);
     if (!options_.time_only) recheck_at(urgent);
-    if (exact_ >= due || (!options_.time_only && exact_ >= urgent)) {
+    const auto begins = options_.time_only ? due : std::min<time_point>(due, urgent);
+    if (exact_ >= begins) {
       wait(phase::distributing, {});
+      out_.due_since = begins;
       return true;
     }
     wait(phase::grace, "the grace period ends at " + text(due));
@@ -198,8 +200,7 @@ class planner {
     recheck_at(deadline);
     recheck_at(deadline - options_.notice);
     const auto who = missing();
-    if (who.empty()) return true;
-    if (exact_ >= deadline) {
+    if (who.empty() || exact_ >= deadline) {
       out_.left_behind = who;
       return true;
     }
@@ -213,35 +214,65 @@ class planner {
   /// stays the same while they do.
   std::string missing() {
     if (!clusters_.is_complete()) return "it is not known yet which runtimes there are";
-    std::vector<std::pair<const k8s::object_key*, std::string_view>> all;
-    std::vector<std::tuple<time_point, const k8s::object_key*, std::string_view>> excused;
+    std::vector<missing_one> all;
+    std::vector<missing_one> excused;
     clusters_.for_each([&](const k8s::object_key& kyma, const cluster_state& entry) {
       const auto what = lacks(entry, *out_.demand, options_, exact_);
       if (what.recheck_at) recheck_at(*what.recheck_at);
       if (what.reason.empty()) return;
-      if (what.excused) excused.emplace_back(*entry.own_fault_since(), &kyma, what.reason);
-      if (!what.excused) all.emplace_back(&kyma, what.reason);
+      (what.excused ? excused : all).push_back({&kyma, what.reason, &entry});
     });
     // More at once are hardly the tenants' fault: those that failed last are waited for.
     const auto most =
-        std::max(options_.excused_least, clusters_.size() * options_.excused_percent / 100);
-    if (excused.size() > most) {
-      std::ranges::sort(excused, {}, [](const auto& each) { return std::get<0>(each); });
-      for (auto at = most; at < excused.size(); ++at) {
-        all.emplace_back(std::get<1>(excused[at]), std::get<2>(excused[at]));
-      }
+        options_.excused_percent == 0
+            ? 0
+            : std::max(options_.excused_least, clusters_.size() * options_.excused_percent / 100);
+    const bool too_many = excused.size() > most;
+    if (too_many) {
+      std::ranges::sort(excused, {}, [](const auto& one) { return *one.state->own_fault_since(); });
+      all.insert(all.end(), excused.begin() + static_cast<std::ptrdiff_t>(most), excused.end());
+      excused.resize(most);
     }
     out_.missing = all.size();
+    out_.excused = excused.size();
     if (all.empty()) return {};
+    if (out_.due_since) out_.held_up_by = held_up_by(all, too_many);
+    return describe(std::move(all));
+  }
+
+  struct missing_one {
+    const k8s::object_key* kyma;
+    std::string_view lacks;
+    const cluster_state* state;
+  };
+
+  /// What a person has to look at first.
+  static std::string_view held_up_by(const std::vector<missing_one>& all, bool too_many) {
+    const auto any = [&](cluster_fault fault) {
+      return std::ranges::any_of(all, [&](const missing_one& one) {
+        return one.state->error && one.state->error->fault == fault;
+      });
+    };
+    if (any(cluster_fault::kcp)) return "FaultInKCP";
+    if (any(cluster_fault::issuer)) return "FaultOfIssuer";
+    if (any(cluster_fault::ours)) return "FaultOfManager";
+    return too_many ? "TooManyRuntimesFail" : "";
+  }
+
+  std::string describe(std::vector<missing_one> all) const {
     const auto shown = std::min<std::size_t>(5, all.size());
     std::ranges::partial_sort(
         all, all.begin() + static_cast<std::ptrdiff_t>(shown), {},
-        [](const auto& one) { return std::tie(one.first->ns, one.first->name); });
+        [](const auto& one) { return std::tie(one.kyma->ns, one.kyma->name); });
     auto words =
         std::to_string(all.size()) + " of " + std::to_string(clusters_.size()) + " runtimes";
     for (std::size_t i = 0; i < shown; ++i) {
       words += i == 0 ? ": " : ", ";
-      words += to_string(*all[i].first) + " (" + std::string(all[i].second) + ")";
+      words += to_string(*all[i].kyma) + " (" + std::string(all[i].lacks);
+      if (const auto& error = all[i].state->error) {
+        words += ": " + std::string(to_string(error->reason));
+      }
+      words += ")";
     }
     return words + (shown < all.size() ? " and others" : "");
   }
@@ -252,6 +283,8 @@ class planner {
     wait(phase::settled, {});
     out_.demand.reset();
     out_.deadline.reset();
+    out_.due_since.reset();
+    out_.held_up_by = {};
   }
 
   void finish() {
@@ -327,7 +360,7 @@ shortfall lacks(const cluster_state& of, const trust_demand& demand,
   }
   const auto fails_since = of.own_fault_since();
   if (out.reason.empty() || !fails_since) return out;
-  const auto excused_at = *fails_since + options.unreachable_after;
+  const auto excused_at = *fails_since + options.excuse_after;
   out.excused = excused_at <= now;
   if (!out.excused) out.recheck_at = std::min(excused_at, out.recheck_at.value_or(excused_at));
   return out;

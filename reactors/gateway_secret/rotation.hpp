@@ -22,10 +22,12 @@ struct rotation_options {
   /// Time from the observation of a Secret on a runtime until it is in effect: kubelet may take
   /// that long to update the pods.
   core::duration propagation = std::chrono::seconds(90);
-  /// A runtime unreachable for so long no longer blocks the switch. Not 0, as the restart of an API
-  /// server should not let the gateway switch before its cluster.
-  std::chrono::seconds unreachable_after = std::chrono::hours(1);
-  /// So many runtimes at once no longer block it: this part of the fleet, but at least so many.
+  /// A runtime that has not converged for so long through a fault of its own no longer blocks the
+  /// switch. Not 0, as the restart of an API server should not let the gateway switch before its
+  /// cluster.
+  std::chrono::seconds excuse_after = std::chrono::hours(24);
+  /// So many runtimes at once no longer block it: this part of the fleet, but at least so many;
+  /// with 0 %, none.
   std::size_t excused_percent = 5;
   std::size_t excused_least = 3;
   /// This long before the served certificate expires the switch no longer waits for the grace
@@ -58,7 +60,7 @@ struct trust_demand {
 /// The part of a demand that a runtime does not meet.
 struct shortfall {
   std::string_view reason = {};  ///< text; empty: it meets the demand
-  bool excused = false;  ///< it has been unreachable too long, and the switch does not wait for it
+  bool excused = false;  ///< it has failed too long by itself, and the switch does not wait for it
   std::optional<time_point> recheck_at = {};  ///< when time alone changes the result
 };
 
@@ -107,8 +109,14 @@ struct plan {
   std::vector<step> steps = {};               ///< the steps of `write`, for logs and events
   std::optional<gateway_content> write = {};  ///< nothing: the Secret is up to date for now
   phase where = phase::settled;
-  std::string waiting = {};                 ///< condition that blocks progress, as text
-  std::size_t missing = 0;                  ///< runtimes that the switch waits for
+  std::string waiting = {};  ///< condition that blocks progress, as text
+  std::size_t missing = 0;   ///< runtimes that the switch waits for
+  std::size_t excused = 0;   ///< runtimes that lack it, too, and are not waited for
+  /// Since when the switch is due; nothing: it is not.
+  std::optional<time_point> due_since = {};
+  /// What holds up a switch that is due, where waiting excuses nobody, as a reason in CamelCase;
+  /// empty: nothing, or it is excused in time.
+  std::string_view held_up_by = {};
   std::optional<trust_demand> demand = {};  ///< while a switch is pending
   std::optional<time_point> deadline = {};  ///< of the switch; nothing: time alone decides
   bool near_deadline = false;               ///< within the notice
@@ -127,8 +135,8 @@ struct plan {
 ///
 /// - the grace period since the *latest* addition has passed, or the served certificate is about to
 ///   expire, and
-/// - every reachable runtime meets the demand (`lacks`), or the deadline has passed (neither
-///   applies with `time_only`);
+/// - every runtime meets the demand (`lacks`), but for a few that have failed for long through a
+///   fault of their own, or the deadline has passed (neither applies with `time_only`);
 ///
 /// or at once if the served certificate has expired or is unusable, since then no client can lose
 /// its connection. A root that changes again before the switch is the next one to wait for: the

@@ -55,7 +55,8 @@ k8s::informer_options informer_of(const k8s::object_key& secret);
 ///
 /// Metrics: `lifecycle_mgr_gateway_secret_server_cert_close_to_expiry` (0, 1),
 /// `rw_gateway_secret_phase{phase}` (1 for the current one), `rw_gateway_secret_authorities`,
-/// `rw_gateway_secret_missing_runtimes`, `rw_gateway_secret_deadline_timestamp_seconds`,
+/// `rw_gateway_secret_missing_runtimes`, `rw_gateway_secret_excused_runtimes`,
+/// `rw_gateway_secret_held_up`, `rw_gateway_secret_deadline_timestamp_seconds`,
 /// `rw_gateway_secret_certificate_expiry_timestamp_seconds{certificate}` (`served`, `root`),
 /// `rw_gateway_secret_steps_total{step}`; and a controller's.
 ///

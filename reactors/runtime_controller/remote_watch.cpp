@@ -117,6 +117,8 @@ class remote_watch::stream final : public k8s::watch_sink {
       : owner_(owner), cluster_(cluster), kind_(what), index_(index) {}
 
   const watched_set::watch& what() const noexcept { return kind_.what; }
+  /// Whether it runs, and has begun with all objects or goes on from there.
+  bool is_live() const noexcept { return began_ && !listing_; }
 
   /// Returns the delay before the restart.
   core::duration wait() const;
@@ -224,6 +226,13 @@ void remote_watch::forget(const k8s::object_key& key) {
   changed_.erase(key);
 }
 
+bool remote_watch::is_unchanged(const k8s::object_key& key) const {
+  const auto found = entries_.find(key);
+  if (found == entries_.end() || changed(key)) return false;
+  const auto& cluster = *found->second;
+  return cluster.pending.empty() && std::ranges::all_of(cluster.watches, &stream::is_live);
+}
+
 unsigned remote_watch::reconciled(const k8s::object_key& key, bool repaired) {
   const bool caused = changed_.erase(key) > 0;
   return caused || repaired ? backoff_.noted(key, repaired, in_.clock.now()) : 0;
@@ -312,6 +321,7 @@ void remote_watch::stream::note_end(bool in_order) {
   const bool lasted = began_ && owner_.in_.clock.now() - *began_ > retry_base;
   if (lasted) failures_ = 0;
   if (!lasted || !in_order || expired_ || broken_) ++failures_;
+  began_.reset();
 }
 
 // --- remote_watch ----------------------------------------------------------------------

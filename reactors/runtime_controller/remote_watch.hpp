@@ -132,6 +132,10 @@ class remote_watch {
   void unwatch(const k8s::object_key& key);
   void forget(const k8s::object_key& key);
 
+  /// Returns true if the cluster is as the last reconcile has left it: all of its watches run, from
+  /// a complete list on, and have shown no change.
+  bool is_unchanged(const k8s::object_key& key) const;
+
   /// Returns true if a change was detected that no reconcile has followed yet.
   bool changed(const k8s::object_key& key) const { return changed_.contains(key); }
 

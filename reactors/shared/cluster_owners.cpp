@@ -41,7 +41,10 @@ const cluster_claim* cluster_owners::decide(const cluster_claim& self,
       if (is_recorded(one, self) && !contains(self, one)) clusters.push_back(std::move(one));
     }
   }
+  const auto recorded = [&](const auto& one) { return is_recorded(one, self); };
+  if (clusters == owned_by(self.kyma) && std::ranges::all_of(clusters, recorded)) return nullptr;
   forget(self.kyma);
+  ++changes_;
   for (const auto& cluster : clusters) owners_[cluster] = {self.kyma, self.uid};
   owned_[self.kyma] = std::move(clusters);
   return nullptr;
@@ -61,7 +64,9 @@ void cluster_owners::restore(const k8s::object_key& kyma, const std::string& uid
                              const std::vector<std::string>& clusters) {
   if (owned_.contains(kyma)) return;
   for (const auto& cluster : clusters) {
-    if (owners_.try_emplace(cluster, owner{kyma, uid}).second) owned_[kyma].push_back(cluster);
+    if (!owners_.try_emplace(cluster, owner{kyma, uid}).second) continue;
+    owned_[kyma].push_back(cluster);
+    ++changes_;
   }
 }
 
@@ -73,6 +78,7 @@ void cluster_owners::forget(const k8s::object_key& kyma) {
     if (owner != owners_.end() && owner->second.kyma == kyma) owners_.erase(owner);
   }
   owned_.erase(at);
+  ++changes_;
 }
 
 }  // namespace rw

@@ -3,6 +3,7 @@
 #include "rw/k8s/objects/names.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -47,6 +48,9 @@ class cluster_owners {
   void restore(const k8s::object_key& kyma, const std::string& uid,
                const std::vector<std::string>& clusters);
 
+  /// Counts the changes of the records.
+  std::size_t changes() const noexcept { return changes_; }
+
   /// Forgets a Kyma that is deleted.
   void forget(const k8s::object_key& kyma);
 
@@ -58,6 +62,7 @@ class cluster_owners {
 
   bool is_recorded(const std::string& cluster, const cluster_claim& of) const;
 
+  std::size_t changes_ = 0;
   std::unordered_map<std::string, owner> owners_;
   std::unordered_map<k8s::object_key, std::vector<std::string>, k8s::object_key_hash> owned_;
 };

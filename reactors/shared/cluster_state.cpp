@@ -33,25 +33,31 @@ void cluster_states::observed(const k8s::object_key& kyma, runtime_trust trust, 
   notify();
 }
 
+void cluster_states::restore(const k8s::object_key& kyma, cluster_error own_fault) {
+  auto& known = entries_[kyma].own_fault;
+  if (known) return;
+  known = own_fault;
+  notify();
+}
+
 void cluster_states::converged(const k8s::object_key& kyma) {
   const auto at = entries_.find(kyma);
   if (at == entries_.end()) return;
-  at->second.tenant_fails_since.reset();
-  if (!std::exchange(at->second.error, std::nullopt)) return;
-  notify();
+  const auto own = std::exchange(at->second.own_fault, std::nullopt);
+  const auto error = std::exchange(at->second.error, std::nullopt);
+  if (own || error) notify();
 }
 
 void cluster_states::failing(const k8s::object_key& kyma, status_reason reason, cluster_fault fault,
                              time_point now) {
   auto& entry = entries_[kyma];
-  auto since = entry.error && entry.error->fault == fault ? entry.error->since : now;
-  if (fault == cluster_fault::tenant) {
-    if (!entry.tenant_fails_since) entry.tenant_fails_since = now;
-    since = *entry.tenant_fails_since;
-  }
-  cluster_error error{reason, fault, since};
+  const bool own = fault == cluster_fault::tenant;
+  const auto& before = own ? entry.own_fault : entry.error;
+  const bool lasts = before && before->fault == fault;
+  const cluster_error error{reason, fault, lasts ? std::min(before->since, now) : now};
   if (entry.error == error) return;
-  entry.error = std::move(error);
+  entry.error = error;
+  if (own) entry.own_fault = error;
   notify();
 }
 

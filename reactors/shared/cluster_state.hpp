@@ -36,7 +36,7 @@ struct runtime_trust {
 /// Who has to act before a runtime converges.
 enum class cluster_fault : std::uint8_t {
   ours,    ///< this manager, or how it is configured
-  tenant,  ///< the runtime, or its owner: it is unreachable, rejects writes, or is contested
+  tenant,  ///< the runtime, or its owner: it is unreachable, has no kubeconfig, rejects writes, ...
   issuer,  ///< of certificates
   kcp,     ///< what KCP says of the runtime
 };
@@ -64,6 +64,9 @@ struct cluster_state {
   /// are not trusted.
   time_point since = {};
   std::optional<cluster_error> error = {};  ///< nothing: it has converged, or was not tried
+  /// The latest fault of its own since it has last converged, as former leaders knew it, too. It
+  /// excuses nothing unless it is the `error`: this leader has to see it itself.
+  std::optional<cluster_error> own_fault = {};
 
   /// Returns since when it has not converged through a fault of its own; nothing: it has, or the
   /// latest fault is another's.
@@ -87,6 +90,8 @@ class cluster_states {
   void expect(const k8s::object_key& kyma);
   /// Records what is in place.
   void observed(const k8s::object_key& kyma, runtime_trust trust, time_point now);
+  /// Records a fault of its own that a former leader has seen, unless this one has.
+  void restore(const k8s::object_key& kyma, cluster_error own_fault);
   /// Records that the runtime is as desired.
   void converged(const k8s::object_key& kyma);
   /// Records that it is not. A fault of another than the tenant says nothing of the tenant's: the
@@ -115,11 +120,7 @@ class cluster_states {
  private:
   void notify();
 
-  struct entry : cluster_state {
-    std::optional<time_point> tenant_fails_since = {};
-  };
-
-  std::unordered_map<k8s::object_key, entry, k8s::object_key_hash> entries_;
+  std::unordered_map<k8s::object_key, cluster_state, k8s::object_key_hash> entries_;
   bool complete_ = false;
   std::vector<std::weak_ptr<std::function<void()>>> listeners_;
 };

@@ -76,6 +76,12 @@ std::string_view to_string(status_reason of) noexcept {
   return words[index_of(of)];
 }
 
+std::optional<status_reason> parse_status_reason(std::string_view word) noexcept {
+  const auto at = std::ranges::find(words, word);
+  if (word.empty() || at == words.end()) return {};
+  return static_cast<status_reason>(at - words.begin());
+}
+
 status_reason reason_of_pod(std::string_view word) noexcept {
   if (word.empty()) return status_reason::none;
   const auto first = words.begin() + index_of(status_reason::no_pods);

@@ -3,6 +3,7 @@
 #include "rw/k8s/objects/failure.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <ostream>
 #include <string_view>
 
@@ -81,6 +82,9 @@ enum class status_reason : std::uint8_t {
 
 /// Returns the word in CamelCase; empty for `none`.
 std::string_view to_string(status_reason of) noexcept;
+
+/// The reason that a word names; nothing: none does.
+std::optional<status_reason> parse_status_reason(std::string_view word) noexcept;
 
 /// Of a container's or pod's reason, which the runtime's owner may have made up: `pod_failing` if
 /// it is none of those above, and `none` if it is empty.

@@ -37,6 +37,9 @@ class cluster_claims {
 
   void forget(const k8s::object_key& kyma) { owners_.forget(kyma); }
 
+  /// Which Kyma each cluster belongs to, for the next leader and from the former one.
+  cluster_owners& owners() noexcept { return owners_; }
+
   /// Returns the Secrets with kubeconfigs for a Kyma.
   std::vector<k8s::object> kubeconfigs_of(std::string_view kyma) const;
 

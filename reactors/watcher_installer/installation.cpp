@@ -254,6 +254,7 @@ bool pass::is_to_be_taken_over(const part& one) const {
 
 /// The object that the former manager keeps; empty: none.
 std::string pass::contested() const {
+  if (how_.former_runs && !*how_.former_runs) return {};
   for (const auto& one : parts_) {
     if (one.leave || !one.present || !differs(one)) continue;
     const auto since = written_after(*one.present, how_.field_manager, how_.former_manager);

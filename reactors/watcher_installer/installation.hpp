@@ -49,6 +49,9 @@ struct method {
   std::string former_manager = "lifecycle-manager";
   /// Time without a write of the former manager after which the runtime is written to again.
   core::duration contest_pause = std::chrono::hours(1);
+  /// While it is false nobody runs that writes as the former manager: what does is the runtime's
+  /// own client, and is written over. Null: it may run.
+  std::shared_ptr<const bool> former_runs = {};
   /// While it is true every write to a runtime is only dry-run (as client_options::dry_run).
   std::shared_ptr<const bool> dry_run = {};
 
@@ -83,8 +86,9 @@ struct outcome {
 /// The managers' file names every manager that has a webhook at any moment: it grows before the
 /// webhooks are written, and shrinks after.
 ///
-/// Where the former manager has written an object after this reactor did, and with other content,
-/// nothing is written to the runtime for the pause of `method`: each would undo the other's writes.
+/// Where the former manager runs and has written an object after this reactor did, and with other
+/// content, nothing is written to the runtime for the pause of `method`: each would undo the
+/// other's writes.
 ///
 /// `how` and `known` must outlive the call.
 boost::asio::awaitable<k8s::result<outcome>> install(std::shared_ptr<k8s::client> api,

@@ -50,11 +50,16 @@ watcher_installer::watcher_installer(asio::any_io_executor executor, options wit
       certificates_(in.certificates),
       clusters_(in.clusters),
       claims_(from.kymas, from.kubeconfigs),
+      records_(in_.kcp, with_.records_namespace, with_.record_interval,
+               {in_.clock, in_.log, in_.metrics, in_.random}),
       finalizers_(in.finalizers == nullptr ? in_.kcp : *in.finalizers),
       content_(with_.how, in_.log),
       on_reconcile_(std::move(in.on_reconcile)),
       writes_(core::make_counter(in_.metrics, "rw_watcher_installer_writes_total",
                                  "Writing requests to runtimes")),
+      skipped_(core::make_counter(
+          in_.metrics, "rw_watcher_installer_skipped_events_total",
+          "Number of events of runtimes without a reconcile, as everything is in place there")),
       contested_gauge_(core::make_gauge(in_.metrics, "rw_watcher_installer_contested_runtimes",
                                         "Runtimes that are left to lifecycle-manager")) {
   watch_all();
@@ -64,15 +69,53 @@ watcher_installer::~watcher_installer() = default;
 
 asio::awaitable<void> watcher_installer::run() {
   const auto executor = co_await asio::this_coro::executor;
+  co_await restore_records();
   core::task_group tasks(executor);
   tasks.spawn(complete_states());
+  if (!with_.how.only_tries()) tasks.spawn(keep_records());
   tasks.spawn(drift_.run());
   tasks.spawn(controller_.run());
   co_await tasks.join();
 }
 
+bool watcher_installer::on_event(const object_key& key, core::duration after) {
+  if (!settled_.contains(key) || !drift_.is_unchanged(key)) return requeue(key, after);
+  if (on_reconcile_) on_reconcile_(key);
+  skipped_.Increment();
+  return true;
+}
+
 void watcher_installer::roll_out_by(content_gate& gate, content_store& stored) {
   content_.roll_out_by(gate, stored, [this](const object_key& key) { requeue(key); });
+}
+
+/// What a former leader knew comes before any decision.
+asio::awaitable<void> watcher_installer::restore_records() {
+  const auto records = co_await records_.load();
+  const bool synced = co_await from_.kymas.wait_synced();
+  if (!synced) co_return;
+  from_.kymas.objects().for_each([&](const object& kyma) {
+    const auto found = records.find(std::string(kyma.uid()));
+    if (found == records.end()) return;
+    const auto& record = found->second;
+    claims_.owners().restore(kyma.key(), found->first, record.clusters);
+    if (record.fault) clusters_.restore(kyma.key(), *record.fault);
+  });
+}
+
+void watcher_installer::visit_records(const cluster_records::visitor& visit) {
+  from_.kymas.objects().for_each([&](const object& kyma) {
+    const auto key = kyma.key();
+    cluster_record record{.clusters = claims_.owners().owned_by(key)};
+    const auto* const state = clusters_.find(key);
+    if (state != nullptr) record.fault = state->own_fault;
+    visit(kyma.uid(), record);
+  });
+}
+
+asio::awaitable<void> watcher_installer::keep_records() {
+  const auto on_change = clusters_.subscribe([this] { records_.changed(); });
+  co_await records_.keep([this](const auto& visit) { visit_records(visit); });
 }
 
 /// Completes the states once all runtimes have one: before, they do not show what all of them have.
@@ -118,7 +161,9 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::reconcile(object_key k
     auto released = co_await release(std::move(kyma));
     co_return released;
   }
+  const auto changes = claims_.owners().changes();
   auto owner = claims_.other_owner(stored);
+  if (claims_.owners().changes() != changes) records_.changed();
   if (goes && owner.empty()) owner = claims_.heir(stored);
   if (!owner.empty() && !goes) co_return stand_back(kyma, owner);
   if (!owner.empty()) {
@@ -231,6 +276,11 @@ k8s::reconcile_result watcher_installer::settle(const json::value& kyma, const o
   seen.contested.empty() ? contested_.erase(key) : contested_.insert(key).second;
   contested_gauge_.Set(static_cast<double>(contested_.size()));
   content_.admit(key, seen.content);
+  const bool settled = seen.contested.empty() && seen.ready && seen.rolled_out &&
+                       seen.pending.empty() && seen.unobserved.empty() &&
+                       seen.again <= core::duration::zero();
+  if (settled) settled_.insert(key);
+  if (!settled) settled_.erase(key);
   auto again = next_pause(key, !seen.rolled_out);
   if (!seen.contested.empty()) {
     note(kyma, {.state = state::failed,
@@ -268,6 +318,7 @@ k8s::reconcile_result watcher_installer::settle(const json::value& kyma, const o
 
 /// The reconcile continues when the runtime, which does not respond, gets a permit.
 k8s::reconcile_result watcher_installer::deferred(const contact& to) {
+  settled_.erase(to.key);
   content_.admit(to.key, content_facts{.health = content_health::unreachable});
   return *to.deferred;
 }
@@ -276,6 +327,7 @@ k8s::reconcile_result watcher_installer::deferred(const contact& to) {
 k8s::reconcile_result watcher_installer::refused(const json::value& kyma, const contact& to,
                                                  const k8s::failure& error) {
   if (error.is(k8s::errc::fenced) || error.is(k8s::errc::shut_down)) return result::error(error);
+  settled_.erase(to.key);
   if (runtimes_.unhealthy(to.key)) {
     clusters_.failing(to.key, to.reason, cluster_fault::tenant, in_.clock.wall());
     content_.admit(to.key, content_facts{.health = content_health::unreachable});
@@ -298,11 +350,13 @@ k8s::reconcile_result watcher_installer::failed(const json::value& kyma, status_
                                                 const std::string& error, bool again) {
   // Nobody waits for a runtime that never got a certificate.
   const auto key = k8s::key_of(kyma);
-  const bool by_issuer = reason == status_reason::certificate_not_requested;
-  if (clusters_.find(key) != nullptr) {
-    clusters_.failing(key, reason, by_issuer ? cluster_fault::issuer : cluster_fault::kcp,
-                      in_.clock.wall());
-  }
+  // A single runtime without a kubeconfig must not hold up all. Where KCP loses them all, they are
+  // more than a rotation excuses.
+  const auto fault = reason == status_reason::certificate_not_requested ? cluster_fault::issuer
+                     : reason == status_reason::access_missing          ? cluster_fault::tenant
+                                                                        : cluster_fault::kcp;
+  if (clusters_.find(key) != nullptr) clusters_.failing(key, reason, fault, in_.clock.wall());
+  settled_.erase(key);
   content_.admit(key, std::nullopt);
   note(kyma, {.state = state::failed, .reason = reason, .message = error, .cause = error});
   return again ? result::error(error) : result::terminal(error);
@@ -326,12 +380,14 @@ void watcher_installer::forget(const object_key& key) {
   forget_runtime(key, to_string(key));
   drop_findings(key);
   claims_.forget(key);
+  records_.changed();
   clusters_.forget(key);
 }
 
 /// Drops what the last reconcile found, where the runtime is no longer reconciled.
 void watcher_installer::drop_findings(const object_key& key) {
   changes_.erase(key);
+  settled_.erase(key);
   contested_.erase(key);
   contested_gauge_.Set(static_cast<double>(contested_.size()));
   content_.admit(key, std::nullopt);

@@ -12,6 +12,7 @@
 #include "rw/reactors/shared/runtime_certificate.hpp"
 #include "rw/reactors/watcher_installer/access.hpp"
 #include "rw/reactors/watcher_installer/cluster_claims.hpp"
+#include "rw/reactors/watcher_installer/cluster_records.hpp"
 #include "rw/reactors/watcher_installer/deployment_content.hpp"
 #include "rw/reactors/watcher_installer/installation.hpp"
 
@@ -47,6 +48,10 @@ struct options : runtime_options {
   /// Kymas with other labels are left alone: nothing is done but to release the finalizer,
   /// `removal_limit` after the deletion. Empty: all.
   k8s::label_selector only = {};
+
+  /// Of the records for the next leader (cluster_records.hpp), in KCP.
+  std::string records_namespace = "runtime-watcher-system";
+  core::duration record_interval = std::chrono::seconds(10);
 
   /// While a certificate is being issued; its Secret is watched as well where that is wired.
   core::duration certificate_interval = std::chrono::seconds(30);
@@ -94,6 +99,9 @@ k8s::client_options runtime_client_options();
 /// keeps trust unbroken (trust.hpp). Unhealthy ones get a bounded part of the reconciles
 /// (runtime_controller.hpp).
 ///
+/// An event of a runtime, of which there may be many, causes a reconcile only where not everything
+/// is known to be in place (`on_event`).
+///
 /// Each Kyma gets a finalizer. When the Kyma is deleted and has no other finalizer left, the
 /// watcher is removed from the runtime and the certificate from the control plane; `removal_limit`
 /// after the deletion a runtime that does not respond, one that is left alone, and one whose
@@ -118,11 +126,15 @@ k8s::client_options runtime_client_options();
 /// `DuplicateRuntime`: nothing is installed for it there, or removed. When the owner is deleted and
 /// another claims the cluster, the watcher stays there, and the other takes over.
 ///
+/// Whose each cluster is, and since when it has not converged through a fault of its own, is kept
+/// in KCP (cluster_records.hpp) and read before anything is reconciled.
+///
 /// The cluster states get every Kyma that exists, and what is in place on its runtime.
 ///
 /// Events of the Kyma, when a state begins: WatcherInstalled, WatcherNotReady (with
 /// what the pod waits for), WatcherFailed, RuntimeUnreachable, WatcherRemoved,
-/// WatcherRemovalAbandoned. Metrics: `rw_watcher_installer_writes_total`, and those of
+/// WatcherRemovalAbandoned. Metrics: `rw_watcher_installer_writes_total`,
+/// `rw_watcher_installer_skipped_events_total`, those of cluster_records, and those of
 /// runtime_controller (`rw_watcher_installer`, `watcher-installer`).
 ///
 /// Everything happens on one executor, which is also the informers' and the clients'. It adds an
@@ -132,6 +144,13 @@ class watcher_installer final : public runtime_controller {
   watcher_installer(boost::asio::any_io_executor executor, options with, sources from,
                     environment in);
   ~watcher_installer() override;
+
+  /// An event of the runtime has arrived: it is reconciled, `after` that time. Where everything is
+  /// in place, and live watches show no change since, that costs nothing, and leaves the next due
+  /// reconcile at its time. Returns false if the queue is full or shut down.
+  bool on_event(const k8s::object_key& key, core::duration after);
+  /// Events may have been missed: the next one is not enough.
+  void suspect(const k8s::object_key& key) { settled_.erase(key); }
 
   /// Runs until cancelled. The pool is to be run and closed by its owner.
   boost::asio::awaitable<void> run();
@@ -146,6 +165,10 @@ class watcher_installer final : public runtime_controller {
   /// What the last reconcile of the runtime has written, such as "Service skr-webhook"; null: it is
   /// not known.
   const std::vector<std::string>* changes(const k8s::object_key& kyma) const;
+  /// Since when what the next leader must know can't be read or written; nothing: it can.
+  std::optional<std::chrono::system_clock::time_point> records_not_kept_since() const noexcept {
+    return records_.not_kept_since();
+  }
   /// Runtimes that are left to lifecycle-manager.
   std::size_t contested() const noexcept { return contested_.size(); }
   /// Since when there are any.
@@ -166,6 +189,9 @@ class watcher_installer final : public runtime_controller {
 
   in_words<order> order_for(const certificate_state& own);
   const in_words<tls::ca_bundle>& gateway_trust();
+  boost::asio::awaitable<void> restore_records();
+  void visit_records(const cluster_records::visitor& visit);
+  boost::asio::awaitable<void> keep_records();
   boost::asio::awaitable<void> complete_states();
   result settle(const boost::json::value& kyma, const outcome& seen);
   k8s::reconcile_result deferred(const contact& to);
@@ -187,14 +213,18 @@ class watcher_installer final : public runtime_controller {
   certificate_provider& certificates_;
   cluster_states& clusters_;
   cluster_claims claims_;
+  cluster_records records_;
   k8s::client& finalizers_;
   deployment_content content_;
   const std::function<void(const k8s::object_key& kyma)> on_reconcile_;
   core::counter& writes_;
+  core::counter& skipped_;
   core::gauge& contested_gauge_;
   std::unordered_map<k8s::object_key, std::vector<std::string>, k8s::object_key_hash> changes_;
   std::unordered_set<k8s::object_key, k8s::object_key_hash> contested_;
   std::chrono::system_clock::time_point contested_since_ = {};
+  /// Runtimes where the last reconcile found all in place, and nothing that only has to wait.
+  std::unordered_set<k8s::object_key, k8s::object_key_hash> settled_;
   known_bundles bundles_;
   k8s::object trust_from_;  ///< the gateway's Secret that `trust_` was read from
   in_words<tls::ca_bundle> trust_{tls::ca_bundle()};

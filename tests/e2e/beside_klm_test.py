@@ -20,10 +20,10 @@ CERTIFICATE = ("certificates.cert-manager.io", "kyma-1-webhook-tls", "istio-syst
 
 
 class Klm:
-    """lifecycle-manager's part for watchers. `holds_lease`: and its Lease."""
+    """lifecycle-manager's part for watchers, and its Lease."""
 
-    def __init__(self, kcp, skr, secret, holds_lease):
-        self._kcp, self._skr, self._secret, self._holds_lease = kcp, skr, secret, holds_lease
+    def __init__(self, kcp, skr, secret):
+        self._kcp, self._skr, self._secret = kcp, skr, secret
         self.rounds = 0
         self.failure = None
         self._end = threading.Event()
@@ -42,8 +42,7 @@ class Klm:
     def apply(self):
         by = ("apply", "--server-side", "--force-conflicts", "--validate=false",
               "--field-manager=lifecycle-manager", "-f", "-")
-        if self._holds_lease:
-            self._kcp.kubectl(*by, stdin=self.lease("klm-1"))
+        self._kcp.kubectl(*by, stdin=self.lease("klm-1"))
         self._skr.kubectl(*by, stdin={"apiVersion": "v1", "kind": "List", "items": self.objects()})
         self.rounds += 1
 
@@ -76,10 +75,8 @@ class Klm:
     def stop(self):
         self._end.set()
         self._thread.join(30)
-        if self._holds_lease:
-            self._kcp.kubectl("apply", "--server-side", "--force-conflicts", "--validate=false",
-                              "--field-manager=lifecycle-manager", "-f", "-",
-                              stdin=self.lease(""))
+        self._kcp.kubectl("apply", "--server-side", "--force-conflicts", "--validate=false",
+                          "--field-manager=lifecycle-manager", "-f", "-", stdin=self.lease(""))
         if self.failure:
             raise self.failure
 
@@ -105,7 +102,7 @@ class Beside:
             "name": "klm-istio-gateway", "namespace": "istio-system", "annotations": {"caAddedToBundleAt": "2024-01-01T00:00:00Z"}}})
         self.kcp.kubectl("apply", "-f", ROOT / "deploy" / "samples" / "watcher.yaml")
         self.add_kyma()
-        self.klm = Klm(self.kcp, self.skr, self.secret, holds_lease=True)
+        self.klm = Klm(self.kcp, self.skr, self.secret)
         self.addCleanup(lambda: self.klm.stop())
 
     def status(self):
@@ -172,10 +169,10 @@ class Beside:
         self.assertNotIn("Issuing", json.dumps(self.kcp.get(*CERTIFICATE).get("status", {})))
         self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
 
-        # All. Then lifecycle-manager's part is started again, whose Lease is not known: no fight.
-        self.manager = self.start_manager(*self.OPTIONS)
+        # All, whatever runs. Then lifecycle-manager's part is started again: no fight.
+        self.manager = self.start_manager("--take-over", *self.OPTIONS)
         self.until_status(lambda s: s["runtimes"] and s["runtimes"][0]["state"] in ("installed", "not_ready"), "installed")
-        self.klm = Klm(self.kcp, self.skr, self.secret, holds_lease=False)
+        self.klm = Klm(self.kcp, self.skr, self.secret)
         self.kcp.kubectl("annotate", "kyma", "kyma-1", "-n", "kcp-system", "look=now")
         status = self.until_status(lambda s: s["conditions"], "is contested")
         self.assertEqual([(c["type"], c["reason"]) for c in status["conditions"]], [("Contested", "WrittenByOthers")])

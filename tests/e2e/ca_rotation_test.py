@@ -46,7 +46,7 @@ class Replica:
             BINARY, "manager", "--log-level", "debug", "--kubeconfig", self._kubeconfig,
             "--listen-address", f"127.0.0.1:{self.port}", "--metrics-address", "127.0.0.1:0", "--pin-san",
             "--lease-duration", "3s", "--renew-deadline", "1500ms", "--retry-period", "300ms", "--drain-timeout", "4s",
-            "--ca-gateway-settles", "0s", "--ca-propagation", "100ms", "--ca-unreachable-after", "5m", *self._options])))
+            "--ca-gateway-settles", "0s", "--ca-propagation", "100ms", "--ca-excuse-after", "5m", *self._options])))
 
     @property
     def current(self):

@@ -198,7 +198,7 @@ class landscape {
 
   void move_about(runtime& one, std::chrono::milliseconds by) {
     if (one.away_since) {
-      if (now_ - *one.away_since >= with_.rotation.unreachable_after) one.excused = true;
+      if (now_ - *one.away_since >= with_.rotation.excuse_after) one.excused = true;
       if (now_ >= one.back_at) one.away_since.reset();
     } else if (likely(std::chrono::duration<double>(by) / std::chrono::seconds(24h * 10))) {
       one.away_since = now_;

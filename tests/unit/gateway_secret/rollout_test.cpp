@@ -17,7 +17,7 @@ namespace {
 
 const time_point since = day0;
 const trust_demand demand{.authority = "new", .newest = "newest", .since = since};
-const rotation_options options{.propagation = 90s, .unreachable_after = 1h};
+const rotation_options options{.propagation = 90s, .excuse_after = 1h};
 
 runtime_trust with(std::vector<std::string> authorities, std::string issuer,
                    time_point client_from) {
@@ -131,6 +131,26 @@ BOOST_AUTO_TEST_CASE(own_fault_lasts_until_the_runtime_converges_whatever_its_re
   BOOST_TEST((own_since() == since + 4h));
   clusters.converged(kyma("nobody"));
   BOOST_TEST(clusters.size() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(fault_that_a_former_leader_saw_excuses_once_this_one_sees_it) {
+  cluster_states clusters;
+  const cluster_error before{status_reason::runtime_unreachable, cluster_fault::tenant, since};
+  clusters.restore(kyma("a"), before);
+  BOOST_TEST(!clusters.find(kyma("a"))->own_fault_since());
+  BOOST_TEST(!of(*clusters.find(kyma("a"))).excused);
+  clusters.failing(kyma("a"), status_reason::access_denied, cluster_fault::tenant, since + 1h);
+  BOOST_TEST((clusters.find(kyma("a"))->own_fault_since() == since));
+  clusters.restore(kyma("a"), {status_reason::contested, cluster_fault::tenant, since - 1h});
+  BOOST_TEST((clusters.find(kyma("a"))->own_fault_since() == since), "it replaces nothing");
+  // A record from the future.
+  clusters.restore(kyma("b"), before);
+  clusters.failing(kyma("b"), status_reason::access_denied, cluster_fault::tenant, since - 1h);
+  BOOST_TEST((clusters.find(kyma("b"))->own_fault_since() == since - 1h));
+  clusters.restore(kyma("c"), before);
+  clusters.converged(kyma("c"));
+  clusters.failing(kyma("c"), status_reason::contested, cluster_fault::tenant, since + 4h);
+  BOOST_TEST((clusters.find(kyma("c"))->own_fault_since() == since + 4h));
 }
 
 BOOST_AUTO_TEST_CASE(cluster_of_another_kyma_keeps_nothing_and_may_come_back) {

@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(trust_holds_at_every_instant_while_roots_change) {
 
 BOOST_AUTO_TEST_CASE(trust_holds_for_those_out_of_reach_too_if_they_are_waited_for) {
   climate with;
-  with.rotation.unreachable_after = 24h * 1000;
+  with.rotation.excuse_after = 24h * 1000;
   holds(with);
 }
 

@@ -154,9 +154,9 @@ BOOST_AUTO_TEST_CASE(the_gateway_does_not_switch_before_every_runtime_was_seen) 
   BOOST_TEST(
       (planned(world, board, late, {.time_only = true}).steps == steps{step::switch_server}));
   board.failing(kyma("b"), status_reason::runtime_unreachable, cluster_fault::tenant, late);
-  BOOST_TEST((planned(world, board, late + 59min).steps.empty()));
-  BOOST_TEST((planned(world, board, late + 59min).recheck_at == late + 1h));
-  BOOST_TEST((planned(world, board, late + 1h).steps == steps{step::switch_server}));
+  BOOST_TEST((planned(world, board, late + 23h).steps.empty()));
+  BOOST_TEST((planned(world, board, late + 23h).recheck_at == late + 24h));
+  BOOST_TEST((planned(world, board, late + 24h).steps == steps{step::switch_server}));
 }
 
 BOOST_AUTO_TEST_CASE(few_runtimes_are_excused_at_once) {
@@ -168,12 +168,20 @@ BOOST_AUTO_TEST_CASE(few_runtimes_are_excused_at_once) {
     board.failing(kyma(name), status_reason::write_rejected, cluster_fault::tenant, since);
   };
   for (const auto* name : {"b", "c", "d"}) fails(name, late);
-  BOOST_TEST((planned(world, board, late + 2h).steps == steps{step::switch_server}));
+  BOOST_TEST((planned(world, board, late + 25h).steps == steps{step::switch_server}));
   fails("e", late + 1s);  // the last one to fail is waited for
-  const auto made = planned(world, board, late + 2h);
+  const auto made = planned(world, board, late + 25h);
   BOOST_TEST(made.steps.empty());
   BOOST_TEST(made.missing == 1U);
-  BOOST_TEST(made.waiting.find("kcp-system/e") != std::string::npos);
+  BOOST_TEST(made.waiting.find("kcp-system/e (not observed yet: WriteRejected)") !=
+             std::string::npos);
+  BOOST_TEST(made.excused == 3U);
+  BOOST_TEST(made.held_up_by == "TooManyRuntimesFail");
+  BOOST_TEST((made.due_since == day0 + 4 * 24h));
+  const auto more = planned(world, board, late + 25h, {.excused_least = 4});
+  BOOST_TEST((more.steps == steps{step::switch_server}));
+  BOOST_TEST(more.held_up_by == "");
+  BOOST_TEST(planned(world, board, late + 25h, {.excused_percent = 0}).missing == 4U);
   // Five of a hundred.
   fails("f", late + 2s);
   for (int i = 0; i < 95; ++i) {
@@ -181,7 +189,32 @@ BOOST_AUTO_TEST_CASE(few_runtimes_are_excused_at_once) {
     board.expect(key);
     board.observed(key, runtime_with({&r2(), &r1()}, r2(), day0 + 1h), day0 + 1h);
   }
-  BOOST_TEST((planned(world, board, late + 2h).steps == steps{step::switch_server}));
+  BOOST_TEST((planned(world, board, late + 25h).steps == steps{step::switch_server}));
+}
+
+BOOST_AUTO_TEST_CASE(fault_of_another_than_the_tenant_holds_up_until_the_deadline) {
+  const auto world = rooted(r2(), gateway(r1(), {r2().certificate, r1().certificate}, day0));
+  const auto late = day0 + 24h * 30;
+  const std::pair<cluster_fault, std::string_view> samples[] = {
+      {cluster_fault::kcp, "FaultInKCP"},
+      {cluster_fault::issuer, "FaultOfIssuer"},
+      {cluster_fault::ours, "FaultOfManager"},
+      {cluster_fault::tenant, ""}};
+  for (const auto& [fault, reason] : samples) {
+    auto board = board_with(r2(), r1());
+    board.expect(kyma("b"));
+    board.failing(kyma("b"), status_reason::gateway_invalid, fault, day0);
+    const bool own = fault == cluster_fault::tenant;
+    const auto early = planned(world, board, day0 + 23h);
+    BOOST_TEST(early.held_up_by == "", "the switch is not due");
+    BOOST_TEST(!early.due_since);
+    const auto due = planned(world, board, late);
+    BOOST_TEST(due.held_up_by == reason);
+    BOOST_TEST((due.steps.empty() != own));
+    const auto end = planned(world, board, *planned(world, board, day0).deadline);
+    BOOST_TEST((end.steps == steps{step::switch_server}));
+    BOOST_TEST(end.held_up_by == "");
+  }
 }
 
 BOOST_AUTO_TEST_CASE(who_is_missing_is_told_within_the_grace_period_already) {

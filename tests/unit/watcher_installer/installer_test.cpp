@@ -198,6 +198,67 @@ asio::awaitable<void> drifts(world* w) {
   }
 }
 
+/// An hour of two events each second.
+asio::awaitable<void> skips_events(world* w) {
+  const k8s::object_key skr{"kcp-system", "skr"};
+  const auto skipped = [w] { return w->metric("rw_watcher_installer_skipped_events_total"); };
+  const auto adds = [w] { return w->metric("workqueue_adds_total{name=\"watcher-installer\"}"); };
+  const auto event = [w, skr] { w->installer->on_event(skr, core::duration::zero()); };
+  co_await one_runtime(w);
+  bool good = co_await eventually([&] {
+    event();
+    return skipped() > 0;
+  });
+  BOOST_REQUIRE(good);
+  good = co_await eventually([w] {
+    return w->metric("workqueue_depth{name=\"watcher-installer\"}") == 0 &&
+           w->metric("controller_runtime_active_workers{controller=\"watcher-installer\"}") == 0;
+  });
+  BOOST_TEST(good);
+  const auto before = adds();
+  const auto first = skipped();
+  const auto asked = w->asked["skr"];
+  for (int i = 0; i < 7200; ++i) event();
+  BOOST_TEST(skipped() == first + 7200);
+  BOOST_TEST(adds() == before);
+  BOOST_TEST(w->asked["skr"].reads == asked.reads);
+
+  // What is due comes meanwhile: a repair, and a step of the CA with another certificate.
+  json::value change = {{"spec", {{"replicas", 0}}}};
+  const auto done =
+      co_await w->api("skr").patch(deployments, deployment, k8s::patch_type::merge, change);
+  BOOST_REQUIRE(done.has_value());
+  good = co_await w->until("skr", deployments, deployment, [&event](const json::value& one) {
+    event();
+    return *k8s::find(one, {"spec", "replicas"}) == 1;
+  });
+  BOOST_TEST(good);
+  w->certificates.use(w->second);
+  co_await w->set_bundle(w->second.pem() + w->first.pem());
+  good = co_await w->until("skr", secrets_type(), tls_secret, [&](const json::value& one) {
+    event();
+    return k8s::secret_data(one, "tls.crt") == w->certificates.certificate("skr");
+  });
+  BOOST_TEST(good, "the open step of the trust goes on");
+
+  co_await w->set_ready("skr");  // the repair has changed the Deployment
+  good = co_await eventually([&] {
+    const auto now = skipped();
+    event();
+    return skipped() > now;
+  });
+  BOOST_TEST(good, "everything is in place again");
+  const auto latest = adds();
+  w->installer->suspect(skr);
+  event();
+  BOOST_TEST(adds() == latest + 1, "events may have been missed");
+}
+
+BOOST_AUTO_TEST_CASE(event_of_a_runtime_where_all_is_in_place_costs_no_request) {
+  world w(quick());
+  test::run(w.context, skips_events(&w), 3 * test::patience);
+}
+
 /// A runtime that touches the objects for ever costs a reconcile less and less often.
 asio::awaitable<void> is_contested(world* w) {
   co_await one_runtime(w);
@@ -552,6 +613,32 @@ asio::awaitable<void> comes_back(world* w) {
   BOOST_TEST(good);
   good = co_await eventually([&] { return w->installer->contested() == 0; });
   BOOST_TEST(good);
+}
+
+/// A tenant that writes as lifecycle-manager, which does not run, gains nothing.
+asio::awaitable<void> writes_over(world* w, std::shared_ptr<bool> runs) {
+  co_await one_runtime(w);
+  bool good = co_await klm_wins(w);
+  BOOST_REQUIRE(good);
+  *runs = false;
+  for (int i = 0; i < 3; ++i) {
+    w->installer->requeue({"kcp-system", "skr"});
+    good = co_await w->until("skr", webhook_configurations, configuration,
+                             has({"/validate/lifecycle-manager"}));
+    BOOST_TEST(good, "it is written over, without a pause");
+    good = co_await eventually([&] { return w->installer->contested() == 0; });
+    BOOST_TEST(good);
+    BOOST_TEST(!w->tracker.find({"kcp-system", "skr"})->error);
+    co_await apply_as_klm(w, 7 + i);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_is_written_in_the_name_of_an_absent_manager_is_written_over) {
+  auto with = quick();
+  const auto runs = std::make_shared<bool>(true);
+  with.how.former_runs = runs;
+  world w(with);
+  test::run(w.context, writes_over(&w, runs));
 }
 
 BOOST_AUTO_TEST_CASE(runtime_is_taken_over_when_lifecycle_manager_has_gone) {

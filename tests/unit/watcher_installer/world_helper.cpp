@@ -41,7 +41,9 @@ asio::awaitable<k8s::result<void>> issuing::remove(k8s::object_key kyma) {
 // --- world -----------------------------------------------------------------------------
 
 world::world(watcher_installer::options with, std::unique_ptr<core::clock> time)
-    : environment({.clock = std::move(time)}), with_(std::move(with)) {
+    : environment(
+          {.server = {.bookmark_interval = std::chrono::seconds(1)}, .clock = std::move(time)}),
+      with_(std::move(with)) {
   certificates.use(first);
 }
 
@@ -60,7 +62,7 @@ asio::awaitable<void> world::begin() {
       {"crds/operator.kyma-project.io_watchers.yaml", "dev/operator.kyma-project.io_kymas.yaml",
        "crds/operator.kyma-project.io_runtimerollouts.yaml",
        "dev/networking.istio.io_gateways.yaml", "dev/networking.istio.io_virtualservices.yaml"},
-      {"kcp-system", "istio-system"});
+      {"kcp-system", "istio-system", with_.records_namespace});
   auto gateway = object_of(gateways_type(), "kcp-system", "klm-watcher");
   gateway.as_object()["spec"] = {
       {"servers", json::array{{{"hosts", json::array{"events.kcp.example.com"}},
@@ -107,6 +109,7 @@ asio::awaitable<void> world::stop() {
 asio::awaitable<void> world::take_over(watcher_installer::options with) {
   co_await stop();
   with_ = std::move(with);
+  tracker = cluster_states();
   start();
 }
 
