@@ -43,8 +43,10 @@ struct model_object {
 /// promises of `reactors/README.md`, "The guarantee" and "observation".
 ///
 /// An event that tells nothing new is a repetition. It is explained only by a request without an
-/// answer, the end of a process without a record, a gap's resync, or a review that no watch
-/// covered. These are facts, which the parties report; no repetition is explained by its time.
+/// answer, the end of a process without a record, a gap's resync, or an event that no live watch
+/// covered, of a review or not. Each Watcher of a manager has its own changes, and each of them one
+/// event: their watches show it in their own time. These are facts, which the parties report; no
+/// repetition is explained by its time.
 class history {
  public:
   /// `watches`: all that the managers' file may ever name.
