@@ -29,10 +29,10 @@ namespace rw::cli {
 class runtime_config {
  public:
   struct clients {
-    k8s::client& writing;        ///< with the leader's fence
-    k8s::client& watching;       ///< of all replicas
-    k8s::client_pool& runtimes;  ///< fenced as well
-    boost::json::value lease;    ///< what Events are about while nothing is rolled out
+    k8s::client& writing;           ///< with the leader's fence
+    k8s::client& watching;          ///< of all replicas
+    k8s::client_pool& runtimes;     ///< fenced as well
+    boost::json::value lease = {};  ///< what Events are about while nothing is rolled out
   };
 
   runtime_config(services& with, runtime_config_settings settings, clients to,
