@@ -7,6 +7,7 @@ The same story on embedded API servers and, where KUBEBUILDER_ASSETS names them,
 import bootstrapper_sources as sources
 import harness
 import landscape
+from api import collection
 from bootstrapper_landscape import BUNDLE, KCP, KIM, NAME, OURS, RESOURCE, RUNTIME, SKR, STATE, Bootstrapped, condition, message, on_skr, owners
 from bootstrapper_sources import CONFIG, DEPLOYMENT, MANIFESTS, PULL_SECRET, TRUST_BUNDLE
 from harness import ROOT, wait_until
@@ -246,6 +247,63 @@ class Embedded(Story, landscape.Embedded, harness.TestCase):
 
     def after_creation(self):
         pass
+
+    PARTS = 30
+    ROLLOUT = f"{collection('runtimerollouts', KCP, 'operator.kyma-project.io', 'v1alpha1')}/bootstrapper"
+
+    def many_parts(self, version):
+        return sources.manifests_source(sources.manifests(version, "".join(
+            f"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: part-{i}, namespace: {SKR}}}\ndata: {{version: {version}}}\n"
+            for i in range(self.PARTS))))
+
+    def versions(self):
+        """Of the parts, and of the Deployment."""
+        items = self.skr_api.get(collection("configmaps", SKR))["items"]
+        found = [i["data"]["version"] for i in items if i["metadata"]["name"].startswith("part-")]
+        image = self.skr_get("Deployment", DEPLOYMENT)["spec"]["template"]["spec"]["containers"][0]["image"]
+        return [*found, image.rpartition(":")[2]]
+
+    def killed_half_way(self, old, new):
+        """True if the manager was killed when it had written a part of a new version only."""
+        self.put(self.many_parts(new))
+        wait_until(lambda: new in self.versions(), PATIENCE, "the first part is new", every=0)
+        self.manager.kill()
+        found = self.versions()
+        self.assertEqual(len(found), self.PARTS + 1)
+        return set(found) == {old, new}
+
+    def test_a_unit_that_was_cut_short_is_whole_in_a_pause_as_well(self):
+        sources_ = self.good_sources()
+        old = "1.0.0"
+        sources_[MANIFESTS] = self.many_parts(old)
+        for each in sources_.values():
+            self.put(each)
+        self.add_runtime()
+        self.set_ready()
+        self.until_ready(old)
+        completed = lambda: self.kcp_api.get(self.ROLLOUT).get("status", {}).get("phase") == "Completed"
+        wait_until(completed, PATIENCE, "the roll-out is completed")
+        for new in (f"{i}.0.0" for i in range(2, 12)):
+            if self.killed_half_way(old, new):
+                break
+            self.manager = self.start_manager(*self.OPTIONS)
+            wait_until(lambda: set(self.versions()) == {new}, PATIENCE, "all is new")
+            self.set_ready()
+            self.until_ready(new)
+            wait_until(completed, PATIENCE, "the roll-out is completed")
+            old = new
+        else:
+            self.fail("the manager was never killed half way")
+        unit = self.units()["bootstrapper"]
+        self.assertEqual((unit["phase"], unit.get("digest")), ("Applying", None))
+        self.kcp_api.patch(self.ROLLOUT, {"spec": {"paused": True}})
+        self.manager = self.start_manager(*self.OPTIONS)
+        wait_until(lambda: set(self.versions()) == {old}, PATIENCE, lambda: f"all is old again: {self.versions()}\n{self.manager.tail()}")
+        self.until("waits", lambda r: condition(r, "ConfigurationSynced") == ("False", "WaitingForRollout"))
+        self.assertEqual(self.units()["bootstrapper"]["phase"], "Waiting")
+        self.kcp_api.patch(self.ROLLOUT, {"spec": {"paused": False}})
+        wait_until(lambda: set(self.versions()) == {new}, PATIENCE, "all is new")
+        self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
 
 
 class WithoutBundles(Story, landscape.Real, harness.TestCase):
