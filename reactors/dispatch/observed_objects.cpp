@@ -35,6 +35,14 @@ core::time_point time_of(std::uint64_t ticks) {
   return core::time_point(std::chrono::microseconds(ticks));
 }
 
+constexpr std::uint64_t last_listing = 14;
+constexpr std::uint64_t no_listing = 15;  ///< what was in none of those that are still counted
+
+/// Events of one object in several API versions are under way independently of each other.
+std::uint64_t flight_of(const watch_event& event) {
+  return core::string_hash().add(event.gvk.version).value() % 16;
+}
+
 }  // namespace
 
 /// Queues have two ranks: changes of live watches, and resyncs.
@@ -49,9 +57,9 @@ class observed_objects::table {
   k8s::group_version_kind kind;  ///< empty: unknown
   std::unordered_map<std::string, record, key_hash, std::equal_to<>> records;
   std::array<queue, 2> deletions;
-  std::size_t taken = 0;   ///< which the schedule bounds
-  std::size_t listed = 0;  ///< by the listing that is under way
-  std::uint64_t listing : 10 = 0;
+  std::size_t taken = 0;      ///< which the schedule bounds
+  std::size_t listed = 0;     ///< by the listing that is under way
+  std::uint64_t listing = 0;  ///< up to `last_listing`
   bool is_listing = false;
   bool live = true;
   bool outdated = false;     ///< it was live since the latest list began, or there was none
@@ -193,6 +201,7 @@ void observed_objects::change_to(record& object, mark state, core::time_point no
   const bool was_absent = object.newest == absent_mark;
   const bool is_absent = state == absent_mark;
   set_newest(object, state);
+  object.given_up = 0;
   if (is_taken(from)) return set(object, place::changed, now);
   const auto to = object.of->is_listing && from != place::live ? place::resync : place::live;
   // What waits already keeps its turn.
@@ -228,6 +237,10 @@ bool observed_objects::trim(table& of) {
 }
 
 void observed_objects::begin_listing(table& of) {
+  if (of.listing == last_listing) {
+    for (auto& [key, object] : of.records) object.listing = no_listing;
+    of.listing = 0;
+  }
   ++of.listing;
   of.listed = 0;
   of.is_listing = true;
@@ -385,11 +398,14 @@ void observed_objects::sending(backlog& of, const watch_event& event) {
     if (time_of(object->since) > recorded_) continue;
     object->untold = 0;
     object->blind = covered ? 0 : 1;
+    object->flight = flight_of(event);
+    if (waits(object->place())) object->undecided = 0;
     set(*object, place::taken, {});
   }
 }
 
-/// Calls `then` with each record that the event is of and that is taken; true: there is one.
+/// Calls `then` with each record that is taken and told by the event, and not by one of another
+/// version since. True: there is a record that is taken.
 template <typename Function>
 bool observed_objects::each_taken(backlog& of, const watch_event& event, Function then) {
   bool any = false;
@@ -399,7 +415,7 @@ bool observed_objects::each_taken(backlog& of, const watch_event& event, Functio
     if (object == nullptr) continue;
     const bool taken = is_taken(object->place());
     any = any || taken;
-    if (taken) then(*object);
+    if (taken && object->flight == flight_of(event)) then(*object);
   }
   return any;
 }
@@ -409,6 +425,7 @@ void observed_objects::delivered(backlog& of, const watch_event& event, core::ti
   each_taken(of, event, [&](record& object) {
     accepts_again = accepts_again || object.rejected != 0;
     object.rejected = 0;
+    object.given_up = 0;
     if (object.place() == place::changed) return set(object, place::live, now);
     if (object.blind != 0) set_newest(object, unknown_mark);
     if (object.newest == absent_mark) return forget(object);
@@ -418,8 +435,11 @@ void observed_objects::delivered(backlog& of, const watch_event& event, core::ti
   while (accepts_again && !of.expired.empty()) set(of.expired.front(), place::resync, now);
 }
 
-void observed_objects::rejected(backlog& of, const watch_event& event) {
-  each_taken(of, event, [](record& object) { object.rejected = 1; });
+void observed_objects::failed(backlog& of, const watch_event& event, bool rejected) {
+  each_taken(of, event, [&](record& object) {
+    if (rejected) object.rejected = 1;
+    if (!rejected) object.undecided = 1;
+  });
 }
 
 bool observed_objects::returned(backlog& of, const watch_event& event, core::time_point now) {
@@ -432,13 +452,27 @@ bool observed_objects::returned(backlog& of, const watch_event& event, core::tim
 bool observed_objects::expired(backlog& of, const watch_event& event, core::time_point now) {
   bool gap = false;
   const bool any = each_taken(of, event, [&](record& object) {
-    const bool ends = object.rejected != 0 && object.place() != place::changed;
-    gap = gap || ends;
-    if (ends) return set(object, place::expired, now);
-    set(object, object.place() == place::changed ? place::live : place::resync, now);
+    const bool was_rejected = object.rejected != 0 && object.undecided == 0;
+    const bool ends = was_rejected && object.place() != place::changed;
+    if (!ends)
+      return set(object, object.place() == place::changed ? place::live : place::resync, now);
+    gap = gap || object.given_up == 0;
+    object.given_up = 1;
+    // Nothing of the object is left to be told but that.
+    if (object.newest == absent_mark) return forget(object);
+    set(object, place::expired, now);
   });
   if (gap && to_.on_gap) to_.on_gap(of.manager);
   return any;
+}
+
+void observed_objects::try_expired(core::time_point now) {
+  for (const auto& [manager, of] : backlogs_) {
+    const bool busy = of->size > 0 || std::ranges::any_of(of->tables, [](const table* each) {
+                        return each->taken > 0;
+                      });
+    if (!busy && !of->expired.empty()) set(of->expired.front(), place::resync, now);
+  }
 }
 
 core::time_point observed_objects::oldest_of(const backlog& of) const {

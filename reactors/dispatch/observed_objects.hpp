@@ -128,12 +128,15 @@ class observed_objects {
   void sending(backlog& of, const watch_event& event);
   /// A taken change was delivered.
   void delivered(backlog& of, const watch_event& event, core::time_point now);
-  /// A taken change was rejected, and is sent again.
-  void rejected(backlog& of, const watch_event& event);
+  /// A taken change was not delivered, and is sent again.
+  void failed(backlog& of, const watch_event& event, bool rejected);
   /// A taken change is given back. False: the event is none of an observed object.
   bool returned(backlog& of, const watch_event& event, core::time_point now);
   /// Likewise, since it was sent for too long.
   bool expired(backlog& of, const watch_event& event, core::time_point now);
+  /// Where nothing else would show that a receiver accepts again what it rejected until it expired,
+  /// one of these changes is sent again.
+  void try_expired(core::time_point now);
   /// Number of changes that wait, and since when the first one of them does (max(): none).
   static std::size_t size_of(const backlog& of) noexcept;
   core::time_point oldest_of(const backlog& of) const;
@@ -172,12 +175,15 @@ class observed_objects {
     table* of = nullptr;
     const std::string* key = nullptr;  ///< of its node
     mark newest = unknown_mark;
-    std::uint64_t since : 48 = 0;    ///< of the first change that is not taken, microseconds
-    std::uint64_t listing : 10 = 0;  ///< the one that it was in last
-    std::uint64_t at : 3 = 0;        ///< a `place`
-    std::uint64_t untold : 1 = 0;    ///< its manager cannot know of it
-    std::uint64_t rejected : 1 = 0;
-    std::uint64_t blind : 1 = 0;  ///< its event was sent while the Watcher had no live watch
+    std::uint64_t since : 48 = 0;     ///< of the first change that is not taken, microseconds
+    std::uint64_t listing : 4 = 0;    ///< the one that it was in last
+    std::uint64_t at : 3 = 0;         ///< a `place`
+    std::uint64_t untold : 1 = 0;     ///< its manager cannot know of it
+    std::uint64_t rejected : 1 = 0;   ///< by its receiver, once since it was delivered
+    std::uint64_t undecided : 1 = 0;  ///< its event has failed otherwise than by a rejection
+    std::uint64_t blind : 1 = 0;      ///< its event was sent while the Watcher had no live watch
+    std::uint64_t given_up : 1 = 0;   ///< the change is a gap by now
+    std::uint64_t flight : 4 = 0;     ///< the event that tells it, by its version
 
     observed_objects::place place() const noexcept {
       return static_cast<observed_objects::place>(at);

@@ -327,7 +327,7 @@ batch_result schedule::settle(destination& one, const batch& sent, const answer&
       continue;
     }
     ++(judged == verdict::rejected ? result.rejected : result.retried);
-    if (judged == verdict::rejected && one.changes) objects_->rejected(*one.changes, event.key());
+    if (one.changes) objects_->failed(*one.changes, event.key(), judged == verdict::rejected);
     is_known = is_known && judged == verdict::rejected && event.attempts() > 0;
     one.note_refused(event.key(), status);
     repeat_later(one, event, what.retry_after, now);
@@ -403,6 +403,7 @@ void schedule::broke(const destination& one, const batch& sent, core::time_point
 
 void schedule::repeat(destination& one, const batch& sent, bool at_once, core::time_point now) {
   for (const auto& event : sent.events) {
+    if (one.changes) objects_->failed(*one.changes, event.key(), false);
     if (at_once) {
       one.events.retry(event, false);
     } else {

@@ -22,7 +22,8 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr auto tick = std::chrono::seconds(1);  // of metrics, ledger and managers
+constexpr auto try_interval = std::chrono::seconds(30);  // of what receivers rejected for too long
+constexpr auto tick = std::chrono::seconds(1);           // of metrics, ledger and managers
 constexpr std::size_t reviews_at_once = 256;
 constexpr std::size_t lists_at_once = 2;            // each has its pages in memory
 constexpr std::size_t most_kept = 100'000;          // objects of Watchers that are gone
@@ -157,6 +158,7 @@ class observation::implementation {
   const std::shared_ptr<list_turns> turns_;
   std::vector<std::shared_ptr<feed>> feeds_;
   core::time_point tick_ = core::time_point::min();
+  core::time_point try_at_ = core::time_point::min();
   std::uint64_t not_persisted_ = 0;
   std::uint64_t published_live_ = 0;
   std::uint64_t published_resyncs_ = 0;
@@ -275,6 +277,11 @@ void observation::implementation::on_tick(core::time_point now) {
   tick_ = now + tick;
   update_plan();
   tell_gaps(now);
+  if (now >= try_at_) {
+    try_at_ = now + try_interval;
+    in_.objects.try_expired(now);
+    in_.dispatcher.pump();
+  }
   publish();
 }
 

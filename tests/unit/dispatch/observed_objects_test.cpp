@@ -333,7 +333,7 @@ BOOST_AUTO_TEST_CASE(rejected_change_that_expires_is_one_gap) {
   b.put("a", 10);
   b.put("b", 20);
   b.taken();
-  b.objects.rejected(*b.waiting, b.event("a"));
+  b.objects.failed(*b.waiting, b.event("a"), true);
   BOOST_TEST(b.objects.expired(*b.waiting, b.event("a"), b.now));
   BOOST_TEST(b.objects.expired(*b.waiting, b.event("b"), b.now));
   BOOST_TEST(b.gaps == "klm ");
@@ -348,20 +348,103 @@ BOOST_AUTO_TEST_CASE(expired_change_is_sent_when_its_receiver_takes_what_it_had_
   b.put("a", 10);
   b.put("b", 20);
   b.taken();
-  for (const auto* name : {"a", "b"}) b.objects.rejected(*b.waiting, b.event(name));
+  for (const auto* name : {"a", "b"}) b.objects.failed(*b.waiting, b.event(name), true);
   b.objects.expired(*b.waiting, b.event("a"), b.now);
   BOOST_TEST(b.taken() == "");
   b.deliver("b");
   BOOST_TEST(b.taken() == "a ");
-  b.objects.rejected(*b.waiting, b.event("a"));
+  b.objects.failed(*b.waiting, b.event("a"), true);
   b.put("c", 30);
   b.taken();
-  b.objects.rejected(*b.waiting, b.event("c"));
+  b.objects.failed(*b.waiting, b.event("c"), true);
   for (const auto* name : {"a", "c"}) b.objects.expired(*b.waiting, b.event(name), b.now);
   b.put("c", 31);
   BOOST_TEST(b.taken() == "c ");
   b.deliver("c");
   BOOST_TEST(b.taken() == "a ", "the change of one that had expired shows it, too");
+}
+
+BOOST_AUTO_TEST_CASE(change_that_failed_otherwise_as_well_does_not_end) {
+  bench b;
+  b.put("a", 10);
+  b.taken();
+  b.objects.failed(*b.waiting, b.event("a"), true);
+  b.objects.failed(*b.waiting, b.event("a"), false);
+  b.objects.expired(*b.waiting, b.event("a"), b.now);
+  BOOST_TEST(b.gaps == "");
+  BOOST_TEST(b.taken() == "a ");
+  b.objects.failed(*b.waiting, b.event("a"), true);
+  b.objects.expired(*b.waiting, b.event("a"), b.now);
+  BOOST_TEST(b.gaps == "klm ", "it was rejected all the time since");
+}
+
+BOOST_AUTO_TEST_CASE(expired_changes_are_tried_where_nothing_else_is_under_way) {
+  bench b;
+  for (const auto* name : {"a", "b", "c"}) b.put(name, 10);
+  b.taken();
+  const auto reject = [&](const char* name) {
+    b.objects.failed(*b.waiting, b.event(name), true);
+    b.objects.expired(*b.waiting, b.event(name), b.now);
+  };
+  for (const auto* name : {"a", "b"}) reject(name);
+  b.objects.try_expired(b.now);
+  BOOST_TEST(b.taken() == "", "c is under way");
+  reject("c");
+  BOOST_TEST(b.gaps == "klm klm klm ");
+  b.objects.try_expired(b.now);
+  b.objects.try_expired(b.now);
+  BOOST_TEST(b.taken() == "a ", "one at a time");
+  reject("a");
+  BOOST_TEST(b.gaps == "klm klm klm ", "it was a gap before");
+  b.objects.try_expired(b.now);
+  BOOST_TEST(b.taken() == "b ");
+  b.deliver("b");
+  BOOST_TEST(b.taken() == "c a ");
+}
+
+BOOST_AUTO_TEST_CASE(rejected_deletion_that_expires_is_a_gap_and_takes_no_room) {
+  bench b(2);
+  b.put_and_deliver("a", 10);
+  b.erase("a");
+  b.taken();
+  b.objects.failed(*b.waiting, b.event("a"), true);
+  BOOST_TEST(b.objects.expired(*b.waiting, b.event("a"), b.now));
+  BOOST_TEST(b.gaps == "klm ");
+  BOOST_TEST(b.objects.size_of(*b.table) == 0U);
+  BOOST_TEST(b.objects.undelivered() == 0U);
+}
+
+/// A manager with Watchers of two versions of a kind.
+BOOST_AUTO_TEST_CASE(event_of_another_version_tells_nothing_that_came_later) {
+  bench b;
+  b.put("a", 10);
+  BOOST_TEST(b.taken() == "a ");
+  auto older = b.event("a");
+  older.gvk.version = "v1beta1";
+  b.objects.sending(*b.waiting, older);
+  b.put("a", 11);
+  b.objects.delivered(*b.waiting, b.event("a"), b.now);
+  BOOST_TEST(b.objects.undelivered() == 1U, "the older version's event is under way for it");
+  b.objects.delivered(*b.waiting, older, b.now);
+  BOOST_TEST(b.taken() == "a ");
+  b.objects.failed(*b.waiting, older, true);
+  b.objects.delivered(*b.waiting, older, b.now);
+  BOOST_TEST(b.objects.undelivered() == 1U, "it was sent before the change");
+  b.deliver("a");
+  BOOST_TEST(b.objects.undelivered() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(object_that_many_lists_do_not_show_is_deleted) {
+  bench b;
+  b.put_and_deliver("a", 10);
+  for (int i = 0; i < 40; ++i) {
+    b.list({{"a", 10}});
+    for (int k = 0; k < i; ++k) b.objects.begin_listing(*b.table);  // that come to no end
+    b.list({});
+    BOOST_TEST(b.taken() == "a ", "after " << i << " lists");
+    b.deliver("a");
+    b.put_and_deliver("a", 10);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(one_event_tells_all_watchers_of_a_manager) {
