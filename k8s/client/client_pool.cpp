@@ -13,12 +13,6 @@ namespace rw::k8s {
 
 namespace asio = boost::asio;
 
-namespace {
-
-constexpr auto close_patience = std::chrono::seconds(10);
-
-}  // namespace
-
 struct client_pool::numbers {
   numbers(core::metrics& r, const std::string& pool)
       : clients(core::make_gauge(r, "rw_client_pool_clients", "Clients that the pool keeps",
@@ -60,12 +54,6 @@ struct client_pool::closer : std::enable_shared_from_this<closer> {
     if (--self->held == 0) self->released.set();
   }
 
-  static asio::awaitable<void> give_up(core::timer* alarm, closer* self) {
-    const bool due = co_await alarm->wait();
-    self->gave_up = due;
-    self->released.set();
-  }
-
   std::shared_ptr<client> keep(std::unique_ptr<client> api) {
     ++held;
     return {api.release(), [self = shared_from_this()](client* over) {
@@ -75,7 +63,6 @@ struct client_pool::closer : std::enable_shared_from_this<closer> {
 
   core::gauge& under_way;
   std::size_t held = 0;  ///< clients that are not closed yet
-  bool gave_up = false;  ///< to wait for them
   core::wake released;
   core::task_group tasks;
 };
@@ -163,18 +150,8 @@ asio::awaitable<void> client_pool::close() {
   clients_.erase_if([](const entry&) { return true; });
   publish();
   co_await asio::this_coro::throw_if_cancelled(false);
-  core::task_group limit(executor_);
-  const auto alarm = environment_.clock.make_timer(executor_);
-  alarm->expires_at(now() + close_patience);
-  limit.spawn(closer::give_up(alarm.get(), closer_.get()));
-  while (closer_->held > 0 && !closer_->gave_up) co_await closer_->released.wait();
-  limit.cancel();
-  co_await limit.join();
-  if (closer_->held == 0) {
-    co_await closer_->tasks.join();
-  } else {
-    environment_.log.warning("clients are still in use at the end", {{"clients", closer_->held}});
-  }
+  while (closer_->held > 0) co_await closer_->released.wait();
+  co_await closer_->tasks.join();
 }
 
 bool is_unhealthy(const failure& why) noexcept {

@@ -46,7 +46,7 @@ class client_pool {
  public:
   client_pool(boost::asio::any_io_executor executor, client_pool_options options,
               client_environment environment);
-  /// `close` must have been awaited.
+  /// All clients must have been given back, and `close` awaited.
   ~client_pool();
   client_pool(const client_pool&) = delete;
   client_pool& operator=(const client_pool&) = delete;
@@ -61,8 +61,8 @@ class client_pool {
   /// Gives clients up whose time is over, though nobody asks for them, until cancelled.
   boost::asio::awaitable<void> run();
 
-  /// Gives all clients up and waits until they are closed, for those that somebody still holds 10 s
-  /// at most. Afterwards `get` fails with `errc::shut_down`.
+  /// Gives all clients up and waits until they are closed, those too that somebody still holds.
+  /// Afterwards `get` fails with `errc::shut_down`.
   boost::asio::awaitable<void> close();
 
   std::size_t size() const noexcept { return clients_.size(); }

@@ -131,36 +131,5 @@ BOOST_AUTO_TEST_CASE(closed_pool_waits_for_clients_in_use) {
   BOOST_TEST(closed);
 }
 
-BOOST_AUTO_TEST_CASE(closed_pool_does_not_wait_for_ever_for_a_client_in_use) {
-  asio::io_context io{1};
-  core::manual_clock time;
-  core::metrics numbers;
-  std::string logged;
-  core::logger log{core::log_level::warning, [&](std::string_view line) { logged = line; }};
-  core::watchdog watchdog{time, io.get_executor(), 1s};
-  std::shared_ptr<k8s::client> held;
-  {
-    k8s::client_pool pool{io.get_executor(), {}, {time, watchdog, log, numbers}};
-    held = pool.get("a", kubeconfig("t")).value();
-    bool closed = false;
-    asio::co_spawn(io, pool.close(), [&](std::exception_ptr) { closed = true; });
-    io.poll();
-    time.advance(9s);
-    io.restart();
-    io.poll();
-    BOOST_TEST(!closed);
-    time.advance(1s);
-    io.restart();
-    io.poll();
-    BOOST_TEST(closed);
-    BOOST_TEST(logged.find("clients are still in use at the end") != std::string::npos);
-  }
-  held.reset();  // closed all the same
-  io.restart();
-  io.run_for(20s);
-  BOOST_TEST(core::expose(numbers).find("rw_client_pool_closing{pool=\"pool\"} 0\n") !=
-             std::string::npos);
-}
-
 BOOST_AUTO_TEST_SUITE_END()
 }  // namespace rw::k8s_test
