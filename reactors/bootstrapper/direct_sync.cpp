@@ -297,7 +297,6 @@ asio::awaitable<k8s::reconcile_result> direct_sync::finish(pass* in) {
   in->input.observed = true;
   std::optional<k8s::failure> failed;
   bool differs = false;
-  note_rejections(in);
   for (auto& each : state.units) {
     // Its definition may be on the way.
     if (each.rejected && each.rejected->why == rejection::reason::unknown_kind) {
@@ -315,6 +314,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::finish(pass* in) {
   } else {
     contents_.set(key, outdated, in_.clock.wall());
   }
+  note_rejections(in);
   note_observed(*in);
   if (in->direct()) watch_drift(in->to, std::move(state.left));
   const auto again = next_pass(*in);
@@ -328,8 +328,10 @@ asio::awaitable<k8s::reconcile_result> direct_sync::finish(pass* in) {
 /// written.
 void direct_sync::note_rejections(pass* in) {
   auto& known = rejected_[in->to.key];
+  // What has changed meanwhile may be the reason; the next pass follows.
+  const bool changed = drift_.changed(in->to.key);
   bool any = false;
-  for (std::size_t i = 0; i < known.size(); ++i) {
+  for (std::size_t i = 0; !changed && i < known.size(); ++i) {
     const auto& unit = in->input.state.units[i];
     const bool noted = unit.rejected && !unit.desired.empty() &&
                        unit.rejected->why != rejection::reason::unknown_kind;
