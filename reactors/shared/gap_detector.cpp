@@ -136,9 +136,10 @@ void gap_detector::update(pod& of, const heartbeat& now, core::time_point arriva
   const auto local = [&](const auto& claimed) {
     using std::chrono::microseconds, std::chrono::floor;
     if (!claimed || !now.sent) return time();
+    // In microseconds a difference of any two times can be represented.
     const auto age = floor<microseconds>(now.sent->time_since_epoch()) -
                      floor<microseconds>(claimed->time_since_epoch());
-    return time(arrival - std::clamp<core::duration>(age, {}, longest_life));
+    return time(arrival - std::clamp(age, microseconds::zero(), floor<microseconds>(longest_life)));
   };
   of.started = local(now.started);
   of.arrived = arrival;
