@@ -65,9 +65,8 @@ struct unit_state {
 
   std::string in_place = {};  ///< digest, as it was recorded before; empty: none is, as a whole
   std::string applied = {};   ///< the same now
-  std::string applying =
-      {};                    ///< digest that was to come, where none is in place; may be half there
-  std::string version = {};  ///< of the applied revision
+  std::string applying = {};  ///< digest of what may be half there, where none is in place
+  std::string version = {};   ///< of the applied revision
   std::optional<rejection> rejected = {};   ///< the first revision
   bool repaired = false;                    ///< what was in place had drifted
   bool changed = false;                     ///< objects were, or may have been, written or removed

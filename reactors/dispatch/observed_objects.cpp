@@ -38,11 +38,6 @@ core::time_point time_of(std::uint64_t ticks) {
 constexpr std::uint64_t last_listing = 14;
 constexpr std::uint64_t no_listing = 15;  ///< what was in none of those that are still counted
 
-/// Events of one object in several API versions are under way independently of each other.
-std::uint64_t flight_of(const watch_event& event) {
-  return core::string_hash().add(event.gvk.version).value() % 16;
-}
-
 }  // namespace
 
 /// Queues have two ranks: changes of live watches, and resyncs.
@@ -70,9 +65,20 @@ class observed_objects::backlog {
  public:
   explicit backlog(std::string of) : manager(std::move(of)) {}
 
+  /// Events of one object in several API versions are under way independently of each other: their
+  /// number among those that were seen. The sixteenth and later ones, which no Watcher has, share
+  /// one.
+  std::uint64_t flight_of(const std::string& version) {
+    constexpr std::ptrdiff_t last = 15;
+    const auto at = std::ranges::find(versions, version) - versions.begin();
+    if (at == std::ssize(versions) && at < last) versions.push_back(version);
+    return static_cast<std::uint64_t>(std::min(at, last));
+  }
+
   const std::string manager;
   std::vector<table*> tables;
-  std::array<queue, 2> changes;  ///< but for deletions, which are in the tables
+  std::vector<std::string> versions;  ///< of the Watchers' kinds first
+  std::array<queue, 2> changes;       ///< but for deletions, which are in the tables
   queue expired;
   std::size_t size = 0;  ///< that waits
   unsigned turn = 0;
@@ -133,6 +139,7 @@ void observed_objects::remove(const managed_watch& watch) {
 
 void observed_objects::set_kind(table& of, const k8s::group_version_kind& kind) {
   of.kind = kind;
+  of.waiting->flight_of(kind.version);
 }
 
 void observed_objects::remember(table& of, std::string_view key, mark delivered) {
@@ -388,6 +395,7 @@ std::optional<observed_objects::change> observed_objects::take(backlog& of, bool
 
 /// One event tells all Watchers of the manager.
 void observed_objects::sending(backlog& of, const watch_event& event) {
+  const auto flight = of.flight_of(event.gvk.version);
   for (auto* each : of.tables) {
     if (each->kind.group != event.gvk.group || each->kind.kind != event.gvk.kind) continue;
     auto* object = find(*each, event.watched);
@@ -398,7 +406,7 @@ void observed_objects::sending(backlog& of, const watch_event& event) {
     if (time_of(object->since) > recorded_) continue;
     object->untold = 0;
     object->blind = covered ? 0 : 1;
-    object->flight = flight_of(event);
+    object->flight = flight;
     if (waits(object->place())) object->undecided = 0;
     set(*object, place::taken, {});
   }
@@ -409,13 +417,14 @@ void observed_objects::sending(backlog& of, const watch_event& event) {
 template <typename Function>
 bool observed_objects::each_taken(backlog& of, const watch_event& event, Function then) {
   bool any = false;
+  const auto flight = of.flight_of(event.gvk.version);
   for (auto* each : of.tables) {
     if (each->kind.group != event.gvk.group || each->kind.kind != event.gvk.kind) continue;
     auto* object = find(*each, event.watched);
     if (object == nullptr) continue;
     const bool taken = is_taken(object->place());
     any = any || taken;
-    if (taken && object->flight == flight_of(event)) then(*object);
+    if (taken && object->flight == flight) then(*object);
   }
   return any;
 }

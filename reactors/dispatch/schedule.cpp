@@ -382,6 +382,9 @@ bool schedule::failed(std::unique_ptr<batch> sent, failure what, core::time_poin
       at_once = false;
       break;
   }
+  for (const auto& event : sent->events) {
+    if (one.changes) objects_->failed(*one.changes, event.key(), false);
+  }
   repeat(one, *sent, at_once, now);
   end(std::move(sent));
   return counted;
@@ -403,7 +406,6 @@ void schedule::broke(const destination& one, const batch& sent, core::time_point
 
 void schedule::repeat(destination& one, const batch& sent, bool at_once, core::time_point now) {
   for (const auto& event : sent.events) {
-    if (one.changes) objects_->failed(*one.changes, event.key(), false);
     if (at_once) {
       one.events.retry(event, false);
     } else {

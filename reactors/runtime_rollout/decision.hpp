@@ -135,9 +135,8 @@ struct decision {
 ///     is when all others have it. Ready ones without the content that appear later take it by
 ///     `max_unavailable`. One that stops responding after it was admitted counts as updating for
 ///     `silence` at most, and is no failure. Canaries by number are replaced by others.
-///   - Runtimes to which another writer has applied the content, or a part of it, are admitted, in
-///   a
-///     pause as well: whole it does less harm than half.
+///   - Runtimes to which another writer has applied the content, or a part of it, are admitted,
+///     also in a pause: whole it does less harm than half.
 ///   - Runtimes failing with a superseded content are the first after the canaries.
 decision decide(const state& before, const request& of, const runtimes& all, const limits& with,
                 time_point now);

@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <vector>
 
 BOOST_AUTO_TEST_SUITE(observed_objects)
 
@@ -432,6 +433,28 @@ BOOST_AUTO_TEST_CASE(event_of_another_version_tells_nothing_that_came_later) {
   BOOST_TEST(b.objects.undelivered() == 1U, "it was sent before the change");
   b.deliver("a");
   BOOST_TEST(b.objects.undelivered() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(events_of_any_two_versions_are_told_apart) {
+  const std::vector<std::string> versions{"v1", "v1alpha1", "v1alpha2", "v1beta1", "v1beta2",
+                                          "v2", "v2alpha1", "v2beta1",  "v2beta2", "v3"};
+  for (const auto& first : versions) {
+    for (const auto& second : versions) {
+      bench b;
+      b.put_and_deliver("a", 10);
+      b.put("a", 11);
+      b.taken();
+      const auto as = [&](const std::string& version) {
+        auto event = b.event("a");
+        event.gvk.version = version;
+        return event;
+      };
+      b.objects.sending(*b.waiting, as(first));
+      b.objects.sending(*b.waiting, as(second));
+      b.objects.delivered(*b.waiting, as(first), b.now);
+      BOOST_TEST(b.objects.undelivered() == (first == second ? 0U : 1U), first << " " << second);
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(object_that_many_lists_do_not_show_is_deleted) {

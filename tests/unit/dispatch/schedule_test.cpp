@@ -1371,6 +1371,33 @@ BOOST_AUTO_TEST_CASE(rejected_change_expires_as_a_gap_and_is_sent_at_its_next_ch
   BOOST_TEST(o.objects.undelivered() == 0U);
 }
 
+/// A batch that is split says nothing of its events; what failed to reach the receiver does.
+BOOST_AUTO_TEST_CASE(only_changes_that_were_rejected_each_time_expire) {
+  for (const bool breaks : {false, true}) {
+    observing o;
+    o.put("first", 10);
+    o.plan.answered(o.next(), {.status = 200, .batch_offer = 2}, o.now);
+    for (const auto* name : {"a", "b"}) o.put(name, 10);
+    auto sent = o.next();
+    BOOST_REQUIRE((sent && sent->as_batch));
+    o.plan.answered(std::move(sent), {400}, o.now);
+    for (int i = 0; i < 2; ++i) {
+      sent = o.next();
+      BOOST_REQUIRE((sent && !sent->as_batch));
+      if (breaks) {
+        o.plan.failed(std::move(sent), rw::dispatch::failure::timeout, o.now);
+        o.now += 1min;
+        sent = o.next();
+        BOOST_REQUIRE(sent);
+      }
+      o.plan.answered(std::move(sent), {400}, o.now);
+    }
+    o.now += 2h;
+    o.next();
+    BOOST_TEST(o.gaps == (breaks ? 1 : 2));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(deletions_that_nobody_takes_are_bounded) {
   observing o({}, 100);
   for (int i = 0; i < 10000; ++i) {
