@@ -4,6 +4,7 @@
 
 #include "answer_paths.hpp"
 #include "backend.hpp"
+#include "tests/unit/http/host.hpp"
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -13,7 +14,6 @@
 #include <regex>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 BOOST_AUTO_TEST_SUITE(replay)
@@ -91,28 +91,34 @@ class player {
     return backend::get().http_on("replay", std::move(what));
   }
 
-  void prepare(const json& step, std::vector<std::string>& found) {
-    const auto end = std::chrono::steady_clock::now() + patience;
+  /// What is not as expected of one answer.
+  std::vector<std::string> tried(const json& step) {
     std::vector<std::string> wrong;
-    do {
-      wrong.clear();
-      const auto got = send(step);
-      const auto expected = field(step, "expect").to_number<unsigned>();
-      if (got.status != expected) {
-        wrong.push_back("setup " + as_text(field(step, "method")) + " " +
-                        as_text(field(step, "path")) + ": status " + std::to_string(got.status) +
-                        " instead of " + std::to_string(expected) + ": " + got.body);
+    const auto got = send(step);
+    const auto expected = field(step, "expect").to_number<unsigned>();
+    if (got.status != expected) {
+      wrong.push_back("setup " + as_text(field(step, "method")) + " " +
+                      as_text(field(step, "path")) + ": status " + std::to_string(got.status) +
+                      " instead of " + std::to_string(expected) + ": " + got.body);
+    }
+    compare_fields(field(step, "fields"), got, wrong);
+    if (const auto& names = field(step, "capture"); names.is_object()) {
+      for (const auto& [name, path] : names.as_object()) {
+        const auto value = part(got, as_text(path));
+        captured_[name] = value ? as_text(*value) : std::string();
       }
-      compare_fields(field(step, "fields"), got, wrong);
-      if (const auto& names = field(step, "capture"); names.is_object()) {
-        for (const auto& [name, path] : names.as_object()) {
-          const auto value = part(got, as_text(path));
-          captured_[name] = value ? as_text(*value) : std::string();
-        }
-      }
-      if (wrong.empty()) return;
-      std::this_thread::sleep_for(1ms);  // leaves the core to the server
-    } while (field(step, "until") == json(true) && std::chrono::steady_clock::now() < end);
+    }
+    return wrong;
+  }
+
+  void prepare(const json& step, std::vector<std::string>& found) {
+    const bool repeats = field(step, "until") == json(true);
+    std::vector<std::string> wrong;
+    const auto done = [&] {
+      wrong = tried(step);
+      return wrong.empty() || !repeats;
+    };
+    http::test::eventually(done, patience);
     found.insert(found.end(), wrong.begin(), wrong.end());
   }
 

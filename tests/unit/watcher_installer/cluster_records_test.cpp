@@ -200,16 +200,22 @@ BOOST_AUTO_TEST_CASE(since_when_a_runtime_fails_survives_a_leader) {
   test::run(w.context, keeps_since_when(&w));
 }
 
-asio::awaitable<void> survives_damage(world* w) {
+/// A runtime that is ready, and whose record is in KCP; the uid of its Kyma.
+asio::awaitable<std::string> begin_recorded(world* w) {
   co_await w->begin();
   w->add_cluster("skr");
   co_await w->add_watcher("kyma", "lifecycle-manager", "spec");
   co_await w->add_kyma("skr", w->kubeconfig("skr"));
   bool good = co_await w->until_ready("skr");
   BOOST_REQUIRE(good);
-  const auto owner = co_await uid_of(w, "skr");
-  good = co_await until_recorded(w, owner);
+  auto uid = co_await uid_of(w, "skr");
+  good = co_await until_recorded(w, uid);
   BOOST_REQUIRE(good);
+  co_return uid;
+}
+
+asio::awaitable<void> survives_damage(world* w) {
+  const auto owner = co_await begin_recorded(w);
   co_await w->stop();
   for (std::size_t i = 0; i < watcher_installer::record_slots; ++i) {
     const k8s::object_key key{records_namespace, watcher_installer::record_name(i)};
@@ -220,7 +226,7 @@ asio::awaitable<void> survives_damage(world* w) {
     co_await w->merge(secrets_type(), key, std::move(change));
   }
   co_await w->take_over(quick());
-  good = co_await until_recorded(w, owner);
+  const bool good = co_await until_recorded(w, owner);
   BOOST_TEST(good, "it is written again");
   BOOST_TEST(w->metric("rw_watcher_installer_records_not_kept") == 0);
 }
@@ -260,25 +266,17 @@ BOOST_AUTO_TEST_CASE(missing_right_to_the_records_stops_nothing_else) {
 }
 
 asio::awaitable<void> writes_on_change_only(world* w) {
-  co_await w->begin();
-  w->add_cluster("skr");
-  co_await w->add_watcher("kyma", "lifecycle-manager", "spec");
-  co_await w->add_kyma("skr", w->kubeconfig("skr"));
-  bool good = co_await w->until_ready("skr");
-  BOOST_REQUIRE(good);
-  const auto uid = co_await uid_of(w, "skr");
-  good = co_await until_recorded(w, uid);
-  BOOST_REQUIRE(good);
+  co_await begin_recorded(w);
   const auto before = co_await stored(w);
   for (int i = 0; i < 5; ++i) {
     const auto passes = w->passes();
     w->installer->requeue(skr);
-    good = co_await eventually([w, passes] { return w->passes() > passes; });
-    BOOST_TEST(good);
+    const bool passed = co_await eventually([w, passes] { return w->passes() > passes; });
+    BOOST_TEST(passed);
   }
   co_await w->take_over(quick());
   const auto passes = w->passes();
-  good = co_await eventually([w, passes] { return w->passes() > passes; });
+  const bool good = co_await eventually([w, passes] { return w->passes() > passes; });
   BOOST_TEST(good);
   const auto after = co_await stored(w);
   BOOST_TEST(after == before);
