@@ -66,6 +66,24 @@ std::string normalize_manifest(json::value& object, std::string_view ns) {
   return gvk.group + "/" + std::string(kind) + " " + to_string(key);
 }
 
+/// True if `imagePullSecrets` of this name are anywhere in an object.
+bool pulls_with(const json::value& in, std::string_view secret) {
+  if (const auto* const array = in.if_array()) {
+    return std::ranges::any_of(*array,
+                               [&](const json::value& each) { return pulls_with(each, secret); });
+  }
+  const auto* const object = in.if_object();
+  if (object == nullptr) return false;
+  return std::ranges::any_of(*object, [&](const auto& member) {
+    const auto* const names = member.value().if_array();
+    if (member.key() != "imagePullSecrets" || names == nullptr) {
+      return pulls_with(member.value(), secret);
+    }
+    return std::ranges::any_of(
+        *names, [&](const json::value& each) { return find_string(each, {"name"}) == secret; });
+  });
+}
+
 /// One call of `render`.
 class renderer {
  public:
@@ -98,19 +116,13 @@ class renderer {
       return &source.object;
     }
     const std::string missing = "does not exist, and no valid content of it is stored";
-    if (kind == source_kind::trust_bundle && !uses_trust_bundle()) {
+    if (kind == source_kind::trust_bundle &&
+        !uses_trust_bundle(from_.at(source_kind::config).object)) {
       path(kind).warning(missing + "; installed without one");
     } else {
       path(kind).error(missing);
     }
     return nullptr;
-  }
-
-  bool uses_trust_bundle() const {
-    diagnostics unused;
-    const auto& config_map = from_.at(source_kind::config).object;
-    const auto text = find_string(config_map, {"data", configuration_key});
-    return !validate_configuration(text, features_, {unused, {}}).trust_bundle.empty();
   }
 
   /// Adds the object of a source: its `fields`, under the target's name.
@@ -158,6 +170,8 @@ class renderer {
                    "\" on the runtime");
       }
       out_.features = configured.features;
+      out_.uses_pull_secret |=
+          std::ranges::find(out_.features, pull_secret_feature) != out_.features.end();
     }
     add(source_kind::config, *source, {from_.to.ns, from_.to.configuration},
         {"data", "binaryData"});
@@ -206,6 +220,7 @@ class renderer {
         out_.version = version_of(object);
         features_ = features_of(object);
       }
+      out_.uses_pull_secret |= pulls_with(object, from_.to.pull_secret);
       if (!gives_way(object)) out_.objects.push_back({source_kind::manifests, std::move(object)});
     }
     if (!identities.contains(deployment)) {
@@ -274,6 +289,12 @@ std::vector<std::string> features_of(const json::value& deployment) {
 
 revision render(unit of, const render_input& from, std::chrono::system_clock::time_point now) {
   return renderer(from, now).run(of);
+}
+
+bool uses_trust_bundle(const json::value& configuration) {
+  diagnostics unused;
+  const auto text = find_string(configuration, {"data", configuration_key});
+  return !validate_configuration(text, default_features(), {unused, {}}).trust_bundle.empty();
 }
 
 json::value content_of(const json::value& source) {

@@ -95,8 +95,10 @@ struct revision {
   std::vector<desired_object> objects = {};
   std::string version = {};                ///< of the manifests; empty: they do not say
   std::vector<std::string> features = {};  ///< that the configuration makes available
-  diagnostics found = {};                  ///< with errors it must not be applied
-  content_set contents = {};               ///< that it was rendered from
+  /// Of unit `bootstrapper`: a feature, or an object's imagePullSecrets, needs the pull Secret.
+  bool uses_pull_secret = false;
+  diagnostics found = {};     ///< with errors it must not be applied
+  content_set contents = {};  ///< that it was rendered from
 
   bool valid() const noexcept { return found.errors.empty(); }
 };
@@ -111,6 +113,9 @@ using revision_ptr = std::shared_ptr<const revision>;
 ///
 /// A trust bundle that does not exist is a warning unless the configuration refers to it.
 revision render(unit of, const render_input& from, std::chrono::system_clock::time_point now);
+
+/// True if the configuration, a ConfigMap, refers to a trust bundle.
+bool uses_trust_bundle(const boost::json::value& configuration);
 
 /// The content of a source, without its metadata; null of null.
 boost::json::value content_of(const boost::json::value& source);

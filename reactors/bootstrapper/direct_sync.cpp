@@ -36,6 +36,17 @@ runtime_names names() {
       .removal = "Bootstrapper"};
 }
 
+/// Of a unit that has no objects.
+const std::string& nothing_digest() {
+  static const auto digest = render(unit::credentials, {}, {}).digest;
+  return digest;
+}
+
+bool is_source_missing(const json::value& resource) {
+  const auto found = k8s::find_condition(resource, "Compatible");
+  return found && found->reason == "SourceMissing";
+}
+
 /// Without the controller no drift would be acted upon.
 asio::awaitable<void> serve(k8s::controller* controller, core::task_group* all) {
   co_await controller->run();
@@ -52,8 +63,8 @@ direct_sync::direct_sync(asio::any_io_executor executor, options with, sources f
                                  "Number of writing requests to runtimes, without dry runs")),
       from_(from),
       stored_(in_.kcp, with_.state_namespace, "bootstrapper-source-"),
-      revisions_(from_, with_.to, stored_, in_.metrics),
-      usual_(from_, with_.defaults, with_.trust_at_once, stored_),
+      revisions_(from_, with_.to, with_.removal, stored_, in_.metrics),
+      usual_(from_, with_.defaults, with_.removal, with_.trust_at_once, stored_),
       gate_(gate),
       kcp_(from_, with_.defaults, with_.mode, with_.allow_inline_manifests, in_.clock),
       contents_(in_.metrics, "rw_bootstrapper_content",
@@ -187,6 +198,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::run_sync(pass* in) {
   if (!resolved) co_return result::error(resolved.error());
   if (in->direct()) {
     auto ended = co_await ask_gate(in, digest);
+    settle_removal(in);
     if (!ended) {
       ended = co_await writer_.set_finalizer(&in->resource, std::string(finalizer), true);
     }
@@ -213,15 +225,47 @@ asio::awaitable<resource_writer::ended> direct_sync::ask_gate(pass* in, std::str
     gate_->leave(in->to.key);
     co_return std::nullopt;
   }
-  const auto loaded = co_await usual_.load();
+  const auto loaded = co_await usual_.load(in_.clock.wall());
   if (!loaded) co_return result::error(loaded.error());
   const auto& content = usual_.current();
   if (content.digest != digest) co_return result::requeue_after(catch_up);
   auto& of = in->input.state.at(unit::bootstrapper);
   const auto completed = revisions_.render_stored(in->view, usual_.completed(), in_.clock.wall());
-  const content_revisions desired{of.desired, completed ? completed->digest : std::string()};
-  if (!gate_->admit(in->to.key, content, desired, facts_of(in->resource))) hold(of, completed);
+  const bool shares = usual_.shares_credentials(in->view);
+  const bool completed_removal =
+      completed && shares && usual_.completed_removal() && !completed->uses_pull_secret;
+  auto& credentials = in->input.state.at(unit::credentials);
+  const content_revisions desired{
+      usual_content::revision_of(of.desired, shares && credentials.removal),
+      usual_content::revision_of(completed ? completed->digest : std::string(), completed_removal)};
+  if (gate_->admit(in->to.key, content, desired, rollout_facts(*in))) co_return std::nullopt;
+  hold(of, completed);
+  if (shares && credentials.removal) {
+    keep_credentials(credentials);
+    credentials.removal = false;
+  }
   co_return std::nullopt;
+}
+
+/// For the roll-out a runtime without the usual pull Secret has another revision.
+content_facts direct_sync::rollout_facts(const pass& in) const {
+  auto out = facts_of(in.resource);
+  const bool removed = usual_.shares_credentials(in.view) &&
+                       read_state(in.resource).at(unit::credentials).in_place == nothing_digest();
+  if (out.in_place) out.in_place = usual_content::revision_of(*out.in_place, removed);
+  return out;
+}
+
+/// The pull Secret stays until the configuration in place does not need it, either.
+void direct_sync::settle_removal(pass* in) {
+  auto& credentials = in->input.state.at(unit::credentials);
+  const auto& of = in->input.state.at(unit::bootstrapper);
+  if (!credentials.removal || of.in_place.empty()) return;
+  const auto found = std::ranges::find(of.revisions, of.in_place,
+                                       [](const revision_ptr& each) { return each->digest; });
+  if (found != of.revisions.end() && !(*found)->uses_pull_secret) return;
+  keep_credentials(credentials);
+  in->removal_waits = of.in_place != of.desired;
 }
 
 asio::awaitable<k8s::result<void>> direct_sync::execute(pass* in) {
@@ -317,7 +361,12 @@ asio::awaitable<k8s::reconcile_result> direct_sync::finish(pass* in) {
   note_rejections(in);
   note_observed(*in);
   if (in->direct()) watch_drift(in->to, std::move(state.left));
-  const auto again = next_pass(*in);
+  auto again = next_pass(*in);
+  for (const auto& each : state.units) {
+    if (!each.recheck_at) continue;
+    const auto left = std::chrono::ceil<core::duration>(*each.recheck_at - in_.clock.wall());
+    again = std::min(again, std::max<core::duration>(left, catch_up));
+  }
   auto reported =
       co_await report(in, failed ? result::error(*failed) : result::requeue_after(again));
   co_return reported;
@@ -347,6 +396,8 @@ void direct_sync::note_rejections(pass* in) {
 
 /// Soon where pods are on their way, else at the resync.
 core::duration direct_sync::next_pass(const pass& in) {
+  // The configuration in place has ceased to need what is to be removed.
+  if (in.removal_waits && in.input.state.at(unit::bootstrapper).is_applied()) return catch_up;
   const auto state = installation_of(in.input.state);
   // Pods of what is rejected do not come, and those that have given up come back seldom.
   return next_pause(in.to.key, state == installation::in_progress ||
@@ -356,11 +407,16 @@ core::duration direct_sync::next_pass(const pass& in) {
 
 asio::awaitable<k8s::reconcile_result> direct_sync::report(pass* in, result then) {
   auto status = next_status(in->resource, in->input, in_.clock.wall());
+  const bool was_missing = is_source_missing(in->resource);
   resource_writer::ended ended;
   if (status) ended = co_await writer_.write_status(&in->resource, std::move(*status));
+  if (!ended && !was_missing && is_source_missing(in->resource)) {
+    in_.events.warning(k8s::reference_to(in->resource), "SourceMissing",
+                       k8s::find_condition(in->resource, "Compatible")->message);
+  }
   if (!ended) ended = co_await copy_condition(in);
   if (!ended && gate_ != nullptr) {
-    auto now = facts_of(in->resource);
+    auto now = rollout_facts(*in);
     now.ahead = in->input.state.at(unit::bootstrapper).ahead;
     gate_->observe(in->to.key, now);
   }

@@ -42,6 +42,7 @@ struct options : runtime_options {
   /// Runtimes in mode direct get the condition RuntimeBootstrapperReady, in the words of Kyma
   /// Infrastructure Manager. It is compared at each pass.
   bool runtime_condition = false;
+  source_removal removal = {};
   /// A change of the trust bundle alone does not wait for a roll-out.
   bool trust_at_once = false;
 };
@@ -73,8 +74,8 @@ using environment = runtime_environment;
 /// Runtime keeps it from being created again.
 ///
 /// Events, when a state begins: BootstrapperReady, BootstrapperNotReady, BootstrapperFailed,
-/// RuntimeUnreachable, BootstrapperRemoved, BootstrapperRemovalAbandoned, BootstrapperContested; on
-/// a Runtime in mode direct that nothing is written to: BootstrapperUnmanaged.
+/// RuntimeUnreachable, BootstrapperRemoved, BootstrapperRemovalAbandoned, BootstrapperContested,
+/// SourceMissing; on a Runtime in mode direct that nothing is written to: BootstrapperUnmanaged.
 /// Metrics: those of runtime_controller (`rw_bootstrapper`, `runtime-bootstrapper`),
 /// revision_source.hpp and remote_watch.hpp; of state_counts.hpp with `rw_bootstrapper_content`:
 /// `current` and `outdated` in mode direct, `in_step` and `differing` in mode shadow, or why
@@ -108,6 +109,8 @@ class direct_sync final : public runtime_controller {
   work<result> stand_by(pass* in);
   work<result> run_sync(pass* in);
   work<resource_writer::ended> ask_gate(pass* in, std::string digest);
+  content_facts rollout_facts(const pass& in) const;
+  void settle_removal(pass* in);
   work<k8s::result<void>> execute(pass* in);
   work<result> fail(pass* in, k8s::failure error);
   work<result> finish(pass* in);
@@ -149,6 +152,7 @@ struct direct_sync::pass {
   boost::json::value resource = {};  ///< the RuntimeBootstrapper, as it was written last
   resource_view view = {};
   status_input input = {};
+  bool removal_waits = false;         ///< for the configuration in place
   resource_writer::ended ended = {};  ///< a write to KCP failed within the sync
 };
 

@@ -19,12 +19,21 @@ std::size_t index_of(source_kind kind) {
   return static_cast<std::size_t>(kind);
 }
 
+constexpr const char* content_used =
+    "its last valid content stays, as the configuration of the runtime refers to it";
+
 }  // namespace
 
-revision_source::revision_source(const sources& from, target_names to, content_store& stored,
-                                 core::metrics& registry)
+void keep_credentials(unit_state& unit) {
+  unit.revisions.erase(unit.revisions.begin());
+  unit.desired = unit.revisions.empty() ? std::string() : unit.revisions.front()->digest;
+}
+
+revision_source::revision_source(const sources& from, target_names to, source_removal removal,
+                                 content_store& stored, core::metrics& registry)
     : from_(from),
       to_(std::move(to)),
+      removal_(removal),
       stored_(stored),
       rendered_(core::make_counter(registry, "rw_bootstrapper_rendered_total",
                                    "Number of revisions rendered and validated")) {}
@@ -59,6 +68,20 @@ revision_ptr revision_source::render_once(unit of, const resource_view& view,
   return cached;
 }
 
+/// Returns true if the content of this source, which does not exist, is to be removed.
+bool revision_source::note_missing(source_kind kind, const std::string& name,
+                                   std::chrono::system_clock::time_point now, unit_state* into) {
+  const auto at = removal_.time_of(kind, stored_.missing_since(name));
+  const bool due = at && now >= *at;
+  into->removal = into->removal || due;
+  into->missing[name] =
+      !at   ? "its last valid content stays"
+      : due ? "its content is removed from the runtime"
+            : "its content is removed from the runtime after " + k8s::format_time(*at);
+  if (at && !due && (!into->recheck_at || *at < *into->recheck_at)) into->recheck_at = at;
+  return due;
+}
+
 asio::awaitable<k8s::result<void>> revision_source::resolve_unit(
     unit of, const resource_view* view, std::chrono::system_clock::time_point now,
     unit_state* into) {
@@ -80,7 +103,13 @@ asio::awaitable<k8s::result<void>> revision_source::resolve_unit(
     any_stored = any_stored || !stored.empty();
     auto& content = desired[index_of(kind)];
     if (!stored.empty()) content = stored.front();
-    if (const auto object = from_.contents.find(kind, view->from)) {
+    const auto object = from_.contents.find(kind, view->from);
+    const bool missing = !object && !stored.empty();
+    const auto noted = co_await stored_.note_missing(
+        name, missing && removal_.enabled ? std::optional(now) : std::nullopt);
+    if (!noted && !is_permanent(noted.error())) co_return noted.error();
+    if (missing && note_missing(kind, name, now, into)) content = nullptr;
+    if (object) {
       auto& live = live_[name];
       if (live.object != object) {
         live = {object, make_content(content_of(object.parse()))};
@@ -101,7 +130,17 @@ asio::awaitable<k8s::result<void>> revision_source::resolve_unit(
     }
     fallbacks = std::move(next);
   }
-  const auto first = render_once(of, *view, desired, unlabelled, now);
+  auto without = *view;
+  if (into->removal && of == unit::credentials) without.from.pull_secret.clear();
+  auto first = render_once(of, without, desired, unlabelled, now);
+  if (into->removal && of == unit::bootstrapper && !first->valid()) {
+    // The configuration may refer to the bundle: with it, it may be valid.
+    into->removal = false;
+    into->missing[view->from.describe(source_kind::trust_bundle)] = content_used;
+    auto& bundle = desired[index_of(source_kind::trust_bundle)];
+    if (!bundle) bundle = fallbacks.begin()->second[index_of(source_kind::trust_bundle)];
+    first = render_once(of, *view, desired, unlabelled, now);
+  }
   const auto& warnings = first->found.warnings;
   into->warnings.insert(into->warnings.end(), warnings.begin(), warnings.end());
   if (first->valid()) {
@@ -126,6 +165,14 @@ asio::awaitable<k8s::result<void>> revision_source::resolve(
   for (const auto of : all_units) {
     const auto resolved = co_await resolve_unit(of, &view, now, &into->at(of));
     if (!resolved) co_return resolved.error();
+  }
+  auto& credentials = into->at(unit::credentials);
+  const auto& all = into->at(unit::bootstrapper).revisions;
+  const bool used = all.empty() || all.front()->uses_pull_secret;
+  if (credentials.removal && used) {
+    keep_credentials(credentials);
+    credentials.removal = false;
+    credentials.missing[view.from.describe(source_kind::pull_secret)] = content_used;
   }
   co_return k8s::result<void>();
 }

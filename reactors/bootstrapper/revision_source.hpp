@@ -10,6 +10,7 @@
 
 #include <array>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -27,6 +28,23 @@ struct sources {
   source_informers contents;
 };
 
+/// What becomes of a pull Secret or trust bundle on runtimes whose source in KCP is deleted.
+struct source_removal {
+  bool enabled = false;  ///< false: its last valid content stays
+  std::chrono::milliseconds delay = std::chrono::hours(1);
+
+  /// When what is missing since then is removed; none: it stays.
+  std::optional<content_store::time_point> time_of(
+      source_kind kind, std::optional<content_store::time_point> since) const {
+    const bool removable = kind == source_kind::pull_secret || kind == source_kind::trust_bundle;
+    if (!enabled || !removable || !since) return std::nullopt;
+    return *since + delay;
+  }
+};
+
+/// Takes the removal from the unit's revisions: the runtime keeps the pull Secret.
+void keep_credentials(unit_state& unit);
+
 /// Renders revisions from the sources and from their stored contents. Most runtimes have the same
 /// sources and names, so what was rendered for one serves the others.
 ///
@@ -36,12 +54,13 @@ struct sources {
 class revision_source {
  public:
   /// `from` and `stored` must outlive it.
-  revision_source(const sources& from, target_names to, content_store& stored,
-                  core::metrics& registry);
+  revision_source(const sources& from, target_names to, source_removal removal,
+                  content_store& stored, core::metrics& registry);
 
   /// Sets what a runtime is to have: revisions of the sources, then of the stored contents, newest
-  /// and previous ones in all combinations. Fails if a stored content is needed and can't be read:
-  /// a request to the control plane.
+  /// and previous ones in all combinations. Where a source has been missing for long enough, the
+  /// first revision is without it, unless the configuration refers to it. Fails if a stored content
+  /// is needed and can't be read: a request to the control plane.
   boost::asio::awaitable<k8s::result<void>> resolve(resource_view view,
                                                     std::chrono::system_clock::time_point now,
                                                     sync_state* into);
@@ -65,12 +84,15 @@ class revision_source {
   boost::asio::awaitable<k8s::result<void>> resolve_unit(unit of, const resource_view* view,
                                                          std::chrono::system_clock::time_point now,
                                                          unit_state* into);
+  bool note_missing(source_kind kind, const std::string& name,
+                    std::chrono::system_clock::time_point now, unit_state* into);
   /// `unlabelled`: as in `render_input`.
   revision_ptr render_once(unit of, const resource_view& view, const content_set& contents,
                            bool unlabelled, std::chrono::system_clock::time_point now);
 
   const sources& from_;
   const target_names to_;
+  const source_removal removal_;
   content_store& stored_;
   core::counter& rendered_;
   core::lru_map<std::string, revision_ptr> cache_{64};

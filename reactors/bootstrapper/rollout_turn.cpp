@@ -15,6 +15,14 @@ namespace rw::bootstrapper {
 namespace asio = boost::asio;
 namespace json = boost::json;
 
+namespace {
+
+/// Of the stored content: the usual pull Secret was removed.
+constexpr std::string_view removed_member = "pull Secret removed";
+constexpr const char* without_credentials = "-without-pull-secret";
+
+}  // namespace
+
 bool usual_content::used_by(const resource_view& view) const {
   return view.from.config == names_.config && view.from.manifests == names_.manifests &&
          (view.from.trust_bundle.empty() || view.from.trust_bundle == names_.trust_bundle);
@@ -24,13 +32,47 @@ std::string usual_content::stored_name() const {
   return "rolled out: " + names_.config + ", " + names_.manifests + ", " + names_.trust_bundle;
 }
 
-asio::awaitable<k8s::result<void>> usual_content::load() {
+asio::awaitable<k8s::result<void>> usual_content::load(std::chrono::system_clock::time_point now) {
+  content_set kept;
+  bool removed = false;
+  for (const auto kind : all_sources) {
+    const auto name = names_.describe(kind);
+    if (name.empty() || from_.contents.find(kind, names_)) continue;
+    const auto got = co_await stored_.load(name);
+    if (!got && !is_permanent(got.error())) co_return got.error();
+    const auto at = removal_.time_of(kind, stored_.missing_since(name));
+    const bool due = at && now >= *at;
+    if (kind == source_kind::pull_secret) {
+      removed = due;
+    } else if (got && !got->empty()) {
+      const auto& config = kept[static_cast<std::size_t>(source_kind::config)];
+      const auto object = from_.contents.find(source_kind::config, names_);
+      const auto used = [&] {
+        return uses_trust_bundle(object ? object.parse() : config ? config->value : json::value());
+      };
+      if (!due || used()) kept[static_cast<std::size_t>(kind)] = got->front();
+    }
+  }
+  if (kept != kept_ || removed != credentials_removed_) current_ = {};
+  kept_ = std::move(kept);
+  credentials_removed_ = removed;
   if (loaded_) co_return k8s::result<void>();
   const auto got = co_await stored_.load(stored_name());
   if (!got && !is_permanent(got.error())) co_return got.error();
   if (got && !got->empty() && !loaded_) set_completed(got->front()->value);
   loaded_ = true;
   co_return k8s::result<void>();
+}
+
+/// Null: it does not exist, and no content of it is kept.
+json::value usual_content::content_now(source_kind kind) const {
+  if (const auto object = from_.contents.find(kind, names_)) return content_of(object.parse());
+  const auto& kept = kept_[static_cast<std::size_t>(kind)];
+  return kept ? kept->value : json::value();
+}
+
+std::string usual_content::revision_of(const std::string& digest, bool removed) {
+  return digest.empty() || !removed ? digest : digest + without_credentials;
 }
 
 const shared_content& usual_content::current() {
@@ -40,12 +82,11 @@ const shared_content& usual_content::current() {
   if (now == objects_ && !current_.digest.empty()) return current_;
   objects_ = now;
   json::object content;
-  for (std::size_t i = 0; i < kinds.size(); ++i) {
-    content[to_string(kinds[i])] = now[i] ? content_of(now[i].parse()) : json::value();
-  }
+  for (const auto kind : kinds) content[to_string(kind)] = content_now(kind);
+  if (credentials_removed_) content[removed_member] = true;
   content_ = std::move(content);
   // Nothing but another trust bundle may go to all runtimes at once.
-  bool at_once = trust_at_once_;
+  bool at_once = trust_at_once_ && credentials_removed_ == completed_removal_;
   for (const auto kind : kinds) {
     const auto& before = completed_[static_cast<std::size_t>(kind)];
     const auto& value = content_.at(to_string(kind));
@@ -72,6 +113,7 @@ asio::awaitable<k8s::result<void>> usual_content::store(std::string digest) {
 
 void usual_content::set_completed(const json::value& contents) {
   current_ = {};  // it is compared with these
+  completed_removal_ = k8s::find(contents, {removed_member}) != nullptr;
   for (const auto kind : kinds) {
     const auto* const found = k8s::find(contents, {to_string(kind)});
     completed_[static_cast<std::size_t>(kind)] =

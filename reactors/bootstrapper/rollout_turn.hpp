@@ -15,7 +15,10 @@
 namespace rw::bootstrapper {
 
 /// What runtimes without sources of their own share of unit `bootstrapper`: the usual
-/// configuration, manifests and trust bundle, as they are in KCP and as they were rolled out last.
+/// configuration, manifests and trust bundle, as they are in KCP and as they were rolled out last,
+/// and whether the usual pull Secret, which is missing, is removed. A source that is missing counts
+/// as it was, until its content is removed.
+///
 /// The latter are kept together in one Secret (content_store.hpp), so that they fit each other;
 /// where they are too large for that, none are.
 ///
@@ -23,20 +26,34 @@ namespace rw::bootstrapper {
 class usual_content {
  public:
   /// `trust_at_once`: another trust bundle alone may go to all runtimes at once.
-  usual_content(const sources& from, bootstrapper_sources names, bool trust_at_once,
-                content_store& stored)
-      : from_(from), names_(std::move(names)), trust_at_once_(trust_at_once), stored_(stored) {}
+  usual_content(const sources& from, bootstrapper_sources names, source_removal removal,
+                bool trust_at_once, content_store& stored)
+      : from_(from),
+        names_(std::move(names)),
+        removal_(removal),
+        trust_at_once_(trust_at_once),
+        stored_(stored) {}
 
   bool used_by(const resource_view& view) const;
 
-  /// Reads what was rolled out last, once.
-  boost::asio::awaitable<k8s::result<void>> load();
+  /// Reads what was rolled out last, once, and the contents of missing sources.
+  boost::asio::awaitable<k8s::result<void>> load(std::chrono::system_clock::time_point now);
 
   /// The content in KCP.
   const shared_content& current();
 
   /// The contents that were rolled out last.
   const content_set& completed() const noexcept { return completed_; }
+
+  /// The digest, for the roll-out, of a runtime with that of unit `bootstrapper`, and without the
+  /// usual pull Secret if that was `removed`.
+  static std::string revision_of(const std::string& digest, bool removed);
+  /// True if the runtime has the usual pull Secret of what was rolled out last.
+  bool shares_credentials(const resource_view& view) const {
+    return !view.from.pull_secret.empty() && view.from.pull_secret == names_.pull_secret;
+  }
+  /// True if what was rolled out last is without the usual pull Secret, where nothing uses it.
+  bool completed_removal() const noexcept { return completed_removal_; }
 
   /// Stores the content in KCP as rolled out. Fails if its digest is another one.
   boost::asio::awaitable<k8s::result<void>> store(std::string digest);
@@ -46,12 +63,17 @@ class usual_content {
                                        source_kind::trust_bundle};
 
   std::string stored_name() const;
+  boost::json::value content_now(source_kind kind) const;
   void set_completed(const boost::json::value& contents);
 
   const sources& from_;
   const bootstrapper_sources names_;
+  const source_removal removal_;
   const bool trust_at_once_;
   content_store& stored_;
+  content_set kept_;  ///< of missing sources; null: removed, or none is known
+  bool credentials_removed_ = false;
+  bool completed_removal_ = false;
   std::array<k8s::object, kinds.size()> objects_;
   boost::json::value content_ = {};  ///< by source
   shared_content current_;

@@ -9,8 +9,10 @@
 #include <boost/json/value.hpp>
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -56,6 +58,10 @@ struct unit_state {
   std::vector<revision_ptr> revisions = {};
   std::string desired = {};  ///< digest of the one to be reached; empty: the sources are invalid
   std::string invalid = {};  ///< errors of the sources; empty: none
+  /// What becomes of the last valid content of sources that do not exist, by their names.
+  std::map<std::string, std::string> missing = {};
+  bool removal = false;  ///< the first revision is without a source that is missing
+  std::optional<std::chrono::system_clock::time_point> recheck_at = {};  ///< of a later removal
   /// The newest revision, if the runtime must wait for its turn in a roll-out; null: it need not,
   /// or Kyma Infrastructure Manager has begun it, so that it was completed.
   revision_ptr withheld = {};

@@ -164,6 +164,11 @@ class status_writer {
       for (const auto& each : unit.warnings) {
         if (warnings.size() < most_listed) warnings.push_back(json::string(text(each)));
       }
+      for (const auto& [source, fate] : unit.missing) {
+        if (warnings.size() < most_listed) {
+          warnings.push_back(json::string(text(source + " does not exist; " + fate)));
+        }
+      }
     }
     if (!warnings.empty()) {
       status()["warnings"] = std::move(warnings);
@@ -228,9 +233,16 @@ class status_writer {
     for (const auto& each : state_.units) {
       differences.insert(differences.end(), each.differences.begin(), each.differences.end());
     }
+    std::string missing;
+    for (const auto& each : state_.units) {
+      for (const auto& [source, fate] : each.missing) {
+        missing += (missing.empty() ? "" : "; ") + source + " does not exist; " + fate;
+      }
+    }
     const std::string in_shadow = "nothing is written in this mode";
     set("Compatible",
-        {{valid, "True", "Validated", "the sources are valid, and the runtime takes them"},
+        {{valid && !missing.empty(), "False", "SourceMissing", missing},
+         {valid, "True", "Validated", "the sources are valid, and the runtime takes them"},
          {true, "False", rejection_reason(state_), error_}});
     const bool waits = std::ranges::any_of(
         state_.units, [](const unit_state& each) { return each.withheld != nullptr; });

@@ -45,8 +45,9 @@ content_facts facts_of(const boost::json::value& resource);
 
 /// The status to write; none if nothing changes.
 ///
-/// Conditions: `Compatible` (sources are valid, and the runtime takes them), `ConfigurationSynced`
-/// (both units are in place), `Installed` (the Deployment runs), `Ready` (all of these);
+/// Conditions: `Compatible` (sources exist and are valid, and the runtime takes them),
+/// `ConfigurationSynced` (both units are in place), `Installed` (the Deployment runs), `Ready` (all
+/// of these, but that the last valid content of a missing source will do);
 /// `RuntimeBootstrapperReady` in the words of Kyma Infrastructure Manager's Runtime; in mode shadow
 /// `InStep` (nothing would be written). Where the runtime was not observed, because it is not
 /// reachable or not ours, or is only previewed, what it may no longer be is Unknown.

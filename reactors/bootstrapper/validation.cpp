@@ -175,7 +175,7 @@ std::string describe(const std::vector<std::string>& all, std::size_t most) {
 
 const std::vector<std::string>& default_features() {
   static const std::vector<std::string> all = {
-      "rt-cfg.kyma-project.io/alter-img-registry", "rt-cfg.kyma-project.io/add-img-pull-secret",
+      "rt-cfg.kyma-project.io/alter-img-registry", std::string(pull_secret_feature),
       std::string(trust_bundle_feature), "rt-cfg.kyma-project.io/set-fips-mode",
       "rt-cfg.kyma-project.io/set-landscape"};
   return all;

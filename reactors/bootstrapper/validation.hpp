@@ -53,6 +53,9 @@ class field_path {
 inline constexpr std::string_view configuration_key = "rt-bootstrapper-config.json";
 inline constexpr std::string_view pull_secret_type = "kubernetes.io/dockerconfigjson";
 inline constexpr std::string_view pull_secret_key = ".dockerconfigjson";
+/// The feature that gives pods the pull Secret.
+inline constexpr std::string_view pull_secret_feature =
+    "rt-cfg.kyma-project.io/add-img-pull-secret";
 /// Stands for all available features in a namespace's list.
 inline constexpr std::string_view all_features = "rt-cfg.kyma-project.io/all";
 

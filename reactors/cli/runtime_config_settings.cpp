@@ -110,6 +110,19 @@ void describe_runtime_config(CLI::App& app, runtime_config_settings& to) {
   add(app, "--state-namespace", to.direct.state_namespace, "NAME",
       "Namespace in KCP of the Secrets with what was rolled out to runtimes, and the last valid "
       "content of each source; no other client should have access");
+  const auto removal = [&to](const std::string& text) {
+    to.direct.removal.enabled = text == "remove";
+  };
+  app.add_option_function<std::string>(
+         "--deleted-source", removal,
+         "What becomes of the pull Secret and the trust bundle on runtimes after their source in "
+         "KCP is deleted: keep (its last valid content stays) or remove (in a roll-out, and not "
+         "from a runtime whose configuration refers to it)")
+      ->check(CLI::IsMember({"keep", "remove"}))
+      ->default_str("keep");
+  add_duration(app, "--source-removal-delay", to.direct.removal.delay,
+               "Time from the deletion of a source to its removal from runtimes, with "
+               "--deleted-source=remove");
   app.add_flag("--watch-runtimes,!--no-watch-runtimes", to.direct.watch_runtimes,
                "Watch the objects written to runtimes, and repair drift at once; without it, at "
                "the next resync (on by default)");

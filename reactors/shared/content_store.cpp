@@ -22,6 +22,7 @@ namespace json = boost::json;
 /// Keys in a Secret, the newest content first.
 constexpr std::array<std::string_view, 2> content_keys = {"newest", "previous"};
 constexpr std::string_view source_annotation = "operator.kyma-project.io/source";
+constexpr std::string_view missing_annotation = "operator.kyma-project.io/source-missing-since";
 
 }  // namespace
 
@@ -47,6 +48,8 @@ asio::awaitable<k8s::result<void>> content_store::fetch(std::string source) {
   entry found;
   if (got) {
     found.resource_version = k8s::resource_version_of(*got);
+    found.missing_since =
+        k8s::parse_rfc3339(k8s::annotation(*got, missing_annotation).value_or(std::string_view()));
     for (const auto name : content_keys) {
       const auto text = k8s::secret_data(*got, name);
       boost::system::error_code damaged;
@@ -71,15 +74,44 @@ asio::awaitable<k8s::result<void>> content_store::store(std::string source, cont
   auto& known = entries_[source];
   const bool is_newest = !known.stored.empty() && known.stored.front()->digest == added->digest;
   if (is_newest || (absent_only && !known.stored.empty())) co_return k8s::result<void>();
-  const auto version = known.resource_version;
   known.stored.insert(known.stored.begin(), std::move(added));
   if (known.stored.size() > content_keys.size()) known.stored.pop_back();
+  auto written = co_await write(std::move(source));
+  co_return written;
+}
 
+asio::awaitable<k8s::result<void>> content_store::note_missing(std::string source,
+                                                               std::optional<time_point> at) {
+  const auto fetched = co_await fetch(source);
+  if (!fetched) co_return fetched.error();
+  auto& known = entries_[source];
+  const bool same = at.has_value() == known.missing_since.has_value();
+  if (same || known.stored.empty()) co_return k8s::result<void>();
+  // The API server keeps seconds.
+  known.missing_since.reset();
+  if (at) known.missing_since = std::chrono::ceil<std::chrono::seconds>(*at);
+  auto written = co_await write(std::move(source));
+  co_return written;
+}
+
+std::optional<content_store::time_point> content_store::missing_since(
+    const std::string& source) const {
+  const auto found = entries_.find(source);
+  return found == entries_.end() ? std::nullopt : found->second.missing_since;
+}
+
+/// Writes an entry as it is known.
+asio::awaitable<k8s::result<void>> content_store::write(std::string source) {
+  auto& known = entries_[source];
+  const auto version = known.resource_version;
   json::object metadata{{"name", secret_name(source)},
                         {"namespace", ns_},
                         {"annotations", {{source_annotation, source}}}};
   if (!version.empty()) metadata["resourceVersion"] = version;
   json::value secret{{"apiVersion", "v1"}, {"kind", "Secret"}, {"metadata", std::move(metadata)}};
+  if (known.missing_since) {
+    k8s::set_annotation(secret, missing_annotation, k8s::format_time(*known.missing_since));
+  }
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < known.stored.size(); ++i) {
     const auto text = json::serialize(known.stored[i]->value);

@@ -5,9 +5,11 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -41,6 +43,7 @@ inline constexpr std::size_t source_bytes = (1u << 20) - 4096;
 class content_store {
  public:
   using contents = std::vector<content_ptr>;  ///< the newest first
+  using time_point = std::chrono::system_clock::time_point;
 
   /// `prefix`: of the Secrets' names. `kcp` must outlive the store.
   content_store(k8s::client& kcp, std::string ns, std::string prefix)
@@ -54,6 +57,14 @@ class content_store {
   boost::asio::awaitable<k8s::result<void>> store(std::string source, content_ptr added,
                                                   bool absent_only = false);
 
+  /// Records with a source's content since when the source does not exist: `at`, unless an earlier
+  /// time is recorded; none: it exists, or nobody asks. Nothing is recorded without a content.
+  boost::asio::awaitable<k8s::result<void>> note_missing(std::string source,
+                                                         std::optional<time_point> at);
+
+  /// Returns the recorded time, of a source that was loaded.
+  std::optional<time_point> missing_since(const std::string& source) const;
+
   /// Deletes the contents of sources that are not in use.
   boost::asio::awaitable<k8s::result<void>> collect(std::function<bool(std::string_view)> is_used);
 
@@ -61,9 +72,11 @@ class content_store {
   struct entry {
     std::string resource_version = {};  ///< empty: the Secret does not exist
     contents stored = {};
+    std::optional<time_point> missing_since = {};
   };
 
   boost::asio::awaitable<k8s::result<void>> fetch(std::string source);
+  boost::asio::awaitable<k8s::result<void>> write(std::string source);
   std::string secret_name(const std::string& source) const;
 
   k8s::client& kcp_;

@@ -221,15 +221,24 @@ RW_COROUTINE_TEST(suspended_runtime_is_not_written_to, test_env, quick_options()
   co_await env->until("skr", secrets_type(), credentials, has_data(pull_secret("unseen")));
 }
 
-RW_COROUTINE_TEST(deleted_source_is_kept_on_the_runtime_until_it_is_not_referred_to, test_env,
+RW_COROUTINE_TEST(deleted_source_is_reported_and_kept_until_it_is_not_referred_to, test_env,
                   quick_options()) {
   co_await one_ready_runtime(env);
   co_await env->remove_source(secrets_type(), "registry-credentials");
-  env->reactor->requeue(skr);
-  co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
+  co_await env->until_condition("skr", "Compatible", "False", "SourceMissing");
+  co_await env->until_event("skr", "SourceMissing", "Secret kcp-system/registry-credentials");
+  const auto object = co_await env->status("skr");
+  const auto& warnings = object.at("status").at("warnings").as_array();
+  BOOST_REQUIRE(warnings.size() == 1U);
+  BOOST_TEST(warnings.at(0).as_string() ==
+             "Secret kcp-system/registry-credentials does not exist; its last valid content stays");
+  for (const auto* const type : {"ConfigurationSynced", "Ready"}) {
+    BOOST_TEST(k8s::find_condition(object, type)->status == "True", type);
+  }
   co_await env->until("skr", secrets_type(), credentials, has_data(pull_secret()));
   co_await env->change("skr", {{"pullSecretRef", nullptr}});
   co_await env->until("skr", secrets_type(), credentials, is_gone);
+  co_await env->until_condition("skr", "Compatible", "True", "Validated");
 }
 
 RW_COROUTINE_TEST(deleting_the_resource_undeploys, test_env, quick_options()) {
@@ -332,6 +341,89 @@ RW_COROUTINE_TEST(manifests_of_another_config_map_need_a_label, test_env, quick_
   k8s::set_label(source, bootstrapper::manifests_label, "true");
   co_await env->set_source(source);
   co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
+}
+
+/// A configuration that needs no pull Secret.
+json::value needs_no_secret() {
+  auto text = good_configuration();
+  const std::string feature = R"(,
+    "rt-cfg.kyma-project.io/add-img-pull-secret")";
+  text.erase(text.find(feature), feature.size());
+  return config_map(text);
+}
+
+options removing(std::chrono::milliseconds delay) {
+  auto with = quick_options();
+  with.removal = {.enabled = true, .delay = delay};
+  return with;
+}
+
+bool is_still_used(const json::value& object) {
+  const auto found = k8s::find_condition(object, "Compatible");
+  return found && found->message.ends_with("as the configuration of the runtime refers to it");
+}
+
+RW_COROUTINE_TEST(deleted_pull_secret_is_removed_where_no_configuration_refers_to_it, test_env,
+                  removing(0s)) {
+  co_await one_ready_runtime(env);
+  co_await env->remove_source(secrets_type(), "registry-credentials");
+  co_await env->until_resource("skr", is_still_used);
+  co_await env->until("skr", secrets_type(), credentials, has_data(pull_secret()));
+  const auto config = needs_no_secret();
+  co_await env->set_source(config);
+  co_await env->until("skr", secrets_type(), credentials, is_gone);
+  co_await env->until("skr", config_maps_type(), settings, has_data(config));
+  co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
+  const auto back = pull_secret("new");
+  co_await env->set_source(back);
+  co_await env->until("skr", secrets_type(), credentials, has_data(back));
+  co_await env->until_condition("skr", "Compatible", "True", "Validated");
+}
+
+RW_COROUTINE_TEST(deleted_trust_bundle_is_removed_where_no_configuration_refers_to_it, test_env,
+                  removing(0s)) {
+  co_await one_ready_runtime(env);
+  co_await env->remove_source(bundles, bundle_name);
+  co_await env->until_resource("skr", is_still_used);
+  co_await env->until("skr", bundles, {{}, bundle_name}, is_there);
+  const auto config = config_map(R"({"overrides": {}})");
+  co_await env->set_source(config);
+  co_await env->until("skr", bundles, {{}, bundle_name}, is_gone);
+  co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
+}
+
+/// Since when the pull Secret is missing, as it is stored.
+asio::awaitable<std::string> missing_since(test_env* env) {
+  const auto list =
+      co_await env->must(env->api("kcp").list(secrets_type(), {.ns = "runtime-watcher-system"}));
+  std::string out;
+  for (const auto& each : list.at("items").as_array()) {
+    out += k8s::annotation(each, "operator.kyma-project.io/source-missing-since").value_or("");
+  }
+  co_return out;
+}
+
+RW_COROUTINE_TEST(removal_of_a_deleted_source_waits_across_restarts, test_env, removing(1h)) {
+  co_await one_ready_runtime(env);
+  const auto config = needs_no_secret();
+  co_await env->set_source(config);
+  co_await env->until("skr", config_maps_type(), settings, has_data(config));
+  co_await env->remove_source(secrets_type(), "registry-credentials");
+  co_await env->until_event("skr", "SourceMissing", "is removed from the runtime after ");
+  const auto since = co_await missing_since(env);
+  BOOST_TEST(!since.empty());
+  co_await env->restart();
+  co_await env->annotate_runtime("skr", "other", "1");
+  const auto config_again = config_map(good_configuration());
+  co_await env->set_source(config_again);
+  co_await env->until("skr", config_maps_type(), settings, has_data(config_again));
+  auto now = co_await missing_since(env);
+  BOOST_TEST(now == since);
+  co_await env->until("skr", secrets_type(), credentials, has_data(pull_secret()));
+  co_await env->set_source(pull_secret());
+  co_await env->until_condition("skr", "Compatible", "True", "Validated");
+  now = co_await missing_since(env);
+  BOOST_TEST(now.empty());
 }
 
 asio::awaitable<void> collects_contents(test_env* env) {

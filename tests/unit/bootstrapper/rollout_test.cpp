@@ -267,6 +267,59 @@ BOOST_AUTO_TEST_CASE(crashing_manifest_reaches_the_canaries_only) {
   test::run(land.context, crash_stays_with_canaries(&land));
 }
 
+bootstrapper::options removing() {
+  auto with = quick_options();
+  with.removal = {.enabled = true, .delay = 0s};
+  return with;
+}
+
+asio::awaitable<void> removes_by_turns(landscape* land) {
+  co_await land->begin();
+  co_await land->set_source(config_map(R"({"overrides": {}})"));
+  const auto completed = [land](std::int64_t generation) {
+    return [land, generation](const json::value& one) {
+      return landscape::phase(one) == "Completed" && landscape::ready(one) == land->names.size() &&
+             k8s::find_number(one, {"status", "observedGeneration"}) >= generation;
+    };
+  };
+  for (const auto& name : land->names) {
+    co_await land->until(name, config_maps_type(), settings,
+                         has_data(config_map(R"({"overrides": {}})")));
+  }
+  co_await land->until_rollout(completed(1));
+  const json::value pause{{"paused", true}};
+  co_await land->change_rollout(pause);
+  co_await land->remove_source(secrets_type(), "registry-credentials");
+  co_await land->until_rollout(
+      [](const json::value& one) { return landscape::reason(one) == "ByHand"; });
+  for (const auto& name : land->names) {
+    co_await land->until_condition(name, "Compatible", "False", "SourceMissing");
+    co_await land->until_condition(name, "ConfigurationSynced", "False", "WaitingForRollout");
+    co_await land->until(name, secrets_type(), credentials, has_data(pull_secret()));
+  }
+  co_await land->take_over();
+  const json::value go_on{{"paused", false}};
+  co_await land->change_rollout(go_on);
+  for (const auto& name : land->names) {
+    co_await land->until(name, secrets_type(), credentials, is_gone);
+    co_await land->until_condition(name, "ConfigurationSynced", "True", "Synced");
+  }
+  co_await land->until_rollout(completed(3));
+  // The next content finds it so.
+  co_await land->set_version("2.0.0");
+  co_await land->until_rollout([](const json::value& one) {
+    return landscape::phase(one) == "Canary" || landscape::phase(one) == "Waves";
+  });
+  co_await land->until_rollout(completed(3));
+  const auto updated = co_await land->count("2.0.0");
+  BOOST_TEST(updated == land->names.size());
+}
+
+BOOST_AUTO_TEST_CASE(deleted_pull_secret_is_removed_in_the_steps_of_a_rollout) {
+  landscape land(4, removing());
+  test::run(land.context, removes_by_turns(&land));
+}
+
 asio::awaitable<void> goes_on_after_a_restart(landscape* land) {
   co_await land->begin();
   co_await land->set_version("crash");
