@@ -47,6 +47,7 @@ SERIES = {
     "LeaseRequestsFail": ("rw_leader_election_failures_total", GROWS, "0x115 1 2 3x3"),
     "ManagerStandsBack": ("rw_manager_stands_back", "1x120", "0x90 1x30"),
     "RecordsNotKept": ("rw_watcher_installer_records_not_kept", "1x120", "0x115 1x5"),
+    "InputInvalid": ("rw_watcher_installer_invalid_inputs", "1x120", "0x117 1x3"),
     "RuntimesContested": ("rw_watcher_installer_contested_runtimes", "1x120", NEVER),
     "RuntimesNotInstalled": ('rw_watcher_installer_runtimes{state="failed"}', "1x120", "0x100 1x20"),
     "RuntimesUnhealthy": ("rw_bootstrapper_unhealthy_runtimes", "1x120", NEVER),

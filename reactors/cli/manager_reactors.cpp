@@ -68,6 +68,7 @@ void manager_app::make_reactors() {
                      services_.log, services_.metrics, services_.random()},
           .certificates = *service_,
           .clusters = clusters_,
+          .lease = lease(),
           .finalizers = kcp_.get(),
           .on_reconcile = std::move(on_reconcile)});
   if (settings_.runtime_config.mode != bootstrapper_mode::off) {

@@ -169,6 +169,9 @@ boost::json::array manager_app::view::conditions() const {
   if (const auto& plan = of_.rotator_->last(); !plan.held_up_by.empty()) {
     add("CARotationHeldUp", plan.held_up_by, plan.waiting, *plan.due_since);
   }
+  for (const auto& one : of_.installer_->input_errors()) {
+    add("InputInvalid", to_string(one.reason), one.message, one.since);
+  }
   if (const auto since = of_.installer_->records_not_kept_since()) {
     add("RecordsNotKept", "RequestFailed",
         "what a new leader must know of the runtimes can't be read or written in namespace " +

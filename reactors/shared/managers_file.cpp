@@ -169,22 +169,35 @@ bool fits_managers_file(const known_managers& managers) {
          render_managers(managers).size() <= managers_file_bytes;
 }
 
+namespace {
+
+json::object rendered(const managed_watch& watch) {
+  json::object out = {{"manager", watch.manager},
+                      {"group", watch.watched.group},
+                      {"version", watch.watched.version},
+                      {"resource", watch.watched.plural},
+                      {"field", watch.field}};
+  if (watch.labels.empty()) return out;
+  auto& labels = out["matchLabels"].emplace_object();
+  for (const auto& [key, label] : watch.labels) labels.emplace(key, label);
+  return out;
+}
+
+}  // namespace
+
 std::string render_managers(const known_managers& managers) {
   json::array watches;
-  for (const auto& each : managers.watches()) {
-    json::object one = {{"manager", each.manager},
-                        {"group", each.watched.group},
-                        {"version", each.watched.version},
-                        {"resource", each.watched.plural},
-                        {"field", each.field}};
-    if (!each.labels.empty()) {
-      auto& labels = one["matchLabels"].emplace_object();
-      for (const auto& [key, label] : each.labels) labels.emplace(key, label);
-    }
-    watches.push_back(std::move(one));
-  }
+  for (const auto& each : managers.watches()) watches.push_back(rendered(each));
   const json::object root = {{"version", format_version}, {"watches", std::move(watches)}};
   return json::serialize(root) + "\n";
+}
+
+std::size_t rendered_bytes() {
+  return render_managers({}).size();
+}
+
+std::size_t rendered_bytes(const managed_watch& watch) {
+  return json::serialize(rendered(watch)).size() + 1;  // and a comma
 }
 
 void managers_in_use::replace(known_managers next) {

@@ -84,6 +84,10 @@ managers_result parse_managers(std::string_view text);
 
 bool fits_managers_file(const known_managers& managers);
 
+/// Returns what a file without watches has, and what one with `watch` has more, in bytes.
+std::size_t rendered_bytes();
+std::size_t rendered_bytes(const managed_watch& watch);
+
 /// Returns the file, ending in a newline. Equal managers give equal bytes.
 std::string render_managers(const known_managers& managers);
 

@@ -8,7 +8,7 @@ namespace rw {
 namespace {
 
 /// In the order of the enumeration.
-constexpr std::array<std::string_view, 54> words{
+constexpr std::array<std::string_view, 55> words{
     "",
     "AccessMissing",
     "AccessRejected",
@@ -21,6 +21,7 @@ constexpr std::array<std::string_view, 54> words{
     "LeftAlone",
     "DuplicateRuntime",
     "GatewayInvalid",
+    "CaBundleInvalid",
     "CertificateInvalid",
     "CertificateNotRequested",
     "CertificatePending",

@@ -321,9 +321,8 @@ std::string last_valid_text(const json::value& watcher) {
   return json::serialize(kept);
 }
 
-std::optional<watcher> effective_watcher(const json::value& object,
-                                         const json::value& virtual_service) {
-  if (auto now = read_watcher(object)) return std::move(*now);
+std::optional<watcher> last_valid_watcher(const json::value& object,
+                                          const json::value& virtual_service) {
   const auto owners = k8s::owners_of(virtual_service);
   const auto is_own = [&](const auto& owner) { return owner.uid == k8s::uid_of(object); };
   const auto text = k8s::annotation(virtual_service, last_valid_annotation);

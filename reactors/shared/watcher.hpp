@@ -82,10 +82,9 @@ inline constexpr std::string_view last_valid_annotation =
 /// the label that names the manager.
 std::string last_valid_text(const boost::json::value& watcher);
 
-/// Returns the Watcher; if it is invalid, its last valid content from its VirtualService (null:
-/// there is none). Nothing: it was never valid, or the VirtualService belongs to an earlier Watcher
-/// of its name.
-std::optional<watcher> effective_watcher(const boost::json::value& object,
-                                         const boost::json::value& virtual_service);
+/// Returns the Watcher with its last valid content, from its VirtualService (null: there is none).
+/// Nothing: it was never valid, or the VirtualService belongs to an earlier Watcher of its name.
+std::optional<watcher> last_valid_watcher(const boost::json::value& object,
+                                          const boost::json::value& virtual_service);
 
 }  // namespace rw

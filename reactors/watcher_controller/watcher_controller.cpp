@@ -9,6 +9,7 @@
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/shared/managers_file.hpp"
 #include "rw/reactors/shared/watcher.hpp"
+#include "rw/reactors/shared/watcher_set.hpp"
 #include "rw/reactors/watcher_controller/virtual_service.hpp"
 #include "rw/reactors/watcher_controller/watcher_status.hpp"
 
@@ -95,6 +96,7 @@ class controller::implementation final : public k8s::reconciler {
   const controller_environment environment_;
   core::counter& writes_;
   const std::optional<watcher> own_;  ///< the own component, as a Watcher
+  watcher_set set_;
   k8s::own_writes own_writes_;
   core::lru_map<k8s::object_key, core::token_bucket, k8s::object_key_hash> repairs_{4096};
   k8s::controller core_;
@@ -110,11 +112,16 @@ controller::implementation::implementation(asio::any_io_executor executor,
           environment.metrics, "rw_watcher_virtual_service_writes_total",
           "Number of writes of VirtualServices that differed from their Watchers")),
       own_(watcher_of(options_.own)),
+      set_(sources.watchers, sources.virtual_services),
       own_writes_(environment.clock),
       core_(executor, {.name = "watcher", .concurrent = options_.concurrent}, *this,
             {environment.clock, environment.watchdog, environment.log, environment.metrics,
              core::make_random_source()}) {
-  core_.watch(sources_.watchers);
+  core_.watch(sources_.watchers, [this](const k8s::delta& change, auto& keys) {
+    keys.push_back(change.any().key());
+    // Another that did not fit may fit now.
+    for (const auto& [refused, error] : set_.current().refused) keys.push_back(refused);
+  });
   core_.watch(sources_.gateways,
               [this](const k8s::delta& change, auto& keys) { map_gateway(change, keys); });
   core_.watch(sources_.virtual_services, [this](const k8s::delta& change, auto& keys) {
@@ -208,6 +215,13 @@ asio::awaitable<reconcile_result> controller::implementation::configure(json::va
     const watcher_error invalid{"Invalid", view.error().text()};
     auto result = co_await give_up(watcher, invalid, failed(invalid),
                                    reconcile_result::terminal(invalid.message, invalid.reason));
+    co_return result;
+  }
+  const auto& refused = set_.current().refused;
+  if (const auto found = refused.find(view->key); found != refused.end()) {
+    const watcher_error error{"LimitExceeded", found->second};
+    auto result = co_await give_up(watcher, error, failed(error),
+                                   reconcile_result::requeue_after(options_.revisit));
     co_return result;
   }
   auto desired = virtual_service_for(*view, gateways(), options_.gateway_namespace);

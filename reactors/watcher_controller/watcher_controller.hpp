@@ -78,6 +78,8 @@ struct controller_environment {
 ///   Watcher changes.
 /// - `WatcherGatewayNotFound`, `WatcherGatewayWithoutHosts`: it becomes Ready when a Gateway is
 ///   created or changed.
+/// - `WatcherLimitExceeded`: with it there are more Watchers than fit on a runtime
+///   (shared/watcher_set.hpp). It becomes Ready when there is room.
 /// - `WatcherVirtualServiceNotApplied`: the API server rejected it. Retried with backoff.
 /// - `WatcherStatusUpdate`: the status could not be written.
 /// - `WatcherVirtualServiceContested`: another client undoes each repair. An event only. A Watcher

@@ -4,19 +4,20 @@
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/runtime_controller/runtime_access.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
-#include "rw/reactors/shared/trust_bundle.hpp"
 #include "rw/reactors/watcher_installer/watcher_installer.hpp"
-#include "rw/tls/certificate.hpp"
 
+#include <boost/asio/this_coro.hpp>
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <utility>
 
 namespace rw::watcher_installer {
 namespace {
 
+namespace asio = boost::asio;
 namespace json = boost::json;
 using k8s::delta;
 using k8s::object;
@@ -47,27 +48,10 @@ bool kyma_changed(const delta& change) {
   return false;
 }
 
-/// None: it has no webhook. (An invalid edit takes none away.)
-std::optional<watcher> watcher_of(const object& from, const object& virtual_service) {
-  if (!from) return {};
-  const auto value = from.parse();
-  if (k8s::is_being_deleted(value)) return {};
-  return effective_watcher(value, virtual_service.parse());
-}
-
-bool differ(const std::optional<watcher>& before, const std::optional<watcher>& now) {
-  if (!before || !now) return before.has_value() != now.has_value();
-  return !same_webhook(*before, *now);
-}
-
 }  // namespace
 
 k8s::selection kubeconfig_secrets() {
   return {.ns = std::string(kcp_namespace), .labels = std::string(kyma_name_label)};
-}
-
-object watcher_installer::virtual_service_of(const k8s::object_key& watcher) const {
-  return from_.virtual_services.objects().get(watcher);
 }
 
 void watcher_installer::watch_all() {
@@ -79,14 +63,6 @@ void watcher_installer::watch_all() {
       if (one) std::ranges::copy(claims_.sharing_id(one), std::back_inserter(some));
     }
   });
-  controller_.watch(from_.watchers, [this](const delta& change, keys& some) {
-    const auto kept = virtual_service_of(change.any().key());
-    if (differ(watcher_of(change.before, kept), watcher_of(change.now, kept))) fan_out(some);
-  });
-  controller_.watch(from_.virtual_services, [this](const delta& change, keys& some) {
-    const auto of = from_.watchers.objects().get(change.any().key());
-    if (differ(watcher_of(of, change.before), watcher_of(of, change.now))) fan_out(some);
-  });
   controller_.watch(from_.kubeconfigs, [this](const delta& change, keys& some) {
     for (const auto& one : {change.before, change.now}) {
       if (one) std::ranges::copy(claims_.sharing_address(one), std::back_inserter(some));
@@ -97,18 +73,14 @@ void watcher_installer::watch_all() {
     if (!now.empty()) some.push_back({std::string(kcp_namespace), now});
     if (!before.empty() && before != now) some.push_back({std::string(kcp_namespace), before});
   });
-  controller_.watch(from_.gateways, [this](const delta& change, keys& some) {
-    if (change.any().name() != with_.gateway) return;
-    if (part_of(change.before, {"spec"}) != part_of(change.now, {"spec"})) fan_out(some);
-  });
-  controller_.watch(from_.gateway_secrets, [this](const delta& change, keys& some) {
-    if (change.any().name() != gateway_secret_name) return;
-    // gateway_trust checks both before the bundle is written to a runtime.
-    const auto differ = [&](const char* entry) {
-      return part_of(change.before, {"data", entry}) != part_of(change.now, {"data", entry});
-    };
-    if (differ("ca.crt") || differ("tls.crt")) fan_out(some);
-  });
+  // What is the same for all runtimes concerns them only where another value is in force.
+  for (auto* const one :
+       {&from_.watchers, &from_.virtual_services, &from_.gateways, &from_.gateway_secrets}) {
+    controller_.watch(*one, [this](const delta&, keys& some) {
+      const auto version = refresh_inputs();
+      if (std::exchange(inputs_version_, version) != version) fan_out(some);
+    });
+  }
   for (auto* const one : from_.certificates) {
     controller_.watch(*one, [](const delta& change, keys& some) {
       auto name = change.any().name();
@@ -147,50 +119,49 @@ k8s::result<std::string> watcher_installer::kubeconfig(std::string_view kyma) co
   return kubeconfig_of(kyma, claims_.kubeconfigs_of(kyma));
 }
 
-/// The CAs that the gateway believes, or why they must not go to the runtimes. Read once for each
-/// state of its Secret.
-const in_words<tls::ca_bundle>& watcher_installer::gateway_trust() {
-  const auto secret =
-      from_.gateway_secrets.objects().get(with_.istio_namespace, gateway_secret_name);
-  if (trust_from_ && k8s::same_state(trust_from_, secret)) return trust_;
-  trust_from_ = secret;
-  const std::string name(gateway_secret_name);
-  const auto value = secret.parse();
-  const auto trust = read_trust_bundle(value);
-  const auto served = tls::certificate::from_pem(
-      k8s::secret_data(value, certificate_entry).value_or(std::string()));
-  if (trust.authorities.empty()) {
-    trust_ = defect("Secret " + name + " has no CA bundle yet");
-  } else if (!trust.problem.empty()) {
-    // A bundle that was damaged, or cut short, stays away from the runtimes, which have a good one,
-    // until the rotation has repaired it.
-    trust_ = defect("Secret " + name + ": " + trust.problem);
-  } else if (!served || trust.authorities.issuer_of(*served) == nullptr) {
-    trust_ = defect("Secret " + name + ": ca.crt lacks the authority of tls.crt");
-  } else {
-    trust_ = trust.authorities;
-  }
-  return trust_;
+std::uint64_t watcher_installer::refresh_inputs() {
+  const auto version = inputs_.refresh();
+  invalid_inputs_.Set(static_cast<double>(inputs_.errors().size()));
+  return version;
 }
 
-in_words<order> watcher_installer::order_for(const certificate_state& own) {
-  const auto gateway = from_.gateways.objects().get(kcp_namespace, with_.gateway);
-  auto address = address_of(gateway, with_.gateway, with_.kcp_port);
-  if (!address) return address.error();
-  const auto& trust = gateway_trust();
-  if (!trust) return trust.error();
-  order out{.trust = {.bundle = *trust},
-            .address = std::move(*address),
+/// Writes an event for an error that lasts: the gateway's Secret may be about to be made.
+asio::awaitable<void> watcher_installer::report_inputs() {
+  const auto executor = co_await asio::this_coro::executor;
+  const auto pause = in_.clock.make_timer(executor);
+  std::map<status_reason, std::chrono::system_clock::time_point> reported;
+  for (auto* const one : {&from_.gateways, &from_.gateway_secrets}) {
+    const bool synced = co_await one->wait_synced();
+    if (!synced) co_return;
+  }
+  for (;;) {
+    refresh_inputs();
+    const auto errors = inputs_.errors();
+    for (const auto& one : errors) {
+      if (in_.clock.wall() - one.since < with_.input_patience) continue;
+      if (std::exchange(reported[one.reason], one.since) == one.since) continue;
+      in_.log.warning("input of all runtimes is invalid",
+                      {{"reason", to_string(one.reason)}, {"error", one.message}});
+      if (lease_.is_null()) continue;
+      in_.events.warning(k8s::reference_to(lease_), "InputInvalid",
+                         std::string(to_string(one.reason)) + ": " + one.message);
+    }
+    pause->expires_at(in_.clock.now() + with_.input_patience);
+    const bool due = co_await pause->wait();
+    if (!due) co_return;
+  }
+}
+
+order watcher_installer::order_for(const certificate_state& own) {
+  order out{.trust = {.bundle = *inputs_.trust()},
+            .address = *inputs_.address(),
+            .watchers = inputs_.watchers(),
             .certificate_pending = own.why,
             .certificate_again = own.again};
   if (own.what == certificate_state::kind::ready) {
     out.trust.certificate = own.current.certificate;
     out.trust.key = own.current.key;
   }
-  from_.watchers.objects().for_each([&](const object& one) {
-    auto valid = watcher_of(one, virtual_service_of(one.key()));
-    if (valid) out.watchers.push_back(std::move(*valid));
-  });
   return out;
 }
 

@@ -75,7 +75,7 @@ class pass {
 
  private:
   asio::awaitable<k8s::result<void>> read();
-  k8s::result<void> decide();
+  void decide();
   void hold_deployment(const inputs& runtime);
   const json::value* present_webhook(const std::string& name);
   asio::awaitable<k8s::result<void>> ensure_namespace();
@@ -162,12 +162,11 @@ const json::value* pass::present_webhook(const std::string& name) {
   return at == all->get_array().end() ? nullptr : &*at;
 }
 
-k8s::result<void> pass::decide() {
+void pass::decide() {
   std::vector<managed_watch> watches;
   for (const auto& each : what_.watchers) watches.push_back(watch_of(each));
   what_.trust.managers = known_managers(std::move(watches));
   what_.trust.restart_on_renewal = how_.restart_on_renewal;
-  if (!fits_managers_file(what_.trust.managers)) return defect("there are too many Watchers");
   const auto has = observe(present_now());
   out_.trust = summary_of(has);
   auto step = next_step(what_.trust, has, how_.delays, now_);
@@ -204,7 +203,6 @@ k8s::result<void> pass::decide() {
   auto objects = render(how_.manifests, how_.set, runtime);
   for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i].wanted = std::move(objects[i]);
   hold_deployment(runtime);
-  return {};
 }
 
 /// What waits for its turn in a roll-out does not get the newest content. What has yet another one
@@ -425,8 +423,8 @@ void pass::conclude() {
 
 asio::awaitable<k8s::result<outcome>> pass::run() {
   auto done = co_await read();
-  if (done) done = decide();
   if (!done) co_return done.error();
+  decide();
   out_.contested = contested();
   if (out_.contested.empty()) done = co_await write_all();
   if (!done) co_return done.error();

@@ -52,6 +52,9 @@ watcher_installer::watcher_installer(asio::any_io_executor executor, options wit
       claims_(from.kymas, from.kubeconfigs),
       records_(in_.kcp, with_.records_namespace, with_.record_interval,
                {in_.clock, in_.log, in_.metrics, in_.random}),
+      inputs_(from.gateways, from.gateway_secrets, from.watchers, from.virtual_services,
+              {with_.gateway, with_.istio_namespace, with_.kcp_port}, in_.clock),
+      lease_(std::move(in.lease)),
       finalizers_(in.finalizers == nullptr ? in_.kcp : *in.finalizers),
       content_(with_.how, in_.log),
       on_reconcile_(std::move(in.on_reconcile)),
@@ -61,7 +64,10 @@ watcher_installer::watcher_installer(asio::any_io_executor executor, options wit
           in_.metrics, "rw_watcher_installer_skipped_events_total",
           "Number of events of runtimes without a reconcile, as everything is in place there")),
       contested_gauge_(core::make_gauge(in_.metrics, "rw_watcher_installer_contested_runtimes",
-                                        "Runtimes that are left to lifecycle-manager")) {
+                                        "Runtimes that are left to lifecycle-manager")),
+      invalid_inputs_(
+          core::make_gauge(in_.metrics, "rw_watcher_installer_invalid_inputs",
+                           "Number of inputs of all runtimes that are invalid or missing in KCP")) {
   watch_all();
 }
 
@@ -72,6 +78,7 @@ asio::awaitable<void> watcher_installer::run() {
   co_await restore_records();
   core::task_group tasks(executor);
   tasks.spawn(complete_states());
+  tasks.spawn(report_inputs());
   if (!with_.how.only_tries()) tasks.spawn(keep_records());
   tasks.spawn(drift_.run());
   tasks.spawn(controller_.run());
@@ -232,14 +239,16 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::keep_installed(json::v
   if (own.what == certificate_state::kind::failed) {
     co_return failed(kyma, status_reason::certificate_not_requested, own.why, true);
   }
-  auto what = order_for(own);
-  if (!what) {
-    co_return failed(kyma, status_reason::gateway_invalid, what.error().message, false);
+  refresh_inputs();
+  if (!inputs_.address() || !inputs_.trust()) {
+    const auto error = inputs_.errors().front();
+    co_return failed(kyma, error.reason, error.message, false);
   }
+  auto what = order_for(own);
   clusters_.expect(to.key);
   if (!to.api) ended = co_await reach(&kyma, &to);
   if (ended) co_return *ended;
-  auto applied = co_await apply(std::move(kyma), std::move(to), std::move(*what));
+  auto applied = co_await apply(std::move(kyma), std::move(to), std::move(what));
   co_return applied;
 }
 

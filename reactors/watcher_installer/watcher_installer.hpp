@@ -14,6 +14,7 @@
 #include "rw/reactors/watcher_installer/cluster_claims.hpp"
 #include "rw/reactors/watcher_installer/cluster_records.hpp"
 #include "rw/reactors/watcher_installer/deployment_content.hpp"
+#include "rw/reactors/watcher_installer/global_inputs.hpp"
 #include "rw/reactors/watcher_installer/installation.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -53,6 +54,9 @@ struct options : runtime_options {
   std::string records_namespace = "runtime-watcher-system";
   core::duration record_interval = std::chrono::seconds(10);
 
+  /// Time after which an input of all runtimes that is invalid causes an event.
+  core::duration input_patience = std::chrono::seconds(5);
+
   /// While a certificate is being issued; its Secret is watched as well where that is wired.
   core::duration certificate_interval = std::chrono::seconds(30);
 };
@@ -76,7 +80,8 @@ struct sources {
 struct environment {
   runtime_environment common;  ///< events are on the Kymas
   certificate_provider& certificates;
-  cluster_states& clusters;  ///< gets the state of each runtime
+  cluster_states& clusters;       ///< gets the state of each runtime
+  boost::json::value lease = {};  ///< what Events about all runtimes are about; null: none are
   /// Where the client of KCP only dry-runs its writes: releases Kymas that are deleted meanwhile.
   /// Null: that client does.
   k8s::client* finalizers = nullptr;
@@ -101,6 +106,9 @@ k8s::client_options runtime_client_options();
 ///
 /// An event of a runtime, of which there may be many, causes a reconcile only where not everything
 /// is known to be in place (`on_event`).
+///
+/// What KCP says for all runtimes alike keeps its last valid value (global_inputs.hpp): a damaged
+/// or deleted Gateway or CA bundle changes nothing on any runtime, and repairs continue.
 ///
 /// Each Kyma gets a finalizer. When the Kyma is deleted and has no other finalizer left, the
 /// watcher is removed from the runtime and the certificate from the control plane; `removal_limit`
@@ -133,7 +141,8 @@ k8s::client_options runtime_client_options();
 ///
 /// Events of the Kyma, when a state begins: WatcherInstalled, WatcherNotReady (with
 /// what the pod waits for), WatcherFailed, RuntimeUnreachable, WatcherRemoved,
-/// WatcherRemovalAbandoned. Metrics: `rw_watcher_installer_writes_total`,
+/// WatcherRemovalAbandoned. Event of the manager's Lease: InputInvalid. Metrics:
+/// `rw_watcher_installer_invalid_inputs`, `rw_watcher_installer_writes_total`,
 /// `rw_watcher_installer_skipped_events_total`, those of cluster_records, and those of
 /// runtime_controller (`rw_watcher_installer`, `watcher-installer`).
 ///
@@ -169,6 +178,8 @@ class watcher_installer final : public runtime_controller {
   std::optional<std::chrono::system_clock::time_point> records_not_kept_since() const noexcept {
     return records_.not_kept_since();
   }
+  /// What is invalid of the inputs of all runtimes (global_inputs.hpp).
+  std::vector<input_error> input_errors() const { return inputs_.errors(); }
   /// Runtimes that are left to lifecycle-manager.
   std::size_t contested() const noexcept { return contested_.size(); }
   /// Since when there are any.
@@ -187,8 +198,9 @@ class watcher_installer final : public runtime_controller {
   bool is_kept_by_others(const boost::json::value& kyma) const;
   work<std::optional<result>> reach(const boost::json::value* kyma, contact* to);
 
-  in_words<order> order_for(const certificate_state& own);
-  const in_words<tls::ca_bundle>& gateway_trust();
+  order order_for(const certificate_state& own);
+  std::uint64_t refresh_inputs();
+  boost::asio::awaitable<void> report_inputs();
   boost::asio::awaitable<void> restore_records();
   void visit_records(const cluster_records::visitor& visit);
   boost::asio::awaitable<void> keep_records();
@@ -205,7 +217,6 @@ class watcher_installer final : public runtime_controller {
   void drop_findings(const k8s::object_key& key);
 
   void watch_all();
-  k8s::object virtual_service_of(const k8s::object_key& watcher) const;
   void fan_out(keys& some);
 
   const options with_;
@@ -214,20 +225,22 @@ class watcher_installer final : public runtime_controller {
   cluster_states& clusters_;
   cluster_claims claims_;
   cluster_records records_;
+  global_inputs inputs_;
+  std::uint64_t inputs_version_ = 0;  ///< that runtimes were reconciled for
+  const boost::json::value lease_;
   k8s::client& finalizers_;
   deployment_content content_;
   const std::function<void(const k8s::object_key& kyma)> on_reconcile_;
   core::counter& writes_;
   core::counter& skipped_;
   core::gauge& contested_gauge_;
+  core::gauge& invalid_inputs_;
   std::unordered_map<k8s::object_key, std::vector<std::string>, k8s::object_key_hash> changes_;
   std::unordered_set<k8s::object_key, k8s::object_key_hash> contested_;
   std::chrono::system_clock::time_point contested_since_ = {};
   /// Runtimes where the last reconcile found all in place, and nothing that only has to wait.
   std::unordered_set<k8s::object_key, k8s::object_key_hash> settled_;
   known_bundles bundles_;
-  k8s::object trust_from_;  ///< the gateway's Secret that `trust_` was read from
-  in_words<tls::ca_bundle> trust_{tls::ca_bundle()};
 };
 
 }  // namespace rw::watcher_installer

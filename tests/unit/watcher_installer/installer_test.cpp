@@ -393,11 +393,6 @@ asio::awaitable<void> follows_the_gateway(world* w) {
       "skr", policies, {"kyma-system", "kyma-project.io--watcher-to-apiserver"},
       [](const json::value& one) { return one.at_pointer("/spec/egress/0/ports/0/port") == 8443; });
   BOOST_TEST(good);
-  done = co_await set({"one.example.com", "two.example.com"}, 8443);
-  BOOST_REQUIRE(done.has_value());
-  good =
-      co_await w->until_event("skr", "WatcherFailed", "Gateway klm-watcher has 2 hosts, not one");
-  BOOST_TEST(good);
 }
 
 BOOST_AUTO_TEST_CASE(another_address_for_events_reaches_the_runtimes) {
@@ -969,34 +964,6 @@ asio::awaitable<void> rotates(world* w) {
 BOOST_AUTO_TEST_CASE(a_rotated_authority_is_trusted_before_it_is_needed, *kube) {
   world w(quick());
   test::run(w.context, rotates(&w));
-}
-
-asio::awaitable<void> keeps_the_good_bundle(world* w) {
-  co_await one_runtime(w);
-  const auto trusted = [w](std::string pem) {
-    return w->until("skr", secrets_type(), tls_secret, [pem](const json::value& one) {
-      return k8s::secret_data(one, "ca.crt") == pem;
-    });
-  };
-  bool good = co_await trusted(w->first.pem());
-  BOOST_TEST(good);
-  // Somebody takes out the authority of what the gateway serves.
-  co_await w->set_bundle(w->second.pem());
-  good = co_await w->until_event("skr", "WatcherFailed", "lacks the authority of tls.crt");
-  BOOST_TEST(good);
-  good = co_await trusted(w->first.pem());
-  BOOST_TEST(good);
-  co_await w->set_bundle(w->first.pem() + "-----BEGIN CERTIFICATE-----\nAAAA\n");
-  good = co_await w->until_event("skr", "WatcherFailed", "ca.crt is damaged");
-  BOOST_TEST(good);
-  co_await w->set_bundle(w->second.pem() + w->first.pem());
-  good = co_await trusted(w->second.pem() + w->first.pem());
-  BOOST_TEST(good);
-}
-
-BOOST_AUTO_TEST_CASE(a_bundle_that_is_damaged_does_not_reach_the_runtime) {
-  world w(quick());
-  test::run(w.context, keeps_the_good_bundle(&w));
 }
 
 namespace {

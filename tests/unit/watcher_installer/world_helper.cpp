@@ -94,7 +94,10 @@ void world::start() {
                      record_events("watcher-installer"), clock, watchdog, log, numbers,
                      core::make_random_source()},
           .certificates = certificates,
-          .clusters = tracker});
+          .clusters = tracker,
+          .lease = {{"apiVersion", "coordination.k8s.io/v1"},
+                    {"kind", "Lease"},
+                    {"metadata", {{"name", "manager"}, {"namespace", "kcp-system"}}}}});
   prepare(kymas);
   installing_ = std::make_unique<core::task_group>(context.get_executor());
   installing_->spawn(installer->run());

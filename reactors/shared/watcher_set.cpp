@@ -1,0 +1,110 @@
+#include "rw/reactors/shared/watcher_set.hpp"
+
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/managers_file.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace rw {
+namespace {
+
+/// What is left of a managers' file, and of the number of Watchers.
+class capacity {
+ public:
+  /// Returns why it does not fit; empty: it is added, in place of `before`.
+  std::string add(const watcher& of, const watcher* before) {
+    const auto free = before == nullptr ? 0 : size_of(*before);
+    if (before == nullptr && count_ >= most_watchers) {
+      return "there are " + std::to_string(count_) + " Watchers in force, and no more than " +
+             std::to_string(most_watchers) + " fit on a runtime";
+    }
+    return put(of, free, before == nullptr ? 1 : 0);
+  }
+  /// The same without a limit of their number.
+  std::string keep(const watcher& of) { return put(of, 0, 1); }
+
+ private:
+  static std::size_t size_of(const watcher& of) { return rendered_bytes(watch_of(of)); }
+
+  std::string put(const watcher& of, std::size_t free, std::size_t more) {
+    const auto bytes = bytes_ - free + size_of(of);
+    if (bytes > managers_file_bytes || count_ + more > managers_file_watches) {
+      return "with it the managers' file on a runtime would have " + std::to_string(bytes) +
+             " bytes, and no more than " + std::to_string(managers_file_bytes) + " fit";
+    }
+    bytes_ = bytes;
+    count_ += more;
+    return {};
+  }
+
+  std::size_t bytes_ = rendered_bytes();
+  std::size_t count_ = 0;
+};
+
+std::optional<watcher_candidate> candidate(const k8s::object& from,
+                                           const k8s::object& virtual_service) {
+  const auto value = from.parse();
+  if (k8s::is_being_deleted(value)) return {};
+  auto accepted = last_valid_watcher(value, virtual_service.parse());
+  auto desired = read_watcher(value);
+  if (!desired && !accepted) return {};
+  const auto created = k8s::find_string(value, {"metadata", "creationTimestamp"});
+  watcher_candidate out{.desired = desired ? std::move(*desired) : *accepted};
+  out.accepted = std::move(accepted);
+  out.created = k8s::parse_rfc3339(created).value_or(out.created);
+  return out;
+}
+
+using sources = std::pair<k8s::object, k8s::object>;
+
+bool is_same(const sources& a, const sources& b) {
+  const auto same = [](const k8s::object& one, const k8s::object& other) {
+    return one && other ? k8s::same_state(one, other) : !one && !other;
+  };
+  return same(a.first, b.first) && same(a.second, b.second);
+}
+
+}  // namespace
+
+watcher_choice choose_watchers(std::vector<watcher_candidate> among) {
+  std::ranges::sort(among, {}, [](const watcher_candidate& one) {
+    return std::tie(one.created, one.desired.uid);
+  });
+  watcher_choice out;
+  capacity left;
+  for (auto& one : among) {
+    if (one.accepted && !left.keep(*one.accepted).empty()) one.accepted.reset();
+  }
+  for (auto& one : among) {
+    auto error = left.add(one.desired, one.accepted ? &*one.accepted : nullptr);
+    if (error.empty()) {
+      out.in_force.push_back(std::move(one.desired));
+      continue;
+    }
+    out.refused.emplace(one.desired.key, std::move(error));
+    if (one.accepted) out.in_force.push_back(std::move(*one.accepted));
+  }
+  std::ranges::sort(out.in_force, {},
+                    [](const watcher& one) { return std::tie(one.key.ns, one.key.name); });
+  return out;
+}
+
+const watcher_choice& watcher_set::current() {
+  std::vector<std::pair<k8s::object, k8s::object>> now;
+  now.reserve(made_of_.size());
+  watchers_.objects().for_each([&](const k8s::object& one) {
+    now.emplace_back(one, virtual_services_.objects().get(one.key()));
+  });
+  if (std::ranges::equal(now, made_of_, is_same)) return choice_;
+  std::vector<watcher_candidate> among;
+  for (const auto& [watcher, virtual_service] : now) {
+    if (auto found = candidate(watcher, virtual_service)) among.push_back(std::move(*found));
+  }
+  choice_ = choose_watchers(std::move(among));
+  made_of_ = std::move(now);
+  return choice_;
+}
+
+}  // namespace rw

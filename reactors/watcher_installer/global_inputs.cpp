@@ -1,0 +1,105 @@
+#include "rw/reactors/watcher_installer/global_inputs.hpp"
+
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
+#include "rw/reactors/shared/trust_bundle.hpp"
+#include "rw/reactors/watcher_installer/access.hpp"
+#include "rw/tls/certificate.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace rw::watcher_installer {
+namespace {
+
+/// The CAs that the gateway trusts, or why they must not go to the runtimes.
+in_words<tls::ca_bundle> trust_in(const k8s::object& secret) {
+  const auto name = "Secret " + std::string(gateway_secret_name);
+  const auto value = secret.parse();
+  auto trust = read_trust_bundle(value);
+  if (trust.authorities.empty()) return defect(name + " has no CA bundle");
+  // A bundle that was damaged, or cut short, stays away from the runtimes until the rotation has
+  // repaired it.
+  if (!trust.problem.empty()) return defect(name + ": " + trust.problem);
+  const auto served = tls::certificate::from_pem(
+      k8s::secret_data(value, certificate_entry).value_or(std::string()));
+  if (!served || trust.authorities.issuer_of(*served) == nullptr) {
+    return defect(name + ": ca.crt lacks the authority of tls.crt");
+  }
+  return std::move(trust.authorities);
+}
+
+bool is_same(const k8s::object& a, const k8s::object& b) {
+  return a && b && k8s::same_state(a, b);
+}
+
+}  // namespace
+
+global_inputs::global_inputs(const k8s::informer& gateways, const k8s::informer& gateway_secrets,
+                             const k8s::informer& watchers, const k8s::informer& virtual_services,
+                             input_names names, core::clock& clock)
+    : gateways_(gateways),
+      gateway_secrets_(gateway_secrets),
+      names_(std::move(names)),
+      clock_(clock),
+      watchers_(watchers, virtual_services) {}
+
+template <class T>
+bool global_inputs::last_valid<T>::update(k8s::object now, in_words<T> read, status_reason reason,
+                                          time_point at) {
+  from = std::move(now);
+  if (read) {
+    error.reset();
+    if (value == *read) return false;
+    value = std::move(*read);
+    return true;
+  }
+  if (!error) error = {.reason = reason, .since = at};
+  error->has_value = value.has_value();
+  error->message = read.error().message +
+                   (value ? "; runtimes keep the last valid one"
+                          : "; until it is valid the watcher is installed nowhere anew, and "
+                            "removed nowhere");
+  return false;
+}
+
+bool global_inputs::refresh_address() {
+  auto gateway = gateways_.objects().get(kcp_namespace, names_.gateway);
+  if (is_same(gateway, address_.from)) return false;
+  auto read = address_of(gateway, names_.gateway, names_.port);
+  return address_.update(std::move(gateway), std::move(read), status_reason::gateway_invalid,
+                         clock_.wall());
+}
+
+bool global_inputs::refresh_trust() {
+  auto secret = gateway_secrets_.objects().get(names_.istio_namespace, gateway_secret_name);
+  if (is_same(secret, trust_.from)) return false;
+  auto read = trust_in(secret);
+  return trust_.update(std::move(secret), std::move(read), status_reason::ca_bundle_invalid,
+                       clock_.wall());
+}
+
+bool global_inputs::refresh_watchers() {
+  const auto& now = watchers_.current().in_force;
+  if (std::ranges::equal(now, used_watchers_, same_webhook)) return false;
+  used_watchers_ = now;
+  return true;
+}
+
+std::uint64_t global_inputs::refresh() {
+  const bool address = refresh_address();
+  const bool trust = refresh_trust();
+  const bool watchers = refresh_watchers();
+  if (address || trust || watchers) ++version_;
+  return version_;
+}
+
+std::vector<input_error> global_inputs::errors() const {
+  std::vector<input_error> out;
+  if (address_.error) out.push_back(*address_.error);
+  if (trust_.error) out.push_back(*trust_.error);
+  std::ranges::sort(out, {}, &input_error::has_value);
+  return out;
+}
+
+}  // namespace rw::watcher_installer

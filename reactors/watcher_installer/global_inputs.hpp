@@ -1,0 +1,82 @@
+#pragma once
+
+#include "rw/core/clock.hpp"
+#include "rw/k8s/cache/informer.hpp"
+#include "rw/reactors/shared/status_reason.hpp"
+#include "rw/reactors/shared/watcher_set.hpp"
+#include "rw/reactors/watcher_installer/render.hpp"
+#include "rw/tls/ca_bundle.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rw::watcher_installer {
+
+/// Where the inputs of all runtimes are in KCP.
+struct input_names {
+  std::string gateway = {};          ///< in kcp-system
+  std::string istio_namespace = {};  ///< of the gateway's Secret
+  std::optional<std::uint16_t> port = {};
+};
+
+/// Why an input is not valid now.
+struct input_error {
+  status_reason reason = status_reason::none;
+  std::string message = {};  ///< what is wrong, and what runtimes keep
+  std::chrono::system_clock::time_point since = {};
+  bool has_value = false;  ///< the last valid value is in use
+};
+
+/// What KCP says for all runtimes alike: the address that events go to, the CAs of the gateway, and
+/// the Watchers. An invalid or deleted one keeps its last valid value, so that repairs continue,
+/// with that. It is kept in memory: where a process has seen no valid value it can install nothing,
+/// and removes nothing either.
+///
+/// Single executor. What it reads must outlive it.
+class global_inputs {
+ public:
+  using time_point = std::chrono::system_clock::time_point;
+
+  global_inputs(const k8s::informer& gateways, const k8s::informer& gateway_secrets,
+                const k8s::informer& watchers, const k8s::informer& virtual_services,
+                input_names names, core::clock& clock);
+
+  /// Reads what has changed. Returns a number that grows whenever other values are in force.
+  std::uint64_t refresh();
+
+  /// Errors of the address and the CAs; one without a last valid value first.
+  std::vector<input_error> errors() const;
+
+  const std::optional<kcp_address>& address() const noexcept { return address_.value; }
+  const std::optional<tls::ca_bundle>& trust() const noexcept { return trust_.value; }
+  const std::vector<watcher>& watchers() { return watchers_.current().in_force; }
+
+ private:
+  template <class T>
+  struct last_valid {
+    std::optional<T> value = {};
+    std::optional<input_error> error = {};
+    k8s::object from = {};  ///< that it was read from
+
+    bool update(k8s::object now, in_words<T> read, status_reason reason, time_point at);
+  };
+
+  bool refresh_address();
+  bool refresh_trust();
+  bool refresh_watchers();
+
+  const k8s::informer& gateways_;
+  const k8s::informer& gateway_secrets_;
+  const input_names names_;
+  core::clock& clock_;
+  last_valid<kcp_address> address_;
+  last_valid<tls::ca_bundle> trust_;
+  watcher_set watchers_;
+  std::vector<watcher> used_watchers_;  ///< at the latest `refresh`
+  std::uint64_t version_ = 0;
+};
+
+}  // namespace rw::watcher_installer
