@@ -161,8 +161,8 @@ class renderer {
       field.at("data[" + std::string(configuration_key) + "]").error("is missing");
     } else {
       const auto config = field.at(configuration_key);
-      const auto configured = validate_configuration(
-          find_string(*source, {"data", configuration_key}), features_, config);
+      const auto configured =
+          validate_configuration(find_string(*source, {"data", configuration_key}), runs_, config);
       if (!bundle_.empty() && !configured.trust_bundle.empty() &&
           bundle_ != configured.trust_bundle) {
         config.at("clusterTrustBundle.name")
@@ -170,8 +170,8 @@ class renderer {
                    "\" on the runtime");
       }
       out_.features = configured.features;
-      out_.uses_pull_secret |=
-          std::ranges::find(out_.features, pull_secret_feature) != out_.features.end();
+      out_.uses_pull_secret |= std::ranges::find(configured.available, pull_secret_feature) !=
+                               configured.available.end();
     }
     add(source_kind::config, *source, {from_.to.ns, from_.to.configuration},
         {"data", "binaryData"});
@@ -218,7 +218,7 @@ class renderer {
       }
       if (identity == deployment) {
         out_.version = version_of(object);
-        features_ = features_of(object);
+        runs_ = abilities_of(object);
       }
       out_.uses_pull_secret |= pulls_with(object, from_.to.pull_secret);
       if (!gives_way(object)) out_.objects.push_back({source_kind::manifests, std::move(object)});
@@ -251,8 +251,8 @@ class renderer {
   const render_input& from_;
   const std::chrono::system_clock::time_point now_;
   revision out_;
-  std::string bundle_;                                      ///< name on the runtime
-  std::vector<std::string> features_ = default_features();  ///< that the version knows
+  std::string bundle_;  ///< name on the runtime
+  abilities runs_;      ///< of the Deployment
 };
 
 }  // namespace
@@ -274,17 +274,46 @@ std::string version_of(const json::value& deployment) {
   return std::string(k8s::label(deployment, version_label).value_or(std::string_view()));
 }
 
-std::vector<std::string> features_of(const json::value& deployment) {
+namespace {
+
+/// True if a container has the argument --landscape with a value, as Go's flag package reads it.
+bool has_landscape(const json::value& deployment) {
+  const auto* const all = k8s::find_array(deployment, {"spec", "template", "spec", "containers"});
+  for (const auto& container : all == nullptr ? json::array() : *all) {
+    bool value_follows = false;
+    for (const auto* const field : {"command", "args"}) {
+      const auto* const arguments = k8s::find_array(container, {field});
+      for (const auto& each : arguments == nullptr ? json::array() : *arguments) {
+        std::string_view text = each.is_string() ? std::string_view(each.get_string()) : "";
+        if (value_follows) return !text.empty();
+        if (!text.starts_with('-')) continue;
+        text.remove_prefix(text.starts_with("--") ? 2 : 1);
+        constexpr std::string_view name = "landscape";
+        value_follows = text == name;
+        if (text.starts_with(name) && text.substr(name.size()).starts_with('=')) {
+          return text.size() > name.size() + 1;
+        }
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+abilities abilities_of(const json::value& deployment) {
+  abilities can{.landscape = has_landscape(deployment)};
   auto rest = k8s::annotation(deployment, features_annotation);
-  if (!rest) return default_features();
-  std::vector<std::string> out;
+  if (!rest) return can;
+  auto& out = can.features;
+  out.clear();
   while (!rest->empty()) {
     const auto end = std::min(rest->find(','), rest->size());
     const auto feature = core::trimmed(rest->substr(0, end));
     if (!feature.empty()) out.emplace_back(feature);
     rest->remove_prefix(std::min(end + 1, rest->size()));
   }
-  return out;
+  return can;
 }
 
 revision render(unit of, const render_input& from, std::chrono::system_clock::time_point now) {
@@ -294,7 +323,7 @@ revision render(unit of, const render_input& from, std::chrono::system_clock::ti
 bool uses_trust_bundle(const json::value& configuration) {
   diagnostics unused;
   const auto text = find_string(configuration, {"data", configuration_key});
-  return !validate_configuration(text, default_features(), {unused, {}}).trust_bundle.empty();
+  return !validate_configuration(text, {}, {unused, {}}).trust_bundle.empty();
 }
 
 json::value content_of(const json::value& source) {

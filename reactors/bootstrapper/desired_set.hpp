@@ -38,10 +38,6 @@ inline constexpr std::string_view digest_label = "operator.kyma-project.io/appli
 
 /// On the bootstrapper's Deployment: the version that the manifests install.
 inline constexpr std::string_view version_label = "app.kubernetes.io/version";
-/// On that Deployment: the features that this version knows, separated by commas. Without it, the
-/// default ones (validation.hpp).
-inline constexpr std::string_view features_annotation =
-    "operator.kyma-project.io/bootstrapper-features";
 /// Of the manifests in their ConfigMap.
 inline constexpr std::string_view manifests_key = "manifests.yaml";
 /// On a ConfigMap with manifests that is not the manager's default one: "true". Whoever writes
@@ -49,9 +45,9 @@ inline constexpr std::string_view manifests_key = "manifests.yaml";
 inline constexpr std::string_view manifests_label =
     "operator.kyma-project.io/bootstrapper-manifests";
 
-/// The version, and the features, that a Deployment of the bootstrapper says it has.
+/// The version, and the abilities, that a Deployment of the bootstrapper says it has.
 std::string version_of(const boost::json::value& deployment);
-std::vector<std::string> features_of(const boost::json::value& deployment);
+abilities abilities_of(const boost::json::value& deployment);
 
 /// Names on every runtime.
 struct target_names {
@@ -94,7 +90,7 @@ struct revision {
   std::string digest = {};  ///< short, of the objects; independent of the order of fields
   std::vector<desired_object> objects = {};
   std::string version = {};                ///< of the manifests; empty: they do not say
-  std::vector<std::string> features = {};  ///< that the configuration makes available
+  std::vector<std::string> features = {};  ///< that the configuration names
   /// Of unit `bootstrapper`: a feature, or an object's imagePullSecrets, needs the pull Secret.
   bool uses_pull_secret = false;
   diagnostics found = {};     ///< with errors it must not be applied

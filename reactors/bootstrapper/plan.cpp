@@ -214,10 +214,10 @@ class planner {
              each.key == k8s::object_key{to_.ns, to_.deployment};
     });
     const bool runs = deployment != out_.objects.end() && !deployment->live.is_null();
-    const auto known = runs ? features_of(deployment->live) : desired_->features;
-    const bool knows_all = std::ranges::all_of(desired_->features, [&](const std::string& each) {
-      return std::ranges::find(known, each) != known.end();
-    });
+    const auto can = runs ? abilities_of(deployment->live) : abilities();
+    const bool knows_all =
+        !runs || std::ranges::all_of(desired_->features,
+                                     [&](const std::string& each) { return can.know(each); });
     for (auto& each : out_.objects) {
       auto& rank = each.order.first;
       if (rank == configuration_rank && !knows_all) rank = after_workloads;

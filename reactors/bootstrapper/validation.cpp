@@ -126,9 +126,8 @@ std::string validate_bundle_reference(const json::object& bundle, const field_pa
 }
 
 /// The valid entries of a list of features: known ones, or also `all`.
-std::vector<std::string> validate_features(const json::value& value,
-                                           const std::vector<std::string>& known, bool all_is_valid,
-                                           const field_path& path) {
+std::vector<std::string> validate_features(const json::value& value, const abilities& runs,
+                                           bool all_is_valid, const field_path& path) {
   std::vector<std::string> out;
   if (!value.is_array()) {
     path.error("is no list");
@@ -142,8 +141,12 @@ std::vector<std::string> validate_features(const json::value& value,
       entry.error("is no string");
     } else if (contains(out, name)) {
       entry.warning("\"" + name + "\" is listed twice");
-    } else if (!(all_is_valid && name == all_features) && !contains(known, name)) {
-      entry.error("\"" + name + "\" is no feature that the version to be installed knows");
+    } else if (!(all_is_valid && name == all_features) && !contains(runs.features, name)) {
+      entry.error("\"" + name +
+                  "\" is no feature that the version to be installed knows; the annotation " +
+                  std::string(features_annotation) + " of its Deployment lists those that it does");
+    } else if (name == landscape_feature && !runs.landscape) {
+      entry.error("\"" + name + "\" needs the argument --landscape of the bootstrapper");
     } else {
       out.push_back(name);
     }
@@ -177,11 +180,15 @@ const std::vector<std::string>& default_features() {
   static const std::vector<std::string> all = {
       "rt-cfg.kyma-project.io/alter-img-registry", std::string(pull_secret_feature),
       std::string(trust_bundle_feature), "rt-cfg.kyma-project.io/set-fips-mode",
-      "rt-cfg.kyma-project.io/set-landscape"};
+      std::string(landscape_feature)};
   return all;
 }
 
-configuration validate_configuration(std::string_view text, const std::vector<std::string>& known,
+bool abilities::know(std::string_view feature) const {
+  return contains(features, feature) && (feature != landscape_feature || landscape);
+}
+
+configuration validate_configuration(std::string_view text, const abilities& runs,
                                      const field_path& path) {
   configuration out;
   const auto value = parse_json(text, path);
@@ -197,22 +204,28 @@ configuration validate_configuration(std::string_view text, const std::vector<st
   if (bundle != nullptr) out.trust_bundle = validate_bundle_reference(*bundle, bundle_path);
   const auto* const available = config.if_contains("availableFeatures");
   if (available != nullptr) {
-    out.features = validate_features(*available, known, false, path.at("availableFeatures"));
+    out.available = validate_features(*available, runs, false, path.at("availableFeatures"));
+    out.features = out.available;
   }
+  // To the bootstrapper an empty list is none.
+  const bool any =
+      available != nullptr && (!available->is_array() || !available->get_array().empty());
   const auto namespaces_path = path.at("namespaceFeatures");
   const auto* const namespaces = object_at(config, "namespaceFeatures", path);
-  if (namespaces != nullptr && available == nullptr) {
+  if (namespaces != nullptr && !any) {
     namespaces_path.warning("has no effect without availableFeatures");
   }
   for (const auto& [ns, list] : namespaces == nullptr ? json::object() : *namespaces) {
     const auto entry = namespaces_path.at(ns);
     if (!is_label(ns)) entry.error("is no name of a namespace");
-    for (const auto& name : validate_features(list, known, true, entry)) {
-      if (available == nullptr || name == all_features || contains(out.features, name)) continue;
+    for (const auto& name : validate_features(list, runs, true, entry)) {
+      if (name == all_features || contains(out.available, name)) continue;
+      if (!contains(out.features, name)) out.features.push_back(name);
+      if (!any) continue;
       entry.error("\"" + name + "\" is not among availableFeatures");
     }
   }
-  if (contains(out.features, trust_bundle_feature) && !config.contains("clusterTrustBundle")) {
+  if (contains(out.available, trust_bundle_feature) && !config.contains("clusterTrustBundle")) {
     bundle_path.error("is required, since the feature " + std::string(trust_bundle_feature) +
                       " is available");
   }

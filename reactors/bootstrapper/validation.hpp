@@ -63,21 +63,38 @@ inline constexpr std::string_view all_features = "rt-cfg.kyma-project.io/all";
 /// (desired_set.hpp).
 const std::vector<std::string>& default_features();
 
+/// The feature that needs the argument --landscape of the bootstrapper.
+inline constexpr std::string_view landscape_feature = "rt-cfg.kyma-project.io/set-landscape";
+/// On the bootstrapper's Deployment: the features that this version knows, separated by commas.
+/// Without it, the default ones.
+inline constexpr std::string_view features_annotation =
+    "operator.kyma-project.io/bootstrapper-features";
+
+/// What a Deployment of the bootstrapper can do. It ends with 1 on a configuration that names
+/// anything else.
+struct abilities {
+  std::vector<std::string> features = default_features();
+  bool landscape = false;  ///< it has the argument --landscape, with a value
+
+  bool know(std::string_view feature) const;
+};
+
 /// The parts of a configuration that others are checked against.
 struct configuration {
-  std::string trust_bundle = {};           ///< clusterTrustBundle.name; empty: none
-  std::vector<std::string> features = {};  ///< availableFeatures
+  std::string trust_bundle = {};            ///< clusterTrustBundle.name; empty: none
+  std::vector<std::string> available = {};  ///< availableFeatures
+  std::vector<std::string> features = {};   ///< these, and those of namespaces
 };
 
 /// Validates the bootstrapper's configuration:
 ///   - `overrides` (required): registry host to registry host.
 ///   - `clusterTrustBundle`: `name`, `volumeName`, `volumeMountPath` (absolute) and `certWritePath`
 ///     (relative). Required by the feature add-cluster-trust-bundle.
-///   - `availableFeatures`: of `known`.
+///   - `availableFeatures`: those that `runs`, the bootstrapper that will run, knows.
 ///   - `namespaceFeatures`: per namespace, of the available ones, or `all`.
 /// What the bootstrapper tolerates is a warning: unknown fields, and `namespaceFeatures` without
-/// `availableFeatures`. Quotes nothing of a text that is no JSON.
-configuration validate_configuration(std::string_view text, const std::vector<std::string>& known,
+/// `availableFeatures`, or with an empty list. Quotes nothing of a text that is no JSON.
+configuration validate_configuration(std::string_view text, const abilities& runs,
                                      const field_path& path);
 
 /// Validates a pull Secret as kubelet reads it: its type, and a docker config with credentials for

@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data), size);
 
   diagnostics of_configuration;
-  const auto read = validate_configuration(text, default_features(),
+  const auto read = validate_configuration(text, {.landscape = true},
                                            field_path(of_configuration, "configuration"));
   check(all_begin_with(of_configuration, "configuration"), "each finding names its document");
   if (of_configuration.errors.empty()) {

@@ -125,7 +125,9 @@ BOOST_AUTO_TEST_CASE(the_version_to_be_installed_says_which_features_it_knows) {
   auto from = good_sources(shared_pem());
   from.at(source_kind::config).object =
       config_map(features(R"(["rt-cfg.kyma-project.io/fly"])", R"({"a": []})"));
-  check_has(errors_of(from), "is no feature that the version to be installed knows");
+  check_has(errors_of(from),
+            "is no feature that the version to be installed knows; the annotation "
+            "operator.kyma-project.io/bootstrapper-features of its Deployment lists");
   auto text = manifests();
   const std::string labels = "  labels: {";
   text.insert(text.find(labels),
@@ -133,6 +135,34 @@ BOOST_AUTO_TEST_CASE(the_version_to_be_installed_says_which_features_it_knows) {
               "\"rt-cfg.kyma-project.io/fly, rt-cfg.kyma-project.io/swim\"}\n");
   from.at(source_kind::manifests).object = manifests_source(text);
   BOOST_TEST(errors_of(from) == "");
+}
+
+BOOST_AUTO_TEST_CASE(empty_list_of_features_allows_those_of_namespaces) {
+  const std::string registry = R"("rt-cfg.kyma-project.io/alter-img-registry")";
+  BOOST_TEST(errors_of_configuration(features("[]", R"({"a": [)" + registry + "]}")) == "");
+  check_has(errors_of_configuration(features("[]", R"({"a": ["rt-cfg.kyma-project.io/fly"]})")),
+            "namespaceFeatures.a[0]: \"rt-cfg.kyma-project.io/fly\" is no feature");
+}
+
+BOOST_AUTO_TEST_CASE(landscape_feature_needs_its_argument) {
+  auto from = good_sources(shared_pem());
+  const std::string feature = R"(["rt-cfg.kyma-project.io/set-landscape"])";
+  for (const auto& text : {features(feature, "{}"), features("[]", R"({"a": )" + feature + "}")}) {
+    from.at(source_kind::config).object = config_map(text);
+    from.at(source_kind::manifests).object = manifests_source(manifests());
+    check_has(errors_of(from), "needs the argument --landscape of the bootstrapper");
+    for (const auto& [arguments, good] : {std::pair("[--landscape=TEST]", true),
+                                          {"[-landscape, TEST]", true},
+                                          {"[--landscape=]", false},
+                                          {"[--landscape]", false},
+                                          {"[--landscapes=TEST]", false}}) {
+      auto with = manifests();
+      const std::string image = "name: manager, ";
+      with.insert(with.find(image) + image.size(), "args: " + std::string(arguments) + ", ");
+      from.at(source_kind::manifests).object = manifests_source(with);
+      BOOST_TEST((errors_of(from) == "") == good, arguments);
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(the_configuration_must_fit_the_trust_bundle) {
