@@ -35,6 +35,11 @@ const k8s::resource_type& runtime_bootstrappers_type() {
   return type;
 }
 
+std::string release_command(const std::string& name) {
+  return "kubectl -n " + std::string(kcp_namespace) + " patch runtimebootstrappers " + name +
+         R"( --type merge -p '{"metadata":{"finalizers":null}}')";
+}
+
 resource_view read_resource(const json::value& object, const bootstrapper_sources& sources,
                             diagnostics& found) {
   resource_view out;

@@ -16,6 +16,8 @@ const k8s::resource_type& runtime_bootstrappers_type();
 
 /// On a RuntimeBootstrapper whose deletion has to be acted upon.
 inline constexpr std::string_view finalizer = "operator.kyma-project.io/runtime-bootstrapper";
+/// The command that releases a deleted RuntimeBootstrapper by hand, without an undeployment.
+std::string release_command(const std::string& name);
 /// On a RuntimeBootstrapper that was created for its Runtime: "true".
 inline constexpr std::string_view auto_created_annotation =
     "operator.kyma-project.io/bootstrapper-auto-created";

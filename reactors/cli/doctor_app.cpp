@@ -35,7 +35,6 @@ namespace json = boost::json;
 using enum finding_state;
 
 constexpr auto soon = std::chrono::hours(72);
-constexpr std::string_view reviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 constexpr std::string_view apply_manager = "kubectl apply -k deploy/manager (deploy/README.md)";
 
 k8s::config load_kubeconfig(const doctor_settings& settings) {
@@ -200,8 +199,8 @@ asio::awaitable<void> doctor_app::check_rights() {
   std::vector<std::string> missing;
   for (const auto& right : rights) {
     auto body = json::serialize(review_of(right));
-    const auto got = co_await as_manager_->raw("POST", std::string(reviews), "application/json",
-                                               std::move(body));
+    const auto got = co_await as_manager_->raw("POST", std::string(access_reviews),
+                                               "application/json", std::move(body));
     if (!got) {
       co_await report_by_settings(
           not_proven, "rights", "of " + subject + ": " + got.error().message,
@@ -379,6 +378,8 @@ asio::awaitable<void> doctor_app::check_all() {
                                "the manager writes it from the root CA while it leads: see leader");
     co_await check_gateway();
     co_await check_watchers();
+    co_await check_rollouts();
+    co_await check_orphans();
     co_await check_runtimes();
     co_await check_heartbeats();
   }

@@ -22,9 +22,9 @@ namespace rw::cli {
 
 /// `runtime-watcher doctor`: checks an installation step by step, and says what to do about each
 /// defect: access to KCP, served kinds, the manager's rights, its Lease, certificates, the Gateway,
-/// Watchers with their VirtualServices, each runtime up to a probe of the way of events, and, with
-/// the address of a manager, heartbeats. It writes nothing: probes, dry runs and reviews of rights
-/// are not persisted.
+/// Watchers with their VirtualServices, roll-outs, each runtime up to a probe of the way of events,
+/// and, with the address of a manager, heartbeats. It writes nothing: probes, dry runs and reviews
+/// of rights are not persisted.
 ///
 /// What the manager's settings decide it reads from the manager's Lease (leader_settings.hpp).
 /// Where that has none, the defaults hold, and a check that depends on them proves nothing.
@@ -56,6 +56,8 @@ class doctor_app final : public app {
   work<void> check_certificate(std::string name, std::string owner);
   work<void> check_gateway();
   work<void> check_watchers();
+  work<void> check_rollouts();
+  work<void> check_orphans();
   work<void> check_runtimes();
   work<k8s::result<std::vector<std::string>>> select_kymas(std::size_t* deleting);
   work<void> check_some(const std::vector<std::string>* kymas, runtime_counts* counts);

@@ -2,6 +2,7 @@
 
 #include "rw/k8s/objects/manifests.hpp"
 #include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/bootstrapper/resource.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -73,6 +74,25 @@ json::value json_of(const finding& of) {
   json::object out{{"state", to_string(of.state)}, {"check", of.check}, {"message", of.message}};
   if (!of.remedy.empty()) out["remedy"] = of.remedy;
   return out;
+}
+
+std::optional<finding> check_orphan(const json::value& bootstrapper, bool may_release,
+                                    std::chrono::system_clock::time_point now) {
+  if (!k8s::is_being_deleted(bootstrapper) ||
+      !k8s::has_finalizer(bootstrapper, bootstrapper::finalizer)) {
+    return std::nullopt;
+  }
+  const auto since =
+      k8s::parse_rfc3339(k8s::find_string(bootstrapper, {"metadata", "deletionTimestamp"}));
+  const bool late = since && now > *since + std::chrono::minutes(2);
+  if (may_release && !late) return std::nullopt;
+  const auto name = k8s::key_of(bootstrapper).name;
+  return finding{
+      finding_state::failed, "bootstrappers",
+      "RuntimeBootstrapper " + name + " is deleted, and the manager, in mode off, " +
+          (may_release ? "has not released it" : "may not release it"),
+      bootstrapper::release_command(name) +
+          (may_release ? "" : ", or grant deploy/manager/bootstrapper/rbac-direct.yaml")};
 }
 
 std::string summary_of(const std::vector<finding>& all) {

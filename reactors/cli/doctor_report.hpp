@@ -2,8 +2,10 @@
 
 #include <boost/json/value.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +34,11 @@ struct finding {
 std::string text_of(const finding& of);
 boost::json::value json_of(const finding& of);
 
+/// Returns what is wrong with a RuntimeBootstrapper of a manager in mode off: it is deleted, has
+/// our finalizer, and the manager may not, or does not within 2 minutes, release it.
+std::optional<finding> check_orphan(const boost::json::value& bootstrapper, bool may_release,
+                                    std::chrono::system_clock::time_point now);
+
 /// Formats the counts of all findings: "17 checks: 15 proven, 1 failed, 1 not proven".
 std::string summary_of(const std::vector<finding>& all);
 
@@ -49,6 +56,8 @@ struct access_right {
 /// std::invalid_argument if it is not one.
 std::vector<access_right> rights_of(const std::string& manifests);
 
+inline constexpr std::string_view access_reviews =
+    "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 /// Returns the object to create for a review of one's own right.
 boost::json::value review_of(const access_right& right);
 

@@ -68,6 +68,8 @@ std::string render_leader_settings(const manager_settings& from,
   json::object out{{"bootstrapper-mode", to_string(from.runtime_config.mode)},
                    {"gardener-certificates", from.gardener_certificates},
                    {"shadow", from.shadow},
+                   {"rollout-none", from.runtime_config.rollout_none},
+                   {"state-namespace", from.runtime_config.direct.state_namespace},
                    {"heartbeat-timeout-ms", from.heartbeat_timeout.count()},
                    {"probe-interval-ms", from.probe_interval.count()}};
   for_each_text(from, [&](const char* name, const std::string& text) { out[name] = text; });
@@ -89,6 +91,9 @@ leader_settings parse_leader_settings(std::string_view text) {
   out.bootstrapper = mode.value_or(out.bootstrapper);
   read_flag(*from, "gardener-certificates", out.gardener_certificates);
   read_flag(*from, "shadow", out.shadow);
+  read_flag(*from, "rollout-none", out.rollout_none);
+  const auto state_namespace = k8s::find_string(parsed, {"state-namespace"});
+  if (!state_namespace.empty()) out.state_namespace = state_namespace;
   read_milliseconds(*from, "heartbeat-timeout-ms", out.heartbeat_timeout);
   read_milliseconds(*from, "probe-interval-ms", out.probe_interval);
   for_each_text(out, [&](const char* name, std::string& to) {

@@ -27,6 +27,8 @@ struct leader_settings {
   bootstrapper_mode bootstrapper = bootstrapper_mode::off;
   bool gardener_certificates = false;
   bool shadow = false;
+  bool rollout_none = false;
+  std::string state_namespace = runtime_config_settings().direct.state_namespace;
   std::string events_service = manager_settings().events_service;
   std::string field_manager = manager_settings().field_manager;
   std::string former_field_manager = manager_settings().former_field_manager;

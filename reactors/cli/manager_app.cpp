@@ -282,6 +282,7 @@ asio::awaitable<void> manager_app::lead() {
   if (heartbeats_ && !*dry_run_) reactors.spawn(heartbeats_->run());
   if (prober_ && !*dry_run_) reactors.spawn(prober_->run());
   if (runtime_config_) reactors.spawn(runtime_config_->lead());
+  if (orphans_ && !*dry_run_) reactors.spawn(orphans_->run());
   std::exception_ptr end;
   try {
     co_await reactors.join();

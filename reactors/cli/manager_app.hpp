@@ -9,6 +9,7 @@
 #include "rw/k8s/controller/leader_election.hpp"
 #include "rw/reactors/admin/admin.hpp"
 #include "rw/reactors/admin/live_feed.hpp"
+#include "rw/reactors/bootstrapper/orphans.hpp"
 #include "rw/reactors/certificates/certificate_service.hpp"
 #include "rw/reactors/cli/app.hpp"
 #include "rw/reactors/cli/manager_observer.hpp"
@@ -136,6 +137,7 @@ class manager_app final : public app {
   std::unique_ptr<runtime_rollout::runtime_rollout> rollout_;  ///< of the watcher
   std::unique_ptr<watcher_installer::watcher_installer> installer_;
   std::unique_ptr<runtime_config> runtime_config_;  ///< null: its mode is off
+  std::unique_ptr<bootstrapper::orphans> orphans_;  ///< of the mode off
   std::unique_ptr<kyma_router::router> router_;
   std::unique_ptr<heartbeats::tracker> heartbeats_;  ///< null: none are expected
   std::unique_ptr<heartbeats::prober> prober_;       ///< null: runtimes are not probed

@@ -75,6 +75,8 @@ void manager_app::make_reactors() {
     runtime_config_ = std::make_unique<runtime_config>(
         services_, settings_.runtime_config,
         runtime_config::clients{*kcp_, *shared_, *pool_, lease()}, kubeconfigs_, *recorder_);
+  } else {
+    orphans_ = std::make_unique<bootstrapper::orphans>(*kcp_, services_.for_controller());
   }
   rollout_ = std::make_unique<runtime_rollout::runtime_rollout>(
       executor,

@@ -103,6 +103,15 @@ json::value make_rollout(std::string_view component) {
           {"spec", {{"component", component}}}};
 }
 
+std::vector<std::string_view> status_fields() {
+  std::vector<std::string_view> out{"phase",    "reason",          "message",
+                                    "content",  "completed",       "resumed",
+                                    "canaries", "conditions",      "observedGeneration",
+                                    "ahead",    "acceptedFailures"};
+  for (const auto& [name, member] : count_names) out.push_back(name);
+  return out;
+}
+
 state read_state(const json::value& object) {
   const auto* const status = k8s::find(object, {"status"});
   if (status == nullptr) return {};

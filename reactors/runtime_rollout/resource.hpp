@@ -7,6 +7,8 @@
 #include <boost/json/value.hpp>
 
 #include <optional>
+#include <string_view>
+#include <vector>
 
 namespace rw::runtime_rollout {
 
@@ -36,6 +38,9 @@ rollout_spec read_spec(const boost::json::value& object, const defaults& otherwi
 
 /// The object as it is created.
 boost::json::value make_rollout(std::string_view component);
+
+/// The names of all fields that a status may have.
+std::vector<std::string_view> status_fields();
 
 state read_state(const boost::json::value& object);
 

@@ -17,6 +17,7 @@ GATEWAY_SECRET = collection("secrets", "istio-system") + "/klm-istio-gateway"
 LEASE = collection("leases", "kcp-system", "coordination.k8s.io", "v1") + "/runtime-watcher-manager"
 GUARD = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/guard"
 HEARTBEATS = collection("virtualservices", "kcp-system", "networking.istio.io", "v1beta1") + "/runtime-watcher-heartbeats"
+ROLLOUT = collection("runtimerollouts", "kcp-system", "operator.kyma-project.io", "v1alpha1") + "/watcher"
 SKR_SERVICE = collection("services", "kyma-system") + "/skr-webhook"
 INVALID = collection("watchers", "kcp-system", "operator.kyma-project.io", "v1beta2") + "/invalid"
 
@@ -65,9 +66,8 @@ class Doctor(harness.TestCase):
         seen = []
         def well():
             seen[:] = self.examine()
-            return seen[0] == 0
-        wait_until(well, 60, lambda: f"nothing is found: {[c for c in seen[1] if c['state'] == 'failed']}\n{self.manager.tail()}", every=0.5)
-        self.assertEqual({check["state"] for check in seen[1]}, {"proven"})
+            return seen[0] == 0 and all(check["state"] == "proven" for check in seen[1])
+        wait_until(well, 60, lambda: f"not proven: {[c for c in seen[1] if c['state'] != 'proven']}\n{self.manager.tail()}", every=0.5)
         return seen[1]
 
     def break_all(self):
@@ -131,12 +131,12 @@ class Doctor(harness.TestCase):
         seen = []
         def well():
             seen[:] = self.examine()
-            return seen[0] == 0
+            return seen[0] == 0 and all(check["state"] == "proven" for check in seen[1] if check["check"] == "rollouts")
         wait_until(well, 60, lambda: f"nothing fails: {[c for c in seen[1] if c['state'] == 'failed']}", every=0.5)
         def states(checks):
             return {check["check"]: check["state"] for check in checks}
         self.assertEqual(states(seen[1]), {**dict.fromkeys(
-            ("access", "settings", "kinds", "rights", "leader", "certificates", "gateway", "watchers"), "proven"),
+            ("access", "settings", "kinds", "rights", "leader", "certificates", "gateway", "watchers", "rollouts"), "proven"),
             "runtimes": "not_proven", "heartbeats": "not_proven"})
         text = next(check["message"] for check in seen[1] if check["check"] == "runtimes")
         self.assertRegex(text, f"{RUNTIMES - 1} of {RUNTIMES - 1} are in order.*without probes")
@@ -166,6 +166,27 @@ class Doctor(harness.TestCase):
         found = [check for check in checks if check["state"] == "failed" and check["check"] == "runtime"]
         self.assertEqual(len(found), 1, checks)
         self.assertRegex(found[0]["message"], "^runtime-3: (WriteRejected|RequestFailed): .*" + name)
+
+    def test_rollouts_that_do_not_go_on_are_found(self):
+        self.start_manager()
+        self.until_well()
+        self.assertEqual(self.manager.terminate(), 0)
+        definition = self.kcp.get(DEFINITION)
+        status = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]
+        del status["properties"]["conditions"]
+        condition = {"type": "Stalled", "status": "True", "reason": "CanaryFailed", "message": "m",
+                     "lastTransitionTime": "2026-01-01T00:00:00Z"}
+        self.kcp.patch(ROLLOUT + "/status", {"status": {"conditions": [condition], "message": "runtime-1: crashes"}})
+        self.kcp.patch(DEFINITION, {"spec": {"versions": definition["spec"]["versions"]}})
+        self.kcp.delete("/api/v1/namespaces/runtime-watcher-system")
+        found = [check for check in self.examine()[1] if check["state"] == "failed"]
+        for check, message, remedy in (
+                ("rollouts", "older than this version, and drops status.conditions", "kubectl apply -f deploy/crds"),
+                ("rollouts", "Namespace runtime-watcher-system does not exist", "kubectl create namespace"),
+                ("rollouts", "watcher is stalled: CanaryFailed; runtime-1: crashes", "spec")):
+            matching = [f for f in found if f["check"] == check and message in f["message"]]
+            self.assertEqual(len(matching), 1, f"{message} in {found}")
+            self.assertIn(remedy, matching[0]["remedy"])
 
     def test_text_names_each_check(self):
         self.start_manager()

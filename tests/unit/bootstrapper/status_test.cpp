@@ -2,6 +2,8 @@
 
 #include "rw/reactors/bootstrapper/status.hpp"
 
+#include "rw/reactors/bootstrapper/resource.hpp"
+
 #include "rw/k8s/objects/types.hpp"
 
 #include <boost/json/array.hpp>

@@ -1,8 +1,13 @@
 #include "rw/reactors/cli/doctor_report.hpp"
 
+#include "rw/k8s/objects/types.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <chrono>
 #include <stdexcept>
 
 namespace rw::doctor_report_test {
@@ -65,6 +70,27 @@ BOOST_AUTO_TEST_CASE(finding_is_a_line_and_its_remedy_another) {
   BOOST_TEST(boost::json::serialize(json_of(well)) ==
              R"({"state":"proven","check":"access","message":"KCP responds"})");
   BOOST_TEST(summary_of({well, ill, well}) == "3 checks: 2 proven, 1 failed, 0 not proven\n");
+}
+
+BOOST_AUTO_TEST_CASE(deleted_bootstrapper_that_nothing_releases_is_found_with_the_command) {
+  const boost::json::value deleted{
+      {"metadata",
+       {{"name", "skr"},
+        {"deletionTimestamp", "2026-01-01T00:00:00Z"},
+        {"finalizers", boost::json::array{"operator.kyma-project.io/runtime-bootstrapper"}}}}};
+  const auto at = *k8s::parse_rfc3339("2026-01-01T00:00:00Z");
+  const auto soon = at + std::chrono::minutes(1);
+  BOOST_TEST(!check_orphan(deleted, true, soon).has_value());
+  const auto found = check_orphan(deleted, false, soon);
+  BOOST_REQUIRE(found.has_value());
+  BOOST_TEST(
+      found->message ==
+      "RuntimeBootstrapper skr is deleted, and the manager, in mode off, may not release it");
+  BOOST_TEST(found->remedy.find("kubectl -n kcp-system patch runtimebootstrappers skr ") == 0U);
+  BOOST_TEST(check_orphan(deleted, true, at + std::chrono::minutes(3)).has_value());
+  auto released = deleted;
+  released.at("metadata").as_object().erase("finalizers");
+  BOOST_TEST(!check_orphan(released, false, soon).has_value());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

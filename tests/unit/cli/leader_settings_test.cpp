@@ -27,11 +27,15 @@ BOOST_AUTO_TEST_CASE(settings_are_read_as_the_leader_renders_them) {
   of.heartbeat_timeout = std::chrono::seconds(70);
   of.probe_interval = std::chrono::milliseconds(0);
   of.skr_manifests = "/manifests";
+  of.runtime_config.rollout_none = true;
+  of.runtime_config.direct.state_namespace = "states";
   const auto read = parse_leader_settings(render_leader_settings(of, templates::built_in()));
   BOOST_TEST(read.known);
   BOOST_TEST((read.bootstrapper == bootstrapper_mode::direct));
   BOOST_TEST(read.gardener_certificates);
   BOOST_TEST(read.shadow);
+  BOOST_TEST(read.rollout_none);
+  BOOST_TEST(read.state_namespace == "states");
   BOOST_TEST(read.events_service == "events");
   BOOST_TEST(read.field_manager == "other-watcher");
   BOOST_TEST(read.former_field_manager == "klm");

@@ -9,7 +9,9 @@
 #include <boost/json/parse.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include "tests/unit/environment/environment.hpp"
 #include "tests/unit/runtime_rollout/fleet.hpp"
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -95,6 +97,25 @@ BOOST_AUTO_TEST_CASE(state_survives_in_the_status) {
 }
 
 /// As `kubectl wait`, kstatus (sigs.k8s.io/cli-utils), Flux and Argo CD judge it.
+BOOST_AUTO_TEST_CASE(definition_keeps_each_field_of_a_status) {
+  const auto files = test::documents_of("crds/operator.kyma-project.io_runtimerollouts.yaml");
+  BOOST_REQUIRE(files.size() == 1U);
+  const auto& schema = files.front().at("spec").at("versions").at(0).at("schema");
+  const auto& known =
+      schema.at("openAPIV3Schema").at("properties").at("status").at("properties").as_object();
+  const auto fields = runtime_rollout::status_fields();
+  for (const auto field : fields) BOOST_TEST(known.contains(field), field);
+  runtime_rollout::decision decided;
+  decided.message = decided.next.reason = decided.next.content = decided.next.completed = "a";
+  decided.next.resumed = "1";
+  decided.next.canaries = {"b"};
+  const auto status =
+      runtime_rollout::next_status(runtime_rollout::make_rollout("watcher"), decided, {}, start);
+  for (const auto& [name, value] : status->as_object()) {
+    BOOST_TEST((std::ranges::find(fields, std::string_view(name)) != fields.end()), name);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(only_a_rollout_that_reached_all_runtimes_is_ready_and_completed) {
   const auto told = [](runtime_rollout::decision decided, std::string not_stored = {}) {
     auto object = runtime_rollout::make_rollout("bootstrapper");

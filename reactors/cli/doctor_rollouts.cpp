@@ -1,0 +1,122 @@
+// The checks of roll-outs, and of RuntimeBootstrappers that nothing acts on.
+
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/bootstrapper/resource.hpp"
+#include "rw/reactors/cli/doctor_app.hpp"
+#include "rw/reactors/runtime_rollout/resource.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace rw::cli {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+using enum finding_state;
+
+constexpr const char* apply_definitions = "kubectl apply -f deploy/crds";
+const k8s::resource_type definitions{
+    {"apiextensions.k8s.io", "v1", "CustomResourceDefinition"}, "customresourcedefinitions", false};
+
+/// The fields of a status that the definition of RuntimeRollouts would drop.
+std::string dropped_fields(const json::value& definition) {
+  const auto* const versions = k8s::find_array(definition, {"spec", "versions"});
+  std::string out;
+  for (const auto& each : versions == nullptr ? json::array() : *versions) {
+    const auto& type = runtime_rollout::runtime_rollouts_type();
+    if (k8s::find_string(each, {"name"}) != type.gvk.version) continue;
+    const auto* const known =
+        k8s::find(each, {"schema", "openAPIV3Schema", "properties", "status", "properties"});
+    for (const auto& field : runtime_rollout::status_fields()) {
+      if (known != nullptr && k8s::find(*known, {field}) != nullptr) continue;
+      out += (out.empty() ? "" : ", ") + std::string(field);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+asio::awaitable<void> doctor_app::check_rollouts() {
+  const bool bootstraps = leader_.bootstrapper != bootstrapper_mode::off;
+  if (leader_.rollout_none || (leader_.shadow && !bootstraps)) {
+    co_await report_by_settings(proven, "rollouts", "nothing is rolled out in waves");
+    co_return;
+  }
+  const auto before = findings_.size();
+  const auto& type = runtime_rollout::runtime_rollouts_type();
+  const auto definition = co_await kcp_->get(definitions, {{}, type.plural + "." + type.gvk.group});
+  const auto dropped = definition ? dropped_fields(*definition) : std::string();
+  if (!dropped.empty()) {
+    co_await report(failed, "rollouts",
+                    "the definition of RuntimeRollouts is older than this version, and drops "
+                    "status." +
+                        dropped + ": nothing new reaches any runtime",
+                    apply_definitions);
+  }
+  const auto ns = co_await kcp_->get(namespaces_type(), {{}, leader_.state_namespace}, true);
+  if (!ns && ns.error().is(k8s::errc::not_found)) {
+    co_await report_by_settings(
+        failed, "rollouts",
+        "Namespace " + leader_.state_namespace +
+            " does not exist: no roll-out is completed, as its content can't be stored",
+        "kubectl create namespace " + leader_.state_namespace +
+            ", and the rights of deploy/manager/rbac.yaml");
+  }
+  std::string phases;
+  for (const auto* const name : {"watcher", "bootstrapper"}) {
+    if (name == std::string_view("watcher") ? leader_.shadow : !bootstraps) continue;
+    const auto got = co_await kcp_->get(type, {std::string(kcp_namespace), name});
+    const auto which = "RuntimeRollout " + std::string(kcp_namespace) + "/" + name;
+    if (!got) {
+      co_await report_by_settings(not_proven, "rollouts", got.error().message,
+                                  "the leading manager creates it: see leader, kinds and rights");
+      continue;
+    }
+    const auto stalled = k8s::find_condition(*got, "Stalled");
+    if (stalled && stalled->status == "True") {
+      const auto message = k8s::find_string(*got, {"status", "message"});
+      co_await report(
+          failed, "rollouts",
+          which + " is stalled: " + stalled->reason +
+              (message.empty() ? "" : "; " + std::string(message)),
+          stalled->reason == "ContentNotStored"
+              ? "see the rights to Secrets in " + leader_.state_namespace
+              : "correct the content, which supersedes it, or accept the failures: kubectl -n " +
+                    std::string(kcp_namespace) + " patch runtimerollout " + name +
+                    " --type merge -p '{\"spec\":{\"resume\":\"1\"}}'");
+      continue;
+    }
+    phases += (phases.empty() ? "" : ", ") + std::string(name) + " is in phase " +
+              std::string(k8s::find_string(*got, {"status", "phase"}));
+  }
+  if (findings_.size() == before) co_await report(proven, "rollouts", std::move(phases));
+}
+
+/// Those that are deleted in mode off: the manager releases them where it may.
+asio::awaitable<void> doctor_app::check_orphans() {
+  if (leader_.bootstrapper != bootstrapper_mode::off) co_return;
+  const auto& type = bootstrapper::runtime_bootstrappers_type();
+  const auto list =
+      co_await kcp_->list(type, {.ns = std::string(kcp_namespace), .metadata_only = true});
+  const auto* const items = list ? k8s::find_array(*list, {"items"}) : nullptr;
+  for (const auto& each : items == nullptr ? json::array() : *items) {
+    if (!k8s::is_being_deleted(each)) continue;
+    auto body = json::serialize(review_of({.verb = "patch",
+                                           .group = type.gvk.group,
+                                           .resource = type.plural,
+                                           .ns = std::string(kcp_namespace)}));
+    const auto got = co_await as_manager_->raw("POST", std::string(access_reviews),
+                                               "application/json", std::move(body));
+    auto found = check_orphan(each, !got || is_allowed(*got), services_.clock.wall());
+    if (found)
+      co_await report_by_settings(found->state, found->check, found->message, found->remedy);
+  }
+}
+
+}  // namespace rw::cli
