@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace rw::cli {
@@ -65,6 +66,7 @@ class doctor_app final : public app {
   work<std::optional<finding>> check_installation(k8s::client* runtime, std::string kyma);
   work<std::optional<finding>> check_writes(k8s::client* runtime, std::string kyma);
   work<std::optional<finding>> check_events(k8s::client* runtime, std::string kyma);
+  work<void> find_duplicates(const boost::json::array* kymas);
   work<void> check_heartbeats();
 
   work<void> report(finding_state state, std::string_view check, std::string message,
@@ -80,6 +82,8 @@ class doctor_app final : public app {
   std::unique_ptr<k8s::client> as_manager_;  ///< with the identity whose rights are checked
   std::unique_ptr<k8s::client_pool> runtimes_;
   std::optional<runtimes_client> manager_;
+  /// Kymas that claim the cluster of another, by name.
+  std::unordered_map<std::string, std::string> duplicates_;
   output output_;
   std::vector<finding> findings_;
   bool finished_ = false;

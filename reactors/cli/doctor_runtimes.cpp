@@ -9,6 +9,7 @@
 #include "rw/reactors/cli/doctor_app.hpp"
 #include "rw/reactors/heartbeat/prober.hpp"
 #include "rw/reactors/runtime_controller/runtime_access.hpp"
+#include "rw/reactors/shared/cluster_state.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 #include "rw/reactors/shared/probe.hpp"
 #include "rw/reactors/shared/status_reason.hpp"
@@ -134,6 +135,13 @@ asio::awaitable<std::optional<finding>> doctor_app::check_events(k8s::client* ru
 
 /// Checks a runtime. Nothing: it is in order.
 asio::awaitable<std::optional<finding>> doctor_app::check_runtime(std::string kyma) {
+  if (const auto found = duplicates_.find(kyma); found != duplicates_.end()) {
+    co_return failed_finding(
+        kyma,
+        std::string(to_string(status_reason::duplicate_runtime)) + ": also Kyma " + found->second,
+        "correct the runtime id or the kubeconfig of one of the two Kymas, or "
+        "delete it");
+  }
   const auto kubeconfig = co_await read_kubeconfig(*kcp_, kyma);
   if (!kubeconfig) {
     co_return failed_finding(kyma, kubeconfig.error().message,
@@ -169,16 +177,16 @@ asio::awaitable<void> doctor_app::check_some(const std::vector<std::string>* kym
 /// lack anything.
 asio::awaitable<k8s::result<std::vector<std::string>>> doctor_app::select_kymas(
     std::size_t* deleting) {
-  if (!settings_.runtimes.empty()) co_return settings_.runtimes;
   const auto got =
       co_await kcp_->list(kymas_type(), {.ns = std::string(kcp_namespace), .metadata_only = true});
   if (!got) co_return got.error();
-  const auto only = k8s::label_selector::parse(leader_.only);
+  co_await find_duplicates(&got->at("items").as_array());
+  if (!settings_.runtimes.empty()) co_return settings_.runtimes;
+  const auto parsed = k8s::label_selector::parse(leader_.only);
+  const auto only = parsed ? *parsed : k8s::label_selector();
   std::vector<std::string> out;
   for (const auto& one : got->at("items").as_array()) {
-    const bool is_in_scope = k8s::label(one, skip_label) != "true" &&
-                             (!only || only->matches(k8s::find(one, {"metadata", "labels"})));
-    if (!is_in_scope) continue;
+    if (scope_of(one, only) != cluster_scope::managed) continue;
     if (k8s::is_being_deleted(one)) {
       ++*deleting;
     } else {

@@ -120,18 +120,16 @@ void manager_app::make_heartbeats() {
   options.health.certificate =
       std::min(options.health.certificate,
                std::chrono::floor<std::chrono::seconds>(settings_.certificate_renew_before / 2));
-  // What waits for its turn in a roll-out may be too old to send heartbeats.
-  const auto is_in = [this](const k8s::object_key& kyma, runtime_state state) {
-    const auto* const seen = installer_->runtimes().find(kyma);
-    return seen != nullptr && seen->state == state && !(in_waves_ && rollout_->holds(kyma.name));
+  const auto state_is = [this](const k8s::object_key& kyma,
+                               bool (cluster_state::*is)() const noexcept) {
+    const auto* const state = clusters_.find(kyma);
+    return state != nullptr && (state->*is)();
   };
-  const auto installed = [is_in](const k8s::object_key& kyma) {
-    return is_in(kyma, runtime_state::installed);
+  const auto reports = [state_is](const k8s::object_key& kyma) {
+    return state_is(kyma, &cluster_state::is_reporting);
   };
-  // A watcher with a certificate reports whether or not the manager reaches its runtime.
-  const auto reports = [this, is_in, installed](const k8s::object_key& kyma) {
-    return installed(kyma) ||
-           (is_in(kyma, runtime_state::unreachable) && clusters_.find(kyma) != nullptr);
+  const auto installed = [state_is](const k8s::object_key& kyma) {
+    return state_is(kyma, &cluster_state::is_installed);
   };
   heartbeats_ = std::make_unique<heartbeats::tracker>(
       *heartbeat_channel_, options,

@@ -46,6 +46,14 @@ std::string deletion_text(const boost::json::value& kyma) {
          (names.empty() ? "" : ", and has the finalizers " + names);
 }
 
+/// Why the manager leaves a runtime alone; empty: it does not.
+std::string left_alone_text(const cluster_state* state) {
+  if (state == nullptr) return {};
+  if (state->scope == cluster_scope::others) return "left alone, as --only says";
+  if (state->scope != cluster_scope::left_alone) return {};
+  return "left alone, as the label " + std::string(skip_label) + " says";
+}
+
 /// Parses those only that may be.
 bool is_being_deleted(const k8s::object& kyma) {
   return kyma.text().find("\"deletionTimestamp\"") != std::string_view::npos &&
@@ -80,6 +88,9 @@ runtime_summary manager_app::view::summary_of(const k8s::object_key& kyma) const
   if (known.installed != nullptr && known.installed->state) {
     out.reason = to_string(known.installed->reason);
     out.since = known.installed->since;
+  }
+  if (!left_alone_text(of_.clusters_.find(kyma)).empty()) {
+    out.reason = to_string(status_reason::left_alone);
   }
   if (known.is_deleted) {
     const auto value = of_.kymas_.objects().get(kyma).parse();
@@ -201,8 +212,8 @@ void manager_app::view::describe(const k8s::object_key& kyma, boost::json::objec
   row["runtimeId"] = k8s::label(value, runtime_id_label).value_or("");
   const auto* const seen = of_.installer_->runtimes().find(kyma);
   if (seen != nullptr && !seen->message.empty()) row["message"] = seen->message;
-  if (k8s::label(value, skip_label) == "true") {
-    row["message"] = "left alone, as the label " + std::string(skip_label) + " says";
+  if (const auto text = left_alone_text(of_.clusters_.find(kyma)); !text.empty()) {
+    row["message"] = text;
   }
   if (k8s::is_being_deleted(value)) row["message"] = deletion_text(value);
   const auto* const changes = *of_.dry_run_ ? of_.installer_->changes(kyma) : nullptr;
@@ -408,6 +419,8 @@ void manager_app::view::for_each_row(const visitor& visit) {
 /// A digest of all that `row` reads.
 std::uint64_t manager_app::view::digest_of(const k8s::object& kyma, const runtime& known) const {
   std::array<std::int64_t, 8> numbers{};
+  const auto* const cluster = of_.clusters_.find(kyma.key());
+  if (cluster != nullptr) numbers[5] = static_cast<int>(cluster->scope);
   core::string_hash hash;
   hash.add(kyma.resource_version()).add(of_.rollout_->content_of(std::string(kyma.name())));
   if (const auto* const now = known.installed; now != nullptr) {
@@ -436,13 +449,14 @@ boost::json::object manager_app::view::row(std::string_view name) {
   const auto value = of_.kymas_.objects().get(kyma).parse();
   add_text(out, "id", k8s::label(value, runtime_id_label).value_or(""));
   add_text(out, "content", of_.rollout_->content_of(kyma.name));
-  const bool is_unmanaged = k8s::label(value, skip_label) == "true";
+  const auto left_alone = left_alone_text(of_.clusters_.find(kyma));
   const bool is_installed =
       known.installed == nullptr || known.installed->state == runtime_state::installed;
   if (known.is_deleted) {
     add_text(out, "message", deletion_text(value));
-  } else if (is_unmanaged) {
-    add_text(out, "message", "left alone, as the label " + std::string(skip_label) + " says");
+  } else if (!left_alone.empty()) {
+    add_text(out, "reason", to_string(status_reason::left_alone));
+    add_text(out, "message", left_alone);
   } else if (!is_installed) {
     add_text(out, "reason", to_string(known.installed->reason));
     add_text(out, "message", known.installed->message);

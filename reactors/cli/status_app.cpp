@@ -2,6 +2,7 @@
 
 #include "rw/k8s/objects/types.hpp"
 #include "rw/k8s/objects/url.hpp"
+#include "rw/reactors/shared/status_reason.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -71,7 +72,9 @@ std::string text_of(const json::value& runtime, std::string_view name) {
 
 bool is_well(const json::value& runtime) {
   const auto state = k8s::find_string(runtime, {"state"});
-  if (state == "deleting") return true;
+  if (state == "deleting" || status_reason::left_alone == k8s::find_string(runtime, {"reason"})) {
+    return true;
+  }
   return state == "installed" && k8s::find_string(runtime, {"heartbeat", "state"}) != "silent";
 }
 

@@ -216,7 +216,9 @@ class planner {
     if (!clusters_.is_complete()) return "it is not known yet which runtimes there are";
     std::vector<missing_one> all;
     std::vector<missing_one> excused;
+    std::size_t count = 0;
     clusters_.for_each([&](const k8s::object_key& kyma, const cluster_state& entry) {
+      if (entry.is_concerned()) ++count;
       const auto what = lacks(entry, *out_.demand, options_, exact_);
       if (what.recheck_at) recheck_at(*what.recheck_at);
       if (what.reason.empty()) return;
@@ -226,7 +228,7 @@ class planner {
     const auto most =
         options_.excused_percent == 0
             ? 0
-            : std::max(options_.excused_least, clusters_.size() * options_.excused_percent / 100);
+            : std::max(options_.excused_least, count * options_.excused_percent / 100);
     const bool too_many = excused.size() > most;
     if (too_many) {
       std::ranges::sort(excused, {}, [](const auto& one) { return *one.state->own_fault_since(); });
@@ -237,7 +239,7 @@ class planner {
     out_.excused = excused.size();
     if (all.empty()) return {};
     if (out_.due_since) out_.held_up_by = held_up_by(all, too_many);
-    return describe(std::move(all));
+    return describe(std::move(all), count);
   }
 
   struct missing_one {
@@ -259,13 +261,12 @@ class planner {
     return too_many ? "TooManyRuntimesFail" : "";
   }
 
-  std::string describe(std::vector<missing_one> all) const {
+  static std::string describe(std::vector<missing_one> all, std::size_t count) {
     const auto shown = std::min<std::size_t>(5, all.size());
     std::ranges::partial_sort(
         all, all.begin() + static_cast<std::ptrdiff_t>(shown), {},
         [](const auto& one) { return std::tie(one.kyma->ns, one.kyma->name); });
-    auto words =
-        std::to_string(all.size()) + " of " + std::to_string(clusters_.size()) + " runtimes";
+    auto words = std::to_string(all.size()) + " of " + std::to_string(count) + " runtimes";
     for (std::size_t i = 0; i < shown; ++i) {
       words += i == 0 ? ": " : ", ";
       words += to_string(*all[i].kyma) + " (" + std::string(all[i].lacks);
@@ -342,7 +343,7 @@ std::string_view name_of(phase what) noexcept {
 shortfall lacks(const cluster_state& of, const trust_demand& demand,
                 const rotation_options& options, time_point now) {
   shortfall out;
-  if (!of.owner.empty()) return out;  // the cluster is another Kyma's, who is asked for it
+  if (!of.is_concerned()) return out;
   const auto& has = of.observed;
   const auto fresh = [&] {
     return has->client_issuer == demand.authority || has->client_issuer == demand.newest ||

@@ -1,5 +1,8 @@
 #include "rw/reactors/shared/cluster_state.hpp"
 
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -8,6 +11,12 @@ namespace rw {
 std::string_view to_string(cluster_fault of) noexcept {
   constexpr std::string_view names[] = {"ours", "tenant", "issuer", "kcp"};
   return names[static_cast<std::size_t>(of)];
+}
+
+cluster_scope scope_of(const boost::json::value& kyma, const k8s::label_selector& only) {
+  if (!only.matches(k8s::find(kyma, {"metadata", "labels"}))) return cluster_scope::others;
+  return k8s::label(kyma, skip_label) == "true" ? cluster_scope::left_alone
+                                                : cluster_scope::managed;
 }
 
 bool runtime_trust::trusts(const std::string& fingerprint) const noexcept {
@@ -20,9 +29,7 @@ std::optional<cluster_state::time_point> cluster_state::own_fault_since() const 
 }
 
 void cluster_states::expect(const k8s::object_key& kyma) {
-  const auto [at, added] = entries_.try_emplace(kyma);
-  const bool was_duplicate = !std::exchange(at->second.owner, {}).empty();
-  if (added || was_duplicate) notify();
+  if (entries_.try_emplace(kyma).second) notify();
 }
 
 void cluster_states::observed(const k8s::object_key& kyma, runtime_trust trust, time_point now) {
@@ -40,9 +47,26 @@ void cluster_states::restore(const k8s::object_key& kyma, cluster_error own_faul
   notify();
 }
 
-void cluster_states::converged(const k8s::object_key& kyma) {
+void cluster_states::set_outdated(const k8s::object_key& kyma, bool is_outdated) {
+  if (const auto at = entries_.find(kyma); at != entries_.end()) {
+    at->second.is_outdated = is_outdated;
+  }
+}
+
+void cluster_states::set_scope(const k8s::object_key& kyma, cluster_scope scope) {
+  // One that is managed and not known is not expected to have anything.
+  if (scope == cluster_scope::managed && !entries_.contains(kyma)) return;
+  auto& entry = entries_[kyma];
+  if (entry.scope == scope) return;
+  entry.scope = scope;
+  if (scope == cluster_scope::others) entry.error = entry.own_fault = std::nullopt;
+  notify();
+}
+
+void cluster_states::converged(const k8s::object_key& kyma, bool is_ready) {
   const auto at = entries_.find(kyma);
   if (at == entries_.end()) return;
+  at->second.is_ready = is_ready;
   const auto own = std::exchange(at->second.own_fault, std::nullopt);
   const auto error = std::exchange(at->second.error, std::nullopt);
   if (own || error) notify();
@@ -62,6 +86,7 @@ void cluster_states::failing(const k8s::object_key& kyma, status_reason reason, 
 }
 
 void cluster_states::belongs_to(const k8s::object_key& kyma, const std::string& owner) {
+  if (owner.empty() && !entries_.contains(kyma)) return;
   auto& entry = entries_[kyma];
   if (entry.owner == owner) return;
   entry = {};

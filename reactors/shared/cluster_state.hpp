@@ -1,8 +1,11 @@
 #pragma once
 
 #include "rw/core/clock.hpp"
+#include "rw/k8s/objects/label_selector.hpp"
 #include "rw/k8s/objects/names.hpp"
 #include "rw/reactors/shared/status_reason.hpp"
+
+#include <boost/json/value.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -42,6 +45,16 @@ enum class cluster_fault : std::uint8_t {
 };
 std::string_view to_string(cluster_fault of) noexcept;
 
+/// What this manager has to do with a runtime, as its Kyma says.
+enum class cluster_scope : std::uint8_t {
+  managed,
+  left_alone,  ///< by the label `skip-reconciliation`
+  others,      ///< `--only` does not select it: another manager is responsible for it
+  leaving,     ///< the Kyma is deleted, and the watcher is being removed
+};
+/// Returns the scope of a Kyma that is not leaving.
+cluster_scope scope_of(const boost::json::value& kyma, const k8s::label_selector& only);
+
 /// Why a runtime has not converged.
 struct cluster_error {
   status_reason reason = status_reason::none;
@@ -59,6 +72,9 @@ struct cluster_state {
 
   /// Name of the Kyma that the cluster belongs to; empty: the Kyma that the state is of.
   std::string owner = {};
+  cluster_scope scope = cluster_scope::managed;
+  bool is_ready = false;     ///< at the last reconcile that reached it: the watcher, in place
+  bool is_outdated = false;  ///< it waits for its turn in a roll-out, with an earlier content
   std::optional<runtime_trust> observed = {};  ///< nothing: not since this process leads
   /// Time of the last change of the observation, by this process's clock: a runtime's own times
   /// are not trusted.
@@ -71,10 +87,24 @@ struct cluster_state {
   /// Returns since when it has not converged through a fault of its own; nothing: it has, or the
   /// latest fault is another's.
   std::optional<time_point> own_fault_since() const;
+
+  /// Whether what concerns all runtimes has to reach it.
+  bool is_concerned() const noexcept {
+    return owner.empty() && (scope == cluster_scope::managed || scope == cluster_scope::left_alone);
+  }
+  /// Whether the watcher works there, as far as writes show, so that probes prove the rest.
+  bool is_installed() const noexcept { return is_mine() && is_ready && !is_outdated && !error; }
+  /// Whether heartbeats are expected. A watcher reports whether or not the manager reaches its
+  /// runtime. One that waits for its turn may be too old to.
+  bool is_reporting() const noexcept {
+    return is_installed() || (is_mine() && !is_outdated && error && is_unreachable(error->reason));
+  }
+  bool is_mine() const noexcept { return owner.empty() && scope == cluster_scope::managed; }
 };
 
 /// The state of each runtime cluster. The installer writes it; the rotation of the gateway's
-/// certificate, the heartbeats' tracker and the pages read it.
+/// certificate, the heartbeats' tracker, the prober and the pages read it: none decides by itself
+/// whether a runtime is installed, reports, or is waited for.
 ///
 /// A runtime is named by its Kyma. Its last observation stays while it does not converge.
 ///
@@ -92,13 +122,17 @@ class cluster_states {
   void observed(const k8s::object_key& kyma, runtime_trust trust, time_point now);
   /// Records a fault of its own that a former leader has seen, unless this one has.
   void restore(const k8s::object_key& kyma, cluster_error own_fault);
-  /// Records that the runtime is as desired.
-  void converged(const k8s::object_key& kyma);
+  /// Records that the runtime is as desired, and whether the watcher is ready there.
+  void converged(const k8s::object_key& kyma, bool is_ready = true);
+  /// Records whether it waits for its turn in a roll-out.
+  void set_outdated(const k8s::object_key& kyma, bool is_outdated);
+  void set_scope(const k8s::object_key& kyma, cluster_scope scope);
   /// Records that it is not. A fault of another than the tenant says nothing of the tenant's: the
   /// time of that one runs until the runtime converges.
   void failing(const k8s::object_key& kyma, status_reason reason, cluster_fault fault,
                time_point now);
-  /// Records that the cluster belongs to another Kyma: nothing else is known of it.
+  /// Records that the cluster belongs to another Kyma, of which nothing else is known here; or, if
+  /// `owner` is empty, that it does no longer.
   void belongs_to(const k8s::object_key& kyma, const std::string& owner);
   /// Removes a runtime whose Kyma is deleted.
   void forget(const k8s::object_key& kyma);

@@ -103,6 +103,11 @@ status_reason reason_of_failure(const k8s::failure& error) noexcept {
   return k8s::is_permanent(error) ? status_reason::write_rejected : status_reason::request_failed;
 }
 
+bool is_unreachable(status_reason of) noexcept {
+  using enum status_reason;
+  return of == access_rejected || of == runtime_unreachable || of == runtime_slow;
+}
+
 bool is_progress(status_reason of) noexcept {
   using enum status_reason;
   return of == no_certificate || of == installing || of == no_pods || of == pod_not_ready ||

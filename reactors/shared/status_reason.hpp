@@ -94,6 +94,9 @@ status_reason reason_of_pod(std::string_view word) noexcept;
 /// Of a request to a runtime that failed.
 status_reason reason_of_failure(const k8s::failure& error) noexcept;
 
+/// True if the manager gets no response of the runtime, or has no access that is accepted.
+bool is_unreachable(status_reason of) noexcept;
+
 /// True if it passes by itself where all is well, so that it is no warning.
 bool is_progress(status_reason of) noexcept;
 

@@ -37,14 +37,27 @@ std::string name_of(const std::string& identity) {
 }
 
 std::string id_of(const object& kyma) {
-  const auto id = label_of(kyma, runtime_id_label);
-  return id.empty() ? std::string() : name_of("id " + id);
+  return cluster_of_id(label_of(kyma, runtime_id_label));
 }
 
 std::string read_address(const object& secret) {
   const auto text = kubeconfig_in(secret);
   if (!text || label_of(secret, kyma_name_label).empty()) return {};
-  const auto config = k8s::parse_foreign_kubeconfig(*text, "kubeconfig");
+  return cluster_of_kubeconfig(*text);
+}
+
+void add(const object_key& one, std::vector<object_key>& into) {
+  if (std::ranges::find(into, one) == into.end()) into.push_back(one);
+}
+
+}  // namespace
+
+std::string cluster_of_id(std::string_view runtime_id) {
+  return runtime_id.empty() ? std::string() : name_of("id " + std::string(runtime_id));
+}
+
+std::string cluster_of_kubeconfig(const std::string& kubeconfig) {
+  const auto config = k8s::parse_foreign_kubeconfig(kubeconfig, "kubeconfig");
   if (!config) return {};
   const auto url = k8s::parse_server_url(config->server);
   if (!url) return {};
@@ -54,12 +67,6 @@ std::string read_address(const object& secret) {
   return name_of("server " + host + ":" + std::to_string(url->port) + url->prefix + " " +
                  (ca ? ca->digest() : std::string()));
 }
-
-void add(const object_key& one, std::vector<object_key>& into) {
-  if (std::ranges::find(into, one) == into.end()) into.push_back(one);
-}
-
-}  // namespace
 
 cluster_claims::cluster_claims(k8s::informer& kymas, k8s::informer& kubeconfigs)
     : kymas_(kymas), kubeconfigs_(kubeconfigs) {

@@ -10,6 +10,11 @@
 
 namespace rw::watcher_installer {
 
+/// Returns the name of the cluster that a Kyma names by its runtime id, or a kubeconfig by its
+/// server's URL and CA; empty: none.
+std::string cluster_of_id(std::string_view runtime_id);
+std::string cluster_of_kubeconfig(const std::string& kubeconfig);
+
 /// Which Kymas claim the same cluster, by what KCP says of all of them: the label with the runtime
 /// id, and the server's URL and CA in the kubeconfig. A second address of one cluster is not
 /// recognised.

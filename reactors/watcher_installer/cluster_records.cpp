@@ -21,7 +21,6 @@ namespace asio = boost::asio;
 namespace json = boost::json;
 using std::chrono::seconds;
 
-constexpr std::string_view records_key = "clusters";
 constexpr std::string_view none = "-";
 constexpr char between_clusters = ',';
 

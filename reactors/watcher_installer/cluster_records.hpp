@@ -38,6 +38,7 @@ using cluster_record_map = std::unordered_map<std::string, cluster_record>;
 inline constexpr std::size_t record_slots = 16;
 std::size_t record_slot(std::string_view uid) noexcept;
 std::string record_name(std::size_t slot);
+inline constexpr std::string_view records_key = "clusters";  ///< of their Secrets
 
 /// Returns the line of one runtime: uid, clusters, and if it fails since when and why.
 std::string render_record(std::string_view uid, const cluster_record& record);

@@ -134,8 +134,11 @@ asio::awaitable<void> watcher_installer::complete_states() {
     if (!known) co_return;
   }
   from_.kymas.objects().for_each([this](const object& one) {
-    if (may_have_certificate(one.name()) && !is_left_alone(one.parse()))
+    const auto scope = scope_of(one.parse(), with_.only);
+    if (scope == cluster_scope::others) clusters_.set_scope(one.key(), scope);
+    if (scope == cluster_scope::managed && may_have_certificate(one.name())) {
       clusters_.expect(one.key());
+    }
   });
   clusters_.complete();
 }
@@ -153,17 +156,24 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::reconcile(object_key k
     co_return cleaned;
   }
   auto kyma = writer_.newest(stored);
-  if (is_left_alone(kyma)) {
-    // Its runtime gets no new CA: a rotation stops waiting for it after a while.
+  const auto scope = scope_of(kyma, with_.only);
+  clusters_.set_scope(key, scope);
+  if (scope != cluster_scope::managed) {
     runtimes_.forget(key);
     drift_.unwatch(key);
     drop_findings(key);
-    clusters_.failing(key, status_reason::left_alone, cluster_fault::tenant, in_.clock.wall());
+    // Its runtime gets no new CA: a rotation stops waiting for it after a while.
+    if (scope == cluster_scope::left_alone) {
+      fails(key, status_reason::left_alone, cluster_fault::tenant);
+    }
     auto left = co_await leave(std::move(kyma));
     co_return left;
   }
   const bool goes = k8s::is_being_deleted(kyma) && !is_kept_by_others(kyma);
-  if (goes) drop_findings(key);
+  if (goes) {
+    clusters_.set_scope(key, cluster_scope::leaving);
+    drop_findings(key);
+  }
   if (goes && with_.how.only_tries()) {
     auto released = co_await release(std::move(kyma));
     co_return released;
@@ -173,6 +183,7 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::reconcile(object_key k
   if (claims_.owners().changes() != changes) records_.changed();
   if (goes && owner.empty()) owner = claims_.heir(stored);
   if (!owner.empty() && !goes) co_return stand_back(kyma, owner);
+  clusters_.belongs_to(key, {});
   if (!owner.empty()) {
     auto released = co_await finish_removal(std::move(kyma), {}, std::move(owner));
     co_return released;
@@ -181,11 +192,6 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::reconcile(object_key k
                    : keep_installed(std::move(kyma), std::move(to));
   auto done = co_await std::move(work);
   co_return done;
-}
-
-bool watcher_installer::is_left_alone(const json::value& kyma) const {
-  return k8s::label(kyma, skip_label) == "true" ||
-         !with_.only.matches(k8s::find(kyma, {"metadata", "labels"}));
 }
 
 const std::vector<std::string>* watcher_installer::changes(const object_key& kyma) const {
@@ -224,7 +230,6 @@ asio::awaitable<std::optional<k8s::reconcile_result>> watcher_installer::reach(
 
 asio::awaitable<k8s::reconcile_result> watcher_installer::keep_installed(json::value kyma,
                                                                          contact to) {
-  if (may_have_certificate(to.key.name)) clusters_.expect(to.key);
   // An unhealthy runtime comes first, so that nothing is done for those that wait.
   std::optional<result> ended;
   const bool has_access = kubeconfig(to.key.name).has_value();
@@ -276,15 +281,15 @@ k8s::reconcile_result watcher_installer::settle(const json::value& kyma, const o
   writes_.Increment(static_cast<double>(seen.writes));
   if (seen.trust) clusters_.observed(key, *seen.trust, in_.clock.wall());
   if (seen.contested.empty()) {
-    clusters_.converged(key);
+    clusters_.converged(key, seen.ready);
   } else {
-    clusters_.failing(key, status_reason::contested, cluster_fault::tenant, in_.clock.wall());
+    fails(key, status_reason::contested, cluster_fault::tenant);
   }
   changes_[key] = seen.changes;
   if (contested_.empty()) contested_since_ = in_.clock.wall();
   seen.contested.empty() ? contested_.erase(key) : contested_.insert(key).second;
   contested_gauge_.Set(static_cast<double>(contested_.size()));
-  content_.admit(key, seen.content);
+  clusters_.set_outdated(key, !content_.admit(key, seen.content));
   const bool settled = seen.contested.empty() && seen.ready && seen.rolled_out &&
                        seen.pending.empty() && seen.unobserved.empty() &&
                        seen.again <= core::duration::zero();
@@ -338,13 +343,15 @@ k8s::reconcile_result watcher_installer::refused(const json::value& kyma, const 
   if (error.is(k8s::errc::fenced) || error.is(k8s::errc::shut_down)) return result::error(error);
   settled_.erase(to.key);
   if (runtimes_.unhealthy(to.key)) {
-    clusters_.failing(to.key, to.reason, cluster_fault::tenant, in_.clock.wall());
-    content_.admit(to.key, content_facts{.health = content_health::unreachable});
+    fails(to.key, to.reason, cluster_fault::tenant);
+    const bool admitted =
+        content_.admit(to.key, content_facts{.health = content_health::unreachable});
+    clusters_.set_outdated(to.key, !admitted);
     note(kyma, {.state = state::unreachable, .reason = to.reason, .message = to.error});
     return result::error("the runtime is unreachable: " + to.error, "unreachable");
   }
   const bool rejects = k8s::is_permanent(error);
-  clusters_.failing(to.key, reason_of_failure(error), cluster_fault::tenant, in_.clock.wall());
+  fails(to.key, reason_of_failure(error), cluster_fault::tenant);
   content_.admit(to.key, content_facts{.rejected = rejects ? content_.newest() : std::string(),
                                        .error = error.message});
   auto again = result::error(error);
@@ -357,18 +364,22 @@ k8s::reconcile_result watcher_installer::refused(const json::value& kyma, const 
 
 k8s::reconcile_result watcher_installer::failed(const json::value& kyma, status_reason reason,
                                                 const std::string& error, bool again) {
-  // Nobody waits for a runtime that never got a certificate.
   const auto key = k8s::key_of(kyma);
   // A single runtime without a kubeconfig must not hold up all. Where KCP loses them all, they are
   // more than a rotation excuses.
   const auto fault = reason == status_reason::certificate_not_requested ? cluster_fault::issuer
                      : reason == status_reason::access_missing          ? cluster_fault::tenant
                                                                         : cluster_fault::kcp;
-  if (clusters_.find(key) != nullptr) clusters_.failing(key, reason, fault, in_.clock.wall());
+  fails(key, reason, fault);
   settled_.erase(key);
   content_.admit(key, std::nullopt);
   note(kyma, {.state = state::failed, .reason = reason, .message = error, .cause = error});
   return again ? result::error(error) : result::terminal(error);
+}
+
+/// Nobody waits for a runtime that never got a certificate: such a one is not known.
+void watcher_installer::fails(const object_key& key, status_reason reason, cluster_fault fault) {
+  if (clusters_.find(key) != nullptr) clusters_.failing(key, reason, fault, in_.clock.wall());
 }
 
 /// The cluster is another Kyma's. What is there belongs to that one.

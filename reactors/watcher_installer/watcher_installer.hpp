@@ -212,7 +212,7 @@ class watcher_installer final : public runtime_controller {
                 bool again);
   bool may_have_certificate(std::string_view kyma) const;
   bool has_own_certificate(std::string_view kyma) const;
-  bool is_left_alone(const boost::json::value& kyma) const;
+  void fails(const k8s::object_key& key, status_reason reason, cluster_fault fault);
   void forget(const k8s::object_key& key);
   void drop_findings(const k8s::object_key& key);
 

@@ -42,6 +42,14 @@ class Duplicates(landscape.Embedded, harness.TestCase):
         self.assertEqual(self.row("kyma-2")["message"], "also Kyma kyma-1")
         self.assertNotIn(self.row("kyma-1")["state"], ("failed", "unreachable"))
 
+    def check_doctor(self):
+        """It names the duplicate alone, with the same reason."""
+        done = runtime_watcher("doctor", "--kubeconfig", self.kcp.kubeconfig, "--manager", f"127.0.0.1:{self.manager.admin}",
+                               "-o", "json", timeout=60)
+        found = [c["message"] for c in json.loads(done.stdout)["checks"] if c["check"] == "runtime" and c["message"].startswith("kyma-2")]
+        self.assertEqual(found, ["kyma-2: DuplicateRuntime: also Kyma kyma-1"], done.stdout)
+        self.assertNotIn("kyma-1: DuplicateRuntime", done.stdout)
+
     def recorded(self):
         return "".join(base64.b64decode(one["data"]["clusters"]).decode()
                        for one in self.kcp.get("secrets", ns=STATE)["items"]
@@ -81,6 +89,7 @@ class Duplicates(landscape.Embedded, harness.TestCase):
 
         self.give_the_same_cluster()
         self.until_duplicate()
+        self.check_doctor()
         self.check_nothing_alternates()
         self.assertIsNone(self.kcp.get("certificates.cert-manager.io", "kyma-2-webhook-tls", "istio-system"))
 

@@ -161,9 +161,51 @@ BOOST_AUTO_TEST_CASE(cluster_of_another_kyma_keeps_nothing_and_may_come_back) {
   BOOST_TEST(clusters.is_duplicate(kyma("a")));
   BOOST_TEST(!clusters.find(kyma("a"))->observed);
   BOOST_TEST(!clusters.find(kyma("a"))->error);
-  clusters.expect(kyma("a"));
+  clusters.belongs_to(kyma("a"), "");
   BOOST_TEST(!clusters.is_duplicate(kyma("a")));
+  clusters.belongs_to(kyma("nobody"), "");
+  BOOST_TEST(clusters.size() == 1U);
   BOOST_TEST(!clusters.is_duplicate(kyma("nobody")));
+}
+
+BOOST_AUTO_TEST_CASE(installed_runtime_is_probed_and_reports_until_it_is_left_or_outdated) {
+  using enum cluster_scope;
+  cluster_states clusters;
+  const auto is = [&](bool installed, bool reporting) {
+    const auto* const a = clusters.find(kyma("a"));
+    return a->is_installed() == installed && a->is_reporting() == reporting;
+  };
+  clusters.set_scope(kyma("a"), managed);
+  BOOST_TEST(clusters.size() == 0U);  // one without a certificate is not known
+  clusters.expect(kyma("a"));
+  BOOST_TEST(is(false, false));
+  clusters.converged(kyma("a"), false);
+  BOOST_TEST(is(false, false));
+  clusters.converged(kyma("a"), true);
+  BOOST_TEST(is(true, true));
+  clusters.set_outdated(kyma("a"), true);
+  BOOST_TEST(is(false, false));
+  clusters.set_outdated(kyma("a"), false);
+  const auto fail = [&](status_reason reason) {
+    clusters.failing(kyma("a"), reason, cluster_fault::tenant, since);
+  };
+  for (const auto reason : {status_reason::runtime_unreachable, status_reason::runtime_slow,
+                            status_reason::access_rejected}) {
+    fail(reason);
+    BOOST_TEST(is(false, true), reason);
+  }
+  fail(status_reason::contested);
+  BOOST_TEST(is(false, false));
+  clusters.converged(kyma("a"), true);
+  for (const auto scope : {left_alone, others, leaving}) {
+    clusters.set_scope(kyma("a"), scope);
+    BOOST_TEST(is(false, false));
+    BOOST_TEST(clusters.find(kyma("a"))->is_concerned() == (scope == left_alone));
+  }
+  clusters.set_scope(kyma("a"), managed);
+  BOOST_TEST(is(true, true));
+  clusters.belongs_to(kyma("a"), "b");
+  BOOST_TEST(is(false, false));
 }
 
 BOOST_AUTO_TEST_CASE(states_notifies_of_changes_and_only_of_changes) {

@@ -159,6 +159,24 @@ BOOST_AUTO_TEST_CASE(the_gateway_does_not_switch_before_every_runtime_was_seen) 
   BOOST_TEST((planned(world, board, late + 24h).steps == steps{step::switch_server}));
 }
 
+BOOST_AUTO_TEST_CASE(runtimes_of_another_manager_are_not_waited_for) {
+  const auto world = rooted(r2(), gateway(r1(), {r2().certificate, r1().certificate}, day0));
+  auto board = board_with(r2(), r1());
+  for (int i = 0; i < 50; ++i) {
+    board.set_scope(kyma("other-" + std::to_string(i)), cluster_scope::others);
+  }
+  const auto made = planned(world, board, day0 + 24h * 5);
+  BOOST_TEST((made.steps == steps{step::switch_server}));
+  // They are no part of those of which a share is excused.
+  for (const auto* name : {"b", "c", "d", "e"}) {
+    board.expect(kyma(name));
+    board.failing(kyma(name), status_reason::write_rejected, cluster_fault::tenant, day0);
+  }
+  const auto held = planned(world, board, day0 + 24h * 5, {.excused_percent = 8});
+  BOOST_TEST(held.missing == 1U);
+  BOOST_TEST(held.waiting.find("1 of 5 runtimes: ") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(few_runtimes_are_excused_at_once) {
   const auto world = rooted(r2(), gateway(r1(), {r2().certificate, r1().certificate}, day0));
   const auto late = day0 + 24h * 30;

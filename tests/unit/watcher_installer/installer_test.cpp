@@ -784,6 +784,9 @@ asio::awaitable<void> leaves_alone(world* w, json::object labels) {
   const bool left = co_await eventually(
       [w] { return w->installer->runtimes().find({"kcp-system", "skr"}) == nullptr; });
   BOOST_REQUIRE(left);
+  const auto* const known = w->tracker.find({"kcp-system", "skr"});
+  BOOST_TEST((known != nullptr && known->scope != cluster_scope::managed));
+  BOOST_TEST(!known->is_reporting());
   w->asked["skr"] = {};
   const auto done = co_await w->api("kcp").remove(kymas_type(), {"kcp-system", "skr"});
   BOOST_REQUIRE(done.has_value());
