@@ -18,7 +18,7 @@ declare -A groups=(
     prometheus-cpp-dev libsimdjson-dev libyaml-cpp-dev libre2-dev libbenchmark-dev
     git curl openssl ca-certificates python3"
   [test]="nghttp2-client nginx-light wrk jq curl openssl python3 kubernetes-client npm bubblewrap umoci buildah mmdebstrap binutils doxygen abigail-tools pkg-config
-    prometheus chromium chromium-driver python3-selenium fonts-dejavu-core"
+    prometheus chromium chromium-driver python3-selenium fonts-dejavu-core lua5.4"
   [image]="umoci binutils ca-certificates python3 git"
   [sanitize]="llvm-19"
   [kube]="dpkg-dev make jq rsync xz-utils patch python3 ca-certificates"
@@ -26,7 +26,7 @@ declare -A groups=(
 # The command that stands for a package where another origin may have provided it.
 declare -A commands=([jq]=jq [git]=git [curl]=curl [python3]=python3 [make]=make [rsync]=rsync [patch]=patch
   [openssl]=openssl [npm]=npm [cmake]=cmake [nginx-light]=nginx [wrk]=wrk
-  [kubernetes-client]=kubectl [pkg-config]=pkg-config)
+  [kubernetes-client]=kubectl [pkg-config]=pkg-config [lua5.4]=lua5.4)
 
 case "${1:-}" in
   -h | --help) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; exit 0 ;;

@@ -77,6 +77,11 @@ direct_sync::direct_sync(asio::any_io_executor executor, options with, sources f
                spread(std::move(all), rest);
              });
   if (gate_ == nullptr) return;
+  const auto& contents = from_.contents;
+  for (auto* const each : {&contents.config_maps, &contents.trust_bundles}) {
+    controller_.watch(*each,
+                      [this](const k8s::delta&, keys&) { gate_->refresh(usual_.current()); });
+  }
   gate_->attach({[this](const object_key& key) { requeue(key); },
                  [this](std::string digest) { return usual_.store(std::move(digest)); }});
 }

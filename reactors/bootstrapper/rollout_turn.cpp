@@ -94,6 +94,11 @@ const shared_content& usual_content::current() {
     at_once = at_once && same != (kind == source_kind::trust_bundle);
   }
   current_ = {digest_of(content_), at_once};
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    if (!now[i]) continue;
+    current_.sources.push_back({type_of(kinds[i]).gvk.kind, names_.name_of(kinds[i]),
+                                std::string(now[i].resource_version())});
+  }
   return current_;
 }
 

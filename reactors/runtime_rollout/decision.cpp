@@ -1,5 +1,7 @@
 #include "rw/reactors/runtime_rollout/decision.hpp"
 
+#include "rw/k8s/objects/types.hpp"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -28,19 +30,24 @@ class planner {
     out_.next = {.content = of.content,
                  .completed = before.last_completed(),
                  .canaries = before.canaries,
-                 .resumed = of.resume};
+                 .resumed = of.resume,
+                 .history = before.history};
   }
 
   decision run() {
     classify();
-    if (all_.empty()) out_.message = "no runtime takes part";
-    if (all_.empty()) return std::move(out_);
+    if (all_.empty()) {
+      out_.message = "no runtime takes part";
+      record_progress();
+      return std::move(out_);
+    }
     choose_canaries();
     inspect_canaries();
     stop_or_resume();
     set_phase();
     admit();
     describe();
+    record_progress();
     return std::move(out_);
   }
 
@@ -210,6 +217,26 @@ class planner {
     if (out_.next.at == phase::canary && canaries_.empty()) out_.message = "no runtime answers";
   }
 
+  void record_progress() {
+    auto& next = out_.next;
+    auto& all = next.history;
+    next.sources = of_.sources;
+    const auto now = k8s::format_time(now_);
+    if (all.empty() || !known_) {
+      if (!all.empty() && all.back().ended.empty()) {
+        all.back().ended = now;
+        all.back().outcome = "Superseded";
+      }
+      if (all.size() >= most_records) all.erase(all.begin());
+      all.push_back({.content = next.content, .began = now});
+    }
+    auto& present = all.back();
+    present.sources = of_.sources;
+    present.outcome = phase_text(next, out_.now);
+    if (next.at != phase::completed) present.ended.clear();
+    if (next.at == phase::completed && present.ended.empty()) present.ended = now;
+  }
+
   void recheck_at(time_point when) {
     if (!out_.recheck_at || when < *out_.recheck_at) out_.recheck_at = when;
   }
@@ -249,6 +276,11 @@ std::optional<phase> parse_phase(std::string_view text) noexcept {
   const auto at = std::ranges::find(phase_names, text);
   if (at == phase_names.end()) return std::nullopt;
   return static_cast<phase>(at - phase_names.begin());
+}
+
+std::string_view phase_text(const state& next, const counts& now) noexcept {
+  const bool partial = next.at == phase::completed && now.updated < now.total;
+  return partial ? "Partial" : to_string(next.at);
 }
 
 decision decide(const state& before, const request& of, const runtimes& all, const limits& with,

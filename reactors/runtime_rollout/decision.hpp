@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace rw::runtime_rollout {
 
@@ -67,6 +68,18 @@ enum class phase : std::uint8_t { canary, waves, paused, completed };
 std::string_view to_string(phase of) noexcept;
 std::optional<phase> parse_phase(std::string_view text) noexcept;
 
+/// A roll-out of the past, or the present one, for people and for scripts.
+struct record {
+  std::string content = {};  ///< digest
+  std::string began = {};    ///< time (RFC 3339)
+  std::string ended = {};    ///< when all runtimes had it, or a later content came; empty: not yet
+  std::string outcome = {};  ///< Superseded, or its phase
+  std::vector<content_source> sources = {};
+
+  friend bool operator==(const record&, const record&) = default;
+};
+inline constexpr std::size_t most_records = 10;
+
 /// What has to survive a restart; all else follows from the runtimes' own statuses.
 struct state {
   std::string content = {};    ///< digest
@@ -77,6 +90,8 @@ struct state {
   std::size_t accepted = 0;             ///< failures at the last resume by hand
   std::string resumed = {};             ///< spec.resume that was acted upon last
   std::size_t ahead = 0;  ///< runtimes to which another writer has applied the content
+  std::vector<content_source> sources = {};  ///< of the content
+  std::vector<record> history = {};          ///< the last ones, the present one at the end
 
   /// Paused by failures, until it is resumed by hand or superseded.
   bool stopped() const noexcept { return at == phase::paused && reason != by_hand; }
@@ -91,6 +106,7 @@ struct request {
   bool at_once = false;  ///< no canaries and no waves
   bool paused = false;
   std::string resume = {};  ///< another value resumes once
+  std::vector<content_source> sources = {};
 };
 
 struct counts {
@@ -111,6 +127,9 @@ inline constexpr std::array<std::pair<std::string_view, std::size_t counts::*>, 
      {"failed", &counts::failed},
      {"waiting", &counts::waiting},
      {"aside", &counts::aside}}};
+
+/// In a status: the phase, or Partial where it is completed and some runtimes lack the content.
+std::string_view phase_text(const state& next, const counts& now) noexcept;
 
 struct decision {
   state next = {};

@@ -7,6 +7,7 @@
 #include <boost/json/object.hpp>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace rw::runtime_rollout {
@@ -25,8 +26,35 @@ std::string int_or_string(const json::value& object, std::string_view field) {
 constexpr std::string_view partial = "Partial";
 
 bool is_partial(const decision& of) {
-  return of.next.at == phase::completed && of.now.updated < of.now.total;
+  return phase_text(of.next, of.now) == partial;
 }
+
+json::array write_sources(const std::vector<content_source>& all) {
+  json::array out;
+  for (const auto& each : all) {
+    out.push_back(
+        {{"kind", each.kind}, {"name", each.name}, {"resourceVersion", each.resource_version}});
+  }
+  return out;
+}
+
+std::vector<content_source> read_sources(const json::value& in) {
+  std::vector<content_source> out;
+  const auto* const all = k8s::find_array(in, {"sources"});
+  for (const auto& each : all == nullptr ? json::array() : *all) {
+    out.push_back({std::string(find_string(each, {"kind"})),
+                   std::string(find_string(each, {"name"})),
+                   std::string(find_string(each, {"resourceVersion"}))});
+  }
+  return out;
+}
+
+/// The texts of a record, by their names in a status.
+constexpr std::array<std::pair<const char*, std::string record::*>, 4> record_fields{
+    {{"content", &record::content},
+     {"began", &record::began},
+     {"ended", &record::ended},
+     {"outcome", &record::outcome}}};
 
 void set_conditions(const decision& decided, json::value& object, std::int64_t generation,
                     time_point now) {
@@ -104,10 +132,11 @@ json::value make_rollout(std::string_view component) {
 }
 
 std::vector<std::string_view> status_fields() {
-  std::vector<std::string_view> out{"phase",    "reason",          "message",
-                                    "content",  "completed",       "resumed",
-                                    "canaries", "conditions",      "observedGeneration",
-                                    "ahead",    "acceptedFailures"};
+  std::vector<std::string_view> out{"phase",           "reason",     "message",
+                                    "content",         "completed",  "resumed",
+                                    "canaries",        "conditions", "observedGeneration",
+                                    "ahead",           "sources",    "history",
+                                    "acceptedFailures"};
   for (const auto& [name, member] : count_names) out.push_back(name);
   return out;
 }
@@ -124,6 +153,13 @@ state read_state(const json::value& object) {
             .accepted = static_cast<std::size_t>(k8s::find_number(*status, {"acceptedFailures"})),
             .resumed = std::string(find_string(*status, {"resumed"})),
             .ahead = static_cast<std::size_t>(k8s::find_number(*status, {"ahead"}))};
+  out.sources = read_sources(*status);
+  const auto* const history = k8s::find_array(*status, {"history"});
+  for (const auto& each : history == nullptr ? json::array() : *history) {
+    auto& added = out.history.emplace_back();
+    for (const auto& [name, member] : record_fields) added.*member = find_string(each, {name});
+    added.sources = read_sources(each);
+  }
   if (const auto* const canaries = k8s::find_array(*status, {"canaries"})) {
     for (const auto& each : *canaries) {
       if (each.is_string()) out.canaries.emplace(each.get_string());
@@ -136,7 +172,7 @@ std::optional<json::value> next_status(const json::value& object, const decision
                                        const rollout_spec& spec, time_point now) {
   const auto& next = decided.next;
   json::value out{{"status",
-                   {{"phase", is_partial(decided) ? partial : to_string(next.at)},
+                   {{"phase", phase_text(next, decided.now)},
                     {"observedGeneration", k8s::generation_of(object)},
                     {"ahead", static_cast<std::int64_t>(next.ahead)},
                     {"acceptedFailures", static_cast<std::int64_t>(next.accepted)}}}};
@@ -161,6 +197,17 @@ std::optional<json::value> next_status(const json::value& object, const decision
   if (!next.canaries.empty()) {
     status["canaries"] = json::array(next.canaries.begin(), next.canaries.end());
   }
+  if (!next.sources.empty()) status["sources"] = write_sources(next.sources);
+  json::array history;
+  for (const auto& each : next.history) {
+    json::object entry;
+    for (const auto& [name, member] : record_fields) {
+      if (!(each.*member).empty()) entry[name] = each.*member;
+    }
+    if (!each.sources.empty()) entry["sources"] = write_sources(each.sources);
+    history.push_back(std::move(entry));
+  }
+  if (!history.empty()) status["history"] = std::move(history);
   const auto* const before = k8s::find(object, {"status"});
   const auto* const conditions = k8s::find(object, {"status", "conditions"});
   if (conditions != nullptr) status["conditions"] = *conditions;

@@ -109,6 +109,13 @@ bool runtime_rollout::admit(const object_key& runtime, const shared_content& con
   return known.updated() || known.admitted;
 }
 
+void runtime_rollout::refresh(const shared_content& content) {
+  // Another content comes with the next pass.
+  if (content.digest != content_.digest || content.sources == content_.sources) return;
+  content_.sources = content.sources;
+  decide_soon();
+}
+
 void runtime_rollout::observe(const object_key& runtime, const content_facts& now) {
   const auto found = runtimes_.find(runtime.name);
   if (found == runtimes_.end()) return;
@@ -187,9 +194,12 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
     co_return there ? result::requeue_after(with_.settle) : result::error(made.error());
   }
   if (!has_warmed_up()) co_return result::requeue_after(with_.settle);
-  if (content_.digest.empty()) co_return result::done();
-  hold_to_the_clock();
   auto object = writer_.newest(stored);
+  if (content_.digest.empty()) {
+    auto idle = co_await report_idle(&object);
+    co_return idle;
+  }
+  hold_to_the_clock();
   const auto spec = read_spec(object, with_.usual);
   if (spec.with.canaries_by_label) select_canaries(spec.canaries);
   const auto content = content_;
@@ -197,8 +207,9 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
   auto known = before;
   const auto added = new_ahead_;
   if (before.content == content.digest) known.ahead += added;
-  auto decided = decide(known, {content.digest, content.at_once, spec.paused, spec.resume},
-                        runtimes_, spec.with, in_.common.clock.wall());
+  auto decided =
+      decide(known, {content.digest, content.at_once, spec.paused, spec.resume, content.sources},
+             runtimes_, spec.with, in_.common.clock.wall());
   if (before.content != content.digest) decided.next.ahead = added;
   std::optional<k8s::failure> not_stored;
   if (decided.next.at == phase::completed && stored_ != content.digest) {
@@ -210,7 +221,11 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
       not_stored = done.error();
       decided.not_stored = not_stored->message;
       const bool was = before.at == phase::completed && before.content == content.digest;
-      if (!was) decided.next.at = phase::waves;
+      if (!was) {
+        decided.next.at = phase::waves;
+        decided.next.history.back().ended.clear();
+        decided.next.history.back().outcome = to_string(phase::waves);
+      }
     }
   }
   if (auto status = next_status(object, decided, spec, in_.common.clock.wall())) {
@@ -231,6 +246,19 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
   const auto wait =
       std::chrono::duration_cast<core::duration>(*decided.recheck_at - in_.common.clock.wall());
   co_return result::requeue_after(std::max<core::duration>(wait, with_.settle));
+}
+
+/// No runtime has been given to `admit`. What was rolled out before stays in the status.
+asio::awaitable<k8s::reconcile_result> runtime_rollout::report_idle(json::value* object) {
+  if (!read_state(*object).content.empty()) co_return result::done();
+  decision none;
+  none.next.at = phase::completed;
+  none.message = "no runtime takes part";
+  const auto spec = read_spec(*object, with_.usual);
+  auto status = next_status(*object, none, spec, in_.common.clock.wall());
+  if (!status) co_return result::done();
+  const auto ended = co_await writer_.write_status(object, std::move(*status));
+  co_return ended.value_or(result::done());
 }
 
 void runtime_rollout::let_in(const decision& decided) {

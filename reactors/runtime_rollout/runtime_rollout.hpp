@@ -66,6 +66,7 @@ class runtime_rollout final : public content_gate, private k8s::reconciler {
   void attach(callbacks to) override { to_ = std::move(to); }
   bool admit(const k8s::object_key& runtime, const shared_content& content,
              const content_revisions& desired, const content_facts& now) override;
+  void refresh(const shared_content& content) override;
   void observe(const k8s::object_key& runtime, const content_facts& now) override;
   void leave(const k8s::object_key& runtime) override;
 
@@ -80,6 +81,7 @@ class runtime_rollout final : public content_gate, private k8s::reconciler {
  private:
   using result = k8s::reconcile_result;
   boost::asio::awaitable<result> reconcile(k8s::object_key key) override;
+  boost::asio::awaitable<result> report_idle(boost::json::value* object);
   boost::asio::awaitable<void> watch_access();
   void set_closed(std::string reason);
   void take(const k8s::object_key& runtime, runtime_facts& into, const content_facts& now);

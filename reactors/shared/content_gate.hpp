@@ -10,13 +10,24 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace rw {
+
+/// An object in KCP that content was read from.
+struct content_source {
+  std::string kind = {};
+  std::string name = {};
+  std::string resource_version = {};
+
+  friend bool operator==(const content_source&, const content_source&) = default;
+};
 
 /// The content that all runtimes share, in its state in KCP.
 struct shared_content {
   std::string digest = {};
   bool at_once = false;  ///< it may go to all runtimes at once
+  std::vector<content_source> sources = {};
 };
 
 /// Revisions of a content that one runtime may get, as digests.
@@ -63,6 +74,9 @@ class content_gate {
   /// `desired.newest`.
   virtual bool admit(const k8s::object_key& runtime, const shared_content& content,
                      const content_revisions& desired, const content_facts& now) = 0;
+
+  /// Records that the sources of the content have changed, and perhaps nothing else.
+  virtual void refresh(const shared_content& content) = 0;
 
   /// Records the result of a pass; ignored for a runtime that was never given to `admit`.
   virtual void observe(const k8s::object_key& runtime, const content_facts& now) = 0;

@@ -2,6 +2,8 @@
 
 #include "rw/reactors/runtime_rollout/decision.hpp"
 
+#include "rw/k8s/objects/types.hpp"
+
 #include <boost/test/unit_test.hpp>
 
 #include "tests/unit/runtime_rollout/fleet.hpp"
@@ -426,6 +428,37 @@ BOOST_AUTO_TEST_CASE(there_may_be_no_canaries) {
 BOOST_AUTO_TEST_CASE(without_runtimes_nothing_is_completed) {
   fleet of(0);
   BOOST_TEST((of.decide().next.at == phase::canary));
+}
+
+BOOST_AUTO_TEST_CASE(history_has_the_last_ten_with_their_outcome) {
+  fleet of(4);
+  of.request.sources = {{"ConfigMap", "a", "1"}};
+  of.pass_canaries();
+  while (of.take_all() > 0) of.decide();
+  of.request.sources = {{"ConfigMap", "a", "2"}};
+  of.now += 1h;
+  const auto& first = of.decide().next;
+  BOOST_REQUIRE(first.history.size() == 1U);
+  BOOST_TEST((first.history.front() == runtime_rollout::record{"content b", k8s::format_time(start),
+                                                               k8s::format_time(start + 10s),
+                                                               "Completed", of.request.sources}));
+  of.request.content = "content c";
+  for (auto& [key, each] : of.all) each.wanted = "c";
+  of.decide();
+  of.request.content = "content b";  // again: another roll-out
+  for (auto& [key, each] : of.all) each.wanted = "b";
+  of.now += 1min;
+  const auto& again = of.decide().next.history;
+  BOOST_REQUIRE(again.size() == 3U);
+  BOOST_TEST(again[1].outcome == "Superseded");
+  BOOST_TEST(again[1].ended == k8s::format_time(of.now));
+  BOOST_TEST(again[2].content == "content b");
+  for (int i = 0; i < 20; ++i) {
+    of.request.content = std::to_string(i);
+    of.decide();
+  }
+  BOOST_TEST(of.state.history.size() == 10U);
+  BOOST_TEST(of.state.history.back().content == "19");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

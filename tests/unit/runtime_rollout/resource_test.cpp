@@ -72,14 +72,18 @@ BOOST_AUTO_TEST_CASE(field_that_cannot_be_used_is_named_and_the_default_stands) 
 
 BOOST_AUTO_TEST_CASE(state_survives_in_the_status) {
   runtime_rollout::decision decided;
-  decided.next = {.content = "abc",
-                  .completed = "ab",
-                  .at = phase::paused,
-                  .reason = "CanaryFailed",
-                  .canaries = {"r1", "r2"},
-                  .accepted = 3,
-                  .resumed = "1",
-                  .ahead = 2};
+  decided.next = {
+      .content = "abc",
+      .completed = "ab",
+      .at = phase::paused,
+      .reason = "CanaryFailed",
+      .canaries = {"r1", "r2"},
+      .accepted = 3,
+      .resumed = "1",
+      .ahead = 2,
+      .sources = {{"ConfigMap", "a", "1"}, {"ClusterTrustBundle", "b", "2"}},
+      .history = {{"ab", "2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z", "Completed"},
+                  {"abc", "2026-01-02T00:00:00Z", "", "Paused", {{"ConfigMap", "a", "1"}}}}};
   decided.now = {.total = 9, .updated = 4, .ready = 3, .failed = 1};
   auto object = runtime_rollout::make_rollout("bootstrapper");
   const auto status = next_status(object, decided, {}, start);
@@ -96,7 +100,6 @@ BOOST_AUTO_TEST_CASE(state_survives_in_the_status) {
   BOOST_TEST(!next->as_object().contains("canaries"));
 }
 
-/// As `kubectl wait`, kstatus (sigs.k8s.io/cli-utils), Flux and Argo CD judge it.
 BOOST_AUTO_TEST_CASE(definition_keeps_each_field_of_a_status) {
   const auto files = test::documents_of("crds/operator.kyma-project.io_runtimerollouts.yaml");
   BOOST_REQUIRE(files.size() == 1U);
@@ -109,6 +112,8 @@ BOOST_AUTO_TEST_CASE(definition_keeps_each_field_of_a_status) {
   decided.message = decided.next.reason = decided.next.content = decided.next.completed = "a";
   decided.next.resumed = "1";
   decided.next.canaries = {"b"};
+  decided.next.sources = {{"ConfigMap", "a", "1"}};
+  decided.next.history = {{.content = "a"}};
   const auto status =
       runtime_rollout::next_status(runtime_rollout::make_rollout("watcher"), decided, {}, start);
   for (const auto& [name, value] : status->as_object()) {
@@ -116,6 +121,7 @@ BOOST_AUTO_TEST_CASE(definition_keeps_each_field_of_a_status) {
   }
 }
 
+/// As `kubectl wait`, kstatus (sigs.k8s.io/cli-utils), Flux and Argo CD judge it.
 BOOST_AUTO_TEST_CASE(only_a_rollout_that_reached_all_runtimes_is_ready_and_completed) {
   const auto told = [](runtime_rollout::decision decided, std::string not_stored = {}) {
     auto object = runtime_rollout::make_rollout("bootstrapper");

@@ -256,5 +256,19 @@ BOOST_AUTO_TEST_CASE(rollout_goes_on_after_the_clock_was_set_back) {
   test::run(self.context, outlives_a_clock_that_is_set_back(&self));
 }
 
+RW_COROUTINE_TEST(rollout_without_runtimes_says_so, new_leader) {
+  co_await env->define({"dev/operator.kyma-project.io_kymas.yaml"}, {"kcp-system"});
+  co_await env->define_rollouts();
+  env->start();
+  const auto idle =
+      co_await env->until("kcp", runtime_rollouts_type(), rollout_key, [](const json::value& one) {
+        const auto ready = k8s::find_condition(one, "Ready");
+        return ready && ready->status == "True" &&
+               k8s::find_string(one, {"status", "phase"}) == "Completed" &&
+               k8s::find_string(one, {"status", "message"}) == "no runtime takes part";
+      });
+  BOOST_TEST(idle);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 }  // namespace rw::runtime_rollout_test
