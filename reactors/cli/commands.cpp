@@ -5,6 +5,7 @@
 #include "rw/reactors/cli/listen_app.hpp"
 #include "rw/reactors/cli/manager_app.hpp"
 #include "rw/reactors/cli/replay_app.hpp"
+#include "rw/reactors/cli/rollout_app.hpp"
 #include "rw/reactors/cli/status_app.hpp"
 #include "rw/reactors/cli/uninstall_app.hpp"
 #include "rw/reactors/cli/webhook_app.hpp"
@@ -49,6 +50,11 @@ std::vector<command> commands_of(settings& to) {
        .help = "Shows all runtimes of a manager: their states, the reasons, and since when",
        .describe = [&to](CLI::App& app) { describe_status(app, to.status); },
        .make = make<status_app>(to.status)},
+      {.name = "rollout",
+       .help =
+           "Shows, pauses and resumes roll-outs to all runtimes, in the words of kubectl rollout",
+       .describe = [&to](CLI::App& app) { describe_rollout(app, to.rollout); },
+       .make = make<rollout_app>(to.rollout)},
       {.name = "uninstall",
        .help = "Takes the watcher off all runtimes, and the manager's finalizers and objects out "
                "of KCP; may be interrupted and repeated",

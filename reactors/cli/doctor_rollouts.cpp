@@ -87,9 +87,9 @@ asio::awaitable<void> doctor_app::check_rollouts() {
               (message.empty() ? "" : "; " + std::string(message)),
           stalled->reason == "ContentNotStored"
               ? "see the rights to Secrets in " + leader_.state_namespace
-              : "correct the content, which supersedes it, or accept the failures: kubectl -n " +
-                    std::string(kcp_namespace) + " patch runtimerollout " + name +
-                    " --type merge -p '{\"spec\":{\"resume\":\"1\"}}'");
+              : "correct the content, which supersedes it, or accept the failures: runtime-watcher "
+                "rollout resume " +
+                    std::string(name));
       continue;
     }
     phases += (phases.empty() ? "" : ", ") + std::string(name) + " is in phase " +

@@ -2,6 +2,7 @@
 
 #include "rw/reactors/cli/command_line.hpp"
 #include "rw/reactors/cli/options.hpp"
+#include "rw/reactors/cli/rollout_text.hpp"
 
 namespace rw::cli {
 namespace {
@@ -242,6 +243,43 @@ void describe_replay(CLI::App& app, replay_settings& to) {
   app.add_option("FILE", to.files, "AdmissionReviews, such as those of deploy/samples")
       ->required()
       ->check(CLI::ExistingFile);
+}
+
+void describe_rollout(CLI::App& app, rollout_settings& to) {
+  using verb = rollout_settings::verb;
+  const auto describe = [&](const char* name, verb does, const char* help) -> CLI::App& {
+    auto& command = *app.add_subcommand(name, help);
+    command.callback([&to, does] { to.what = does; });
+    add(command, "--kubeconfig", to.kubeconfig, "FILE",
+        "Access to KCP; by default $KUBECONFIG, the pod's own, or ~/.kube/config");
+    add(command, "--context", to.context, "",
+        "Context of the kubeconfig; by default the current one");
+    command
+        .add_option("COMPONENT", to.component,
+                    "Name of the RuntimeRollout: bootstrapper or watcher; by default all")
+        ->check(CLI::IsMember({"bootstrapper", "watcher"}));
+    return command;
+  };
+  app.require_subcommand(1);
+  auto& status = describe("status", verb::status,
+                          "Shows the progress until all runtimes have the content. Exit code 1: it "
+                          "is stalled, partial, or not done in time");
+  status.add_flag("--watch,-w,!--no-watch", to.watch,
+                  "Wait for the end (on by default); otherwise show the progress once");
+  add_duration(status, "--timeout", to.timeout, "Time limit of the waiting; 0: none");
+  add(status, "--source", to.sources, "KIND/NAME=RESOURCEVERSION,...",
+      "Wait until this version of a source, or a later one, is what is rolled out, such as "
+      "ConfigMap/rt-bootstrapper-config=4711")
+      ->check(validator(
+          [](const std::string& text) {
+            return parse_source_version(text) ? std::string()
+                                              : "must be KIND/NAME=RESOURCEVERSION, not: " + text;
+          },
+          ""));
+  describe("history", verb::history, "Shows the last ten roll-outs, with their sources");
+  describe("pause", verb::pause, "Pauses: no further runtime gets the content");
+  describe("resume", verb::resume,
+           "Resumes one that was paused, by hand or by failures, which then count no longer");
 }
 
 void describe_certs(CLI::App& app, certs_settings& to) {

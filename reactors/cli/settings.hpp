@@ -180,6 +180,19 @@ struct replay_settings {
   std::vector<std::string> files;
 };
 
+/// `runtime-watcher rollout`.
+struct rollout_settings {
+  enum class verb : std::uint8_t { status, history, pause, resume };
+  verb what = verb::status;
+  std::string kubeconfig;
+  std::string context;
+  std::string component;  ///< empty: all
+  bool watch = true;
+  std::chrono::milliseconds timeout{0};  ///< 0: none
+  std::chrono::milliseconds interval = std::chrono::seconds(1);
+  std::vector<std::string> sources;  ///< "KIND/NAME=RESOURCEVERSION"
+};
+
 /// `runtime-watcher certs`.
 struct certs_settings {
   enum class role : std::uint8_t { ca, server, client, webhook };
@@ -220,6 +233,7 @@ void describe_status(CLI::App& app, status_settings& to);
 void describe_uninstall(CLI::App& app, uninstall_settings& to);
 void describe_doctor(CLI::App& app, doctor_settings& to);
 void describe_replay(CLI::App& app, replay_settings& to);
+void describe_rollout(CLI::App& app, rollout_settings& to);
 void describe_certs(CLI::App& app, certs_settings& to);
 
 /// The settings of all commands.
@@ -231,6 +245,7 @@ struct settings {
   uninstall_settings uninstall;
   doctor_settings doctor;
   replay_settings replay;
+  rollout_settings rollout;
   certs_settings certs;
 };
 

@@ -193,6 +193,51 @@ class Configuration(harness.TestCase):
         self.rotate(set(names), "second")
         self.assertEqual(dev.terminate(20), 0, dev.tail())
 
+    def rollout(self, *arguments):
+        """`runtime-watcher rollout`: the exit code, and what it prints."""
+        done = harness.runtime_watcher("rollout", *arguments, "--kubeconfig", self.dev.folder / "kcp.yaml", timeout=60)
+        return done.returncode, done.stdout + done.stderr
+
+    def test_a_rollout_is_scripted_in_the_words_of_kubectl(self):
+        dev = self.start_dev("--bootstrapper-mode", "direct", runtimes=4)
+        self.until(lambda: dev.phases and dev.phases[-1]["phase"] == "Completed" and dev.phases[-1]["ready"] == 4, "the first content")
+        succeeded = (0, 'rollout "bootstrapper" successfully rolled out\n')
+        code, text = self.rollout("status", "bootstrapper", "--timeout", "30s")
+        self.assertEqual((code, text.splitlines(True)[-1]), succeeded)
+        self.assertEqual(self.rollout("pause", "bootstrapper"), (0, "runtimerollout.operator.kyma-project.io/bootstrapper paused\n"))
+        again = 'error: runtimerollouts.operator.kyma-project.io "bootstrapper" is already paused\n'
+        self.assertEqual(self.rollout("pause", "bootstrapper"), (1, again))
+        manifests = collection("configmaps", "kcp-system") + "/runtime-bootstrapper-manifests"
+        text = self.kcp.get(manifests)["data"]["manifests.yaml"]
+        def set_image(tag):
+            done = self.kcp.patch(manifests, {"data": {"manifests.yaml": text.replace("rt-bootstrapper:1.0.0", f"rt-bootstrapper:{tag}")}})
+            return f"ConfigMap/runtime-bootstrapper-manifests={done['metadata']['resourceVersion']}"
+        source = set_image("2.0.0")
+        code, shown = self.rollout("status", "bootstrapper", "--source", source, "--timeout", "2s")
+        self.assertEqual(code, 1, shown)
+        self.assertIn("0 of 4 runtimes have been updated; it is paused...", shown)
+        self.assertIn("error: timed out waiting for the condition", shown)
+        self.assertEqual(self.rollout("resume", "bootstrapper")[0], 0)
+        # The content before it was rolled out, too: only with the source it is this one.
+        code, shown = self.rollout("status", "bootstrapper", "--source", source, "--timeout", "30s")
+        self.assertEqual((code, shown.splitlines(True)[-1]), succeeded)
+        # A change of metadata alone is seen as well.
+        done = self.kcp.patch(manifests, {"metadata": {"annotations": {"changed-by": "a person"}}})
+        source = f"ConfigMap/runtime-bootstrapper-manifests={done['metadata']['resourceVersion']}"
+        self.assertEqual(self.rollout("status", "bootstrapper", "--source", source, "--timeout", "30s")[0], 0)
+        source = set_image("crash")
+        code, shown = self.rollout("status", "bootstrapper", "--source", source, "--timeout", "30s")
+        self.assertEqual(code, 1, shown)
+        self.assertRegex(shown, 'error: rollout "bootstrapper" is stalled, CanaryFailed; .* runtimes have been updated: .*CrashLoopBackOff')
+        self.assertEqual(self.rollout("resume", "bootstrapper")[0], 0)
+        code, shown = self.rollout("history", "bootstrapper")
+        self.assertEqual(code, 0, shown)
+        outcomes = [line.split()[3] for line in shown.splitlines()[2:] if line]
+        self.assertEqual(outcomes[-2], "Completed", shown)
+        self.assertIn(source, shown)
+        self.assertEqual(self.rollout("status", "nothing")[0], 2)
+        self.assertEqual(dev.terminate(20), 0, dev.tail())
+
     def test_it_is_signalled_and_goes_the_other_way_at_any_time(self):
         dev = self.start_dev("--bootstrapper-mode", "signal", "--kim-duration", "200ms")
         self.until_all_have(set(RUNTIMES), "configuration", "pull Secret", "trust bundle")

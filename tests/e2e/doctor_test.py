@@ -183,7 +183,7 @@ class Doctor(harness.TestCase):
         for check, message, remedy in (
                 ("rollouts", "older than this version, and drops status.conditions", "kubectl apply -f deploy/crds"),
                 ("rollouts", "Namespace runtime-watcher-system does not exist", "kubectl create namespace"),
-                ("rollouts", "watcher is stalled: CanaryFailed; runtime-1: crashes", "spec")):
+                ("rollouts", "watcher is stalled: CanaryFailed; runtime-1: crashes", "rollout resume watcher")):
             matching = [f for f in found if f["check"] == check and message in f["message"]]
             self.assertEqual(len(matching), 1, f"{message} in {found}")
             self.assertIn(remedy, matching[0]["remedy"])

@@ -1,0 +1,162 @@
+#include "rw/reactors/cli/rollout_app.hpp"
+
+#include "rw/core/task_group.hpp"
+#include "rw/k8s/config/config.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/cli/rollout_text.hpp"
+#include "rw/reactors/runtime_rollout/resource.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
+
+#include <boost/json/array.hpp>
+
+#include <algorithm>
+#include <stdexcept>
+#include <unistd.h>
+#include <utility>
+
+namespace rw::cli {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+using runtime_rollout::runtime_rollouts_type;
+
+k8s::config load(const rollout_settings& settings) {
+  auto config = k8s::load_config(settings.kubeconfig, settings.context);
+  if (config.has_error()) throw setting_error("--kubeconfig: " + config.error().message);
+  return std::move(*config);
+}
+
+}  // namespace
+
+rollout_app::rollout_app(services& with, rollout_settings settings)
+    : app(with),
+      settings_(std::move(settings)),
+      kcp_(std::make_unique<k8s::client>(
+          with.executor, load(settings_),
+          k8s::client_options{.name = "kcp", .user_agent = "runtime-watcher-rollout"},
+          with.for_client())),
+      output_(with.executor, STDOUT_FILENO),
+      errors_(with.executor, STDERR_FILENO) {}
+
+rollout_app::~rollout_app() = default;
+
+asio::awaitable<void> rollout_app::say(std::string line) {
+  co_await output_.write(std::move(line) + "\n");
+}
+
+/// The one of the component, or all. Throws if there is none.
+asio::awaitable<std::vector<json::value>> rollout_app::read_all() {
+  std::vector<json::value> out;
+  if (!settings_.component.empty()) {
+    auto got = co_await kcp_->get(runtime_rollouts_type(),
+                                  {std::string(kcp_namespace), settings_.component});
+    if (!got) throw std::runtime_error(got.error().message);
+    out.push_back(std::move(*got));
+    co_return out;
+  }
+  auto list = co_await kcp_->list(runtime_rollouts_type(), {.ns = std::string(kcp_namespace)});
+  if (!list) throw std::runtime_error(list.error().message);
+  for (auto& each : list->at("items").as_array()) out.push_back(std::move(each));
+  if (out.empty()) {
+    throw std::runtime_error("No RuntimeRollouts found in " + std::string(kcp_namespace) +
+                             " namespace.");
+  }
+  co_return out;
+}
+
+asio::awaitable<int> rollout_app::follow(std::string name) {
+  std::vector<source_version> sources;
+  for (const auto& each : settings_.sources) sources.push_back(*parse_source_version(each));
+  const auto pause = services_.clock.make_timer(services_.executor);
+  const auto end = services_.clock.now() + settings_.timeout;
+  const k8s::object_key key{std::string(kcp_namespace), std::move(name)};
+  std::string printed;
+  for (;;) {
+    const auto got = co_await kcp_->get(runtime_rollouts_type(), key);
+    if (!got) throw std::runtime_error(got.error().message);
+    const auto report = report_of(*got, sources);
+    const bool failed = report.is == rollout_report::outcome::failed;
+    if (!failed && report.line != std::exchange(printed, report.line)) co_await say(report.line);
+    if (failed) {
+      co_await errors_.write("error: " + report.line + "\n");
+      co_return 1;
+    }
+    if (!settings_.watch || report.is == rollout_report::outcome::done) co_return 0;
+    if (settings_.timeout.count() > 0 && services_.clock.now() >= end) {
+      co_await errors_.write("error: timed out waiting for the condition\n");
+      co_return 1;
+    }
+    pause->expires_at(services_.clock.now() + settings_.interval);
+    const bool due = co_await pause->wait();
+    if (!due) co_return 1;
+  }
+}
+
+/// Pauses or resumes.
+asio::awaitable<int> rollout_app::change(const json::value* rollout) {
+  const bool resumes = settings_.what == rollout_settings::verb::resume;
+  const auto key = k8s::key_of(*rollout);
+  std::string error;
+  auto token = k8s::format_micro_time(services_.clock.wall());
+  auto change =
+      resumes ? resume_change(*rollout, std::move(token), error) : pause_change(*rollout, error);
+  if (error.empty()) {
+    const auto done = co_await kcp_->patch(runtime_rollouts_type(), key, k8s::patch_type::merge,
+                                           std::move(change));
+    if (!done) error = done.error().message;
+  }
+  if (!error.empty()) {
+    co_await errors_.write("error: " + error + "\n");
+    co_return 1;
+  }
+  co_await say("runtimerollout.operator.kyma-project.io/" + key.name +
+               (resumes ? " resumed" : " paused"));
+  co_return 0;
+}
+
+asio::awaitable<int> rollout_app::act() {
+  const auto all = co_await read_all();
+  int code = 0;
+  for (const auto& each : all) {
+    switch (settings_.what) {
+      case rollout_settings::verb::status: {
+        const auto done = co_await follow(k8s::key_of(each).name);
+        code = std::max(code, done);
+        break;
+      }
+      case rollout_settings::verb::history:
+        co_await say(history_of(each));
+        break;
+      case rollout_settings::verb::pause:
+      case rollout_settings::verb::resume: {
+        const auto done = co_await change(&each);
+        code = std::max(code, done);
+        break;
+      }
+    }
+  }
+  co_return code;
+}
+
+asio::awaitable<int> rollout_app::run() {
+  core::task_group background(services_.executor, fail_on_exception());
+  core::task_group acting(services_.executor, fail_on_exception());
+  background.spawn(services_.watchdog.run());
+  acting.spawn([](rollout_app* self) -> asio::awaitable<void> {
+    self->code_ = co_await self->act();
+    self->finished_ = true;
+    self->stop();
+  }(this));
+  co_await stop_.wait();
+  acting.cancel();
+  co_await acting.join();
+  co_await kcp_->close();
+  background.cancel();
+  co_await background.join();
+  rethrow_failure();
+  if (!finished_) throw std::runtime_error("interrupted");
+  co_return code_;
+}
+
+}  // namespace rw::cli

@@ -1,0 +1,47 @@
+#pragma once
+
+#include "rw/k8s/client/client.hpp"
+#include "rw/reactors/cli/app.hpp"
+#include "rw/reactors/cli/output.hpp"
+#include "rw/reactors/cli/settings.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/json/value.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace rw::cli {
+
+/// `runtime-watcher rollout status|history|pause|resume [COMPONENT]`: RuntimeRollouts of KCP, with
+/// the words, the output and the exit codes of `kubectl rollout`. Without a component all of them.
+///
+/// `status` prints each change until the roll-out is done, or, with `watch` off, once. Exit code 0:
+/// done, paused, resumed; 1: failed, or not done in time.
+class rollout_app final : public app {
+ public:
+  rollout_app(services& with, rollout_settings settings);
+  ~rollout_app() override;
+
+  boost::asio::awaitable<int> run() override;
+
+ private:
+  template <class T>
+  using work = boost::asio::awaitable<T>;
+
+  work<int> act();
+  work<std::vector<boost::json::value>> read_all();
+  work<int> follow(std::string name);
+  work<int> change(const boost::json::value* rollout);
+  work<void> say(std::string line);
+
+  const rollout_settings settings_;
+  std::unique_ptr<k8s::client> kcp_;
+  output output_;
+  output errors_;
+  int code_ = 1;
+  bool finished_ = false;
+};
+
+}  // namespace rw::cli

@@ -1,0 +1,167 @@
+#include "rw/reactors/cli/rollout_text.hpp"
+
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/runtime_rollout/resource.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <utility>
+
+namespace rw::cli {
+namespace {
+
+namespace json = boost::json;
+using k8s::find_string;
+using enum rollout_report::outcome;
+
+std::string name_of(const json::value& rollout) {
+  return "rollout \"" + k8s::key_of(rollout).name + "\"";
+}
+
+/// As kubectl names an object in an error.
+std::string in_words(const json::value& rollout) {
+  return "runtimerollouts.operator.kyma-project.io \"" + k8s::key_of(rollout).name + "\"";
+}
+
+std::string count(const json::value& rollout, std::string_view field) {
+  return std::to_string(k8s::find_number(rollout, {"status", field}));
+}
+
+bool is_true(const json::value& rollout, std::string_view condition) {
+  const auto found = k8s::find_condition(rollout, condition);
+  return found && found->status == "True";
+}
+
+bool paused_by_hand(const json::value& rollout) {
+  const auto* const paused = k8s::find(rollout, {"spec", "paused"});
+  return paused != nullptr && *paused == json::value(true);
+}
+
+std::optional<std::uint64_t> number(std::string_view text) {
+  std::uint64_t out = 0;
+  const auto* const end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, out);
+  if (error != std::errc() || at != end) return std::nullopt;
+  return out;
+}
+
+/// True if a roll-out has read the source in this version or a later one.
+bool has_read(const json::value& rollout, const source_version& source) {
+  const auto* const all = k8s::find_array(rollout, {"status", "sources"});
+  for (const auto& each : all == nullptr ? json::array() : *all) {
+    if (find_string(each, {"kind"}) != source.kind) continue;
+    if (find_string(each, {"name"}) != source.name) continue;
+    const auto read = find_string(each, {"resourceVersion"});
+    if (read == source.resource_version) return true;
+    const auto is = number(read);
+    const auto wanted = number(source.resource_version);
+    return is && wanted && *is >= *wanted;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<source_version> parse_source_version(std::string_view text) {
+  const auto slash = text.find('/');
+  const auto equals = text.rfind('=');
+  if (slash == text.npos || equals == text.npos || equals < slash) return std::nullopt;
+  source_version out{std::string(text.substr(0, slash)),
+                     std::string(text.substr(slash + 1, equals - slash - 1)),
+                     std::string(text.substr(equals + 1))};
+  if (out.kind.empty() || out.name.empty() || out.resource_version.empty()) return std::nullopt;
+  return out;
+}
+
+rollout_report report_of(const json::value& rollout, const std::vector<source_version>& sources) {
+  const auto name = name_of(rollout);
+  const auto phase = find_string(rollout, {"status", "phase"});
+  if (phase.empty() ||
+      k8s::find_number(rollout, {"status", "observedGeneration"}) < k8s::generation_of(rollout)) {
+    return {waiting, "Waiting for " + name + " spec update to be observed..."};
+  }
+  for (const auto& each : sources) {
+    if (has_read(rollout, each)) continue;
+    return {waiting, "Waiting for " + name + " to observe " + each.kind + "/" + each.name +
+                         " at resourceVersion " + each.resource_version + "..."};
+  }
+  const auto updated =
+      count(rollout, "updated") + " of " + count(rollout, "total") + " runtimes have been updated";
+  if (is_true(rollout, "Ready")) return {done, name + " successfully rolled out"};
+  const auto message = find_string(rollout, {"status", "message"});
+  const auto because = message.empty() ? std::string() : ": " + std::string(message);
+  if (is_true(rollout, "Stalled")) {
+    const auto reason = k8s::find_condition(rollout, "Stalled")->reason;
+    return {failed, name + " is stalled, " + reason + "; " + updated + because};
+  }
+  const auto ready = k8s::find_condition(rollout, "Ready");
+  if (ready && ready->reason == "RuntimesAside") {
+    return {failed,
+            name + " is partial: " + updated + ", " + count(rollout, "aside") + " were set aside"};
+  }
+  auto line = "Waiting for " + name + " to finish: " + updated;
+  if (paused_by_hand(rollout)) line += "; it is paused";
+  return {waiting, line + "..."};
+}
+
+std::string history_of(const json::value& rollout) {
+  constexpr std::array columns = {"REVISION", "BEGAN", "ENDED", "OUTCOME", "SOURCES"};
+  std::vector<std::array<std::string, columns.size()>> rows{{}};
+  std::ranges::copy(columns, rows.front().begin());
+  const auto* const all = k8s::find_array(rollout, {"status", "history"});
+  for (const auto& each : all == nullptr ? json::array() : *all) {
+    std::string sources;
+    const auto* const read = k8s::find_array(each, {"sources"});
+    for (const auto& source : read == nullptr ? json::array() : *read) {
+      sources += (sources.empty() ? "" : ",") + std::string(find_string(source, {"kind"})) + "/" +
+                 std::string(find_string(source, {"name"})) + "=" +
+                 std::string(find_string(source, {"resourceVersion"}));
+    }
+    const auto text = [&](std::string_view field) {
+      const auto value = find_string(each, {field});
+      return value.empty() ? std::string("<none>") : std::string(value);
+    };
+    rows.push_back({text("content").substr(0, 16), text("began"), text("ended"), text("outcome"),
+                    sources.empty() ? "<none>" : sources});
+  }
+  std::array<std::size_t, columns.size()> widths{};
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string out = "runtimerollout.operator.kyma-project.io/" + k8s::key_of(rollout).name + "\n";
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      out += row[i];
+      if (i + 1 < row.size()) out.append(widths[i] - row[i].size() + 2, ' ');
+    }
+    out += '\n';
+  }
+  return out;
+}
+
+json::value pause_change(const json::value& rollout, std::string& error) {
+  if (paused_by_hand(rollout)) {
+    error = in_words(rollout) + " is already paused";
+    return nullptr;
+  }
+  return {{"spec", {{"paused", true}}}};
+}
+
+json::value resume_change(const json::value& rollout, std::string token, std::string& error) {
+  const bool stopped = runtime_rollout::read_state(rollout).stopped();
+  json::object spec;
+  if (paused_by_hand(rollout)) spec["paused"] = false;
+  if (stopped) spec["resume"] = std::move(token);
+  if (spec.empty()) {
+    error = in_words(rollout) + " is not paused";
+    return nullptr;
+  }
+  return {{"spec", std::move(spec)}};
+}
+
+}  // namespace rw::cli

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <boost/json/value.hpp>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rw::cli {
+
+/// A source with the resourceVersion that a roll-out must have read at least:
+/// "ConfigMap/rt-bootstrapper-config=4711".
+struct source_version {
+  std::string kind = {};
+  std::string name = {};
+  std::string resource_version = {};
+};
+std::optional<source_version> parse_source_version(std::string_view text);
+
+/// What `rollout status` says of a RuntimeRollout, in the words of `kubectl rollout status`.
+struct rollout_report {
+  enum class outcome { done, waiting, failed };
+  outcome is = outcome::waiting;
+  std::string line = {};  ///< one sentence, without a line feed
+};
+
+/// Pure. Done: all runtimes have the content, and the controller has seen the spec and `sources`.
+/// Failed: it does not go on by itself, or some runtimes were set aside.
+rollout_report report_of(const boost::json::value& rollout,
+                         const std::vector<source_version>& sources);
+
+/// Formats the roll-outs of a status, the newest last: a table as of `kubectl rollout history`.
+std::string history_of(const boost::json::value& rollout);
+
+/// The change that pauses; empty, with `error` set, if it is paused by hand already.
+boost::json::value pause_change(const boost::json::value& rollout, std::string& error);
+/// The change that resumes, also after failures, which `token` then marks as accepted; empty, with
+/// `error` set, if it is not paused.
+boost::json::value resume_change(const boost::json::value& rollout, std::string token,
+                                 std::string& error);
+
+}  // namespace rw::cli

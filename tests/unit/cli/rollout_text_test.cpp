@@ -1,0 +1,131 @@
+// The words of `runtime-watcher rollout`.
+
+#include "rw/reactors/cli/rollout_text.hpp"
+
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/runtime_rollout/resource.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <string>
+
+namespace rw::rollout_text_test {
+BOOST_AUTO_TEST_SUITE(rollout_text)
+
+namespace json = boost::json;
+using namespace rw::cli;
+using runtime_rollout::decision;
+using runtime_rollout::phase;
+using enum rollout_report::outcome;
+
+namespace {
+
+const auto start = *k8s::parse_rfc3339("2026-11-21T09:00:00Z");
+
+/// A RuntimeRollout with the status that the controller would write.
+json::value with_status(decision decided, json::value spec = json::object()) {
+  auto out = runtime_rollout::make_rollout("bootstrapper");
+  for (const auto& [name, value] : spec.as_object()) out.at("spec").as_object()[name] = value;
+  out.at("metadata").as_object()["generation"] = 2;
+  out.as_object()["status"] = *runtime_rollout::next_status(out, decided, {}, start);
+  return out;
+}
+
+decision at(phase of, std::size_t updated, std::size_t aside = 0) {
+  decision out;
+  out.next.content = "0123456789abcdef0123456789abcdef";
+  out.next.at = of;
+  out.next.sources = {{"ConfigMap", "rt-bootstrapper-config", "20"}};
+  out.now = {.total = 5, .updated = updated, .ready = updated, .aside = aside};
+  return out;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(status_has_the_words_of_kubectl) {
+  const auto check = [](const json::value& rollout, rollout_report::outcome is,
+                        std::string_view line) {
+    const auto report = report_of(rollout, {});
+    BOOST_TEST((report.is == is), line);
+    BOOST_TEST(report.line == line);
+  };
+  check(with_status(at(phase::completed, 5)), done,
+        "rollout \"bootstrapper\" successfully rolled out");
+  check(with_status(at(phase::waves, 3)), waiting,
+        "Waiting for rollout \"bootstrapper\" to finish: 3 of 5 runtimes have been updated...");
+  check(with_status(at(phase::completed, 3, 2)), failed,
+        "rollout \"bootstrapper\" is partial: 3 of 5 runtimes have been updated, 2 were set aside");
+  auto stalled = at(phase::paused, 1);
+  stalled.next.reason = "CanaryFailed";
+  stalled.message = "skr-1: crashes";
+  check(with_status(stalled), failed,
+        "rollout \"bootstrapper\" is stalled, CanaryFailed; 1 of 5 runtimes have been updated: "
+        "skr-1: crashes");
+  auto paused = at(phase::paused, 1);
+  paused.next.reason = "ByHand";
+  check(with_status(paused, {{"paused", true}}), waiting,
+        "Waiting for rollout \"bootstrapper\" to finish: 1 of 5 runtimes have been updated; it is "
+        "paused...");
+}
+
+BOOST_AUTO_TEST_CASE(status_waits_for_the_spec_and_for_the_sources) {
+  auto rollout = with_status(at(phase::completed, 5));
+  const auto is = [&](const char* source) {
+    return report_of(rollout, {*parse_source_version(source)}).is;
+  };
+  BOOST_TEST((is("ConfigMap/rt-bootstrapper-config=20") == done));
+  BOOST_TEST((is("ConfigMap/rt-bootstrapper-config=9") == done));
+  BOOST_TEST((is("ConfigMap/rt-bootstrapper-config=21") == waiting));
+  BOOST_TEST((is("ConfigMap/rt-bootstrapper-config=x") == waiting));
+  BOOST_TEST((is("ConfigMap/other=20") == waiting));
+  rollout.at("metadata").as_object()["generation"] = 3;
+  BOOST_TEST((report_of(rollout, {}).is == waiting));
+  for (const auto* const wrong : {"", "a", "a/b", "/b=1", "a/=1", "a/b=", "a=b/c"}) {
+    BOOST_TEST(!parse_source_version(wrong).has_value(), wrong);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(pause_and_resume_are_refused_where_they_change_nothing) {
+  std::string error;
+  const auto running = with_status(at(phase::waves, 1));
+  BOOST_TEST((pause_change(running, error) == json::value{{"spec", {{"paused", true}}}}));
+  BOOST_TEST(error.empty());
+  BOOST_TEST(resume_change(running, "1", error).is_null());
+  BOOST_TEST(error == "runtimerollouts.operator.kyma-project.io \"bootstrapper\" is not paused");
+  error.clear();
+  auto by_hand = at(phase::paused, 1);
+  by_hand.next.reason = "ByHand";
+  const auto paused = with_status(by_hand, {{"paused", true}});
+  BOOST_TEST(pause_change(paused, error).is_null());
+  BOOST_TEST(error ==
+             "runtimerollouts.operator.kyma-project.io \"bootstrapper\" is already paused");
+  error.clear();
+  BOOST_TEST((resume_change(paused, "1", error) == json::value{{"spec", {{"paused", false}}}}));
+  auto failures = at(phase::paused, 1);
+  failures.next.reason = "FailureBudgetExhausted";
+  BOOST_TEST((resume_change(with_status(failures, {{"paused", true}}), "1", error) ==
+              json::value{{"spec", {{"paused", false}, {"resume", "1"}}}}));
+  BOOST_TEST((resume_change(with_status(failures), "1", error) ==
+              json::value{{"spec", {{"resume", "1"}}}}));
+  BOOST_TEST(error.empty());
+}
+
+BOOST_AUTO_TEST_CASE(history_is_a_table) {
+  auto decided = at(phase::waves, 1);
+  decided.next.history = {
+      {"aaaaaaaaaaaaaaaaaaaa", "2026-11-21T09:00:00Z", "2026-11-21T09:01:00Z", "Completed", {}},
+      {"bbbbbbbbbbbbbbbbbbbb", "2026-11-21T10:00:00Z", "", "Waves", decided.next.sources}};
+  BOOST_TEST(history_of(with_status(decided)) ==
+             "runtimerollout.operator.kyma-project.io/bootstrapper\n"
+             "REVISION          BEGAN                 ENDED                 OUTCOME    SOURCES\n"
+             "aaaaaaaaaaaaaaaa  2026-11-21T09:00:00Z  2026-11-21T09:01:00Z  Completed  <none>\n"
+             "bbbbbbbbbbbbbbbb  2026-11-21T10:00:00Z  <none>                Waves      "
+             "ConfigMap/rt-bootstrapper-config=20\n");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace rw::rollout_text_test
