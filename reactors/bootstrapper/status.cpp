@@ -159,16 +159,18 @@ class status_writer {
     const auto& last = error.empty() ? error_ : error;
     status().erase("lastError");
     if (!last.empty()) status()["lastError"] = text(last);
-    json::array warnings;
+    std::vector<std::string> all;
     for (const auto& unit : state_.units) {
-      for (const auto& each : unit.warnings) {
-        if (warnings.size() < most_listed) warnings.push_back(json::string(text(each)));
-      }
+      all.insert(all.end(), unit.warnings.begin(), unit.warnings.end());
       for (const auto& [source, fate] : unit.missing) {
-        if (warnings.size() < most_listed) {
-          warnings.push_back(json::string(text(source + " does not exist; " + fate)));
-        }
+        all.push_back(source + " does not exist; " + fate);
       }
+    }
+    json::array warnings;
+    for (const auto& each : all) {
+      const json::value warning(text(each));
+      const bool repeated = std::ranges::find(warnings, warning) != warnings.end();
+      if (!repeated && warnings.size() < most_listed) warnings.push_back(warning);
     }
     if (!warnings.empty()) {
       status()["warnings"] = std::move(warnings);

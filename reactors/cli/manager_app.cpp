@@ -274,7 +274,8 @@ asio::awaitable<void> manager_app::lead() {
   reactors.spawn(asks ? end_when_changed() : follow_lifecycle_manager());
   reactors.spawn(watcher_controller_->run());
   reactors.spawn(rotator_->run());
-  if (in_waves_) reactors.spawn(rollouts_.run());
+  const bool bootstraps = runtime_config_ && !settings_.runtime_config.rollout_none;
+  if (in_waves_ || bootstraps) reactors.spawn(rollouts_.run());
   if (in_waves_) reactors.spawn(rollout_->run());
   reactors.spawn(installer_->run());
   if (endpoint_) reactors.spawn(endpoint_->run());

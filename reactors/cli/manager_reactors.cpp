@@ -74,7 +74,8 @@ void manager_app::make_reactors() {
   if (settings_.runtime_config.mode != bootstrapper_mode::off) {
     runtime_config_ = std::make_unique<runtime_config>(
         services_, settings_.runtime_config,
-        runtime_config::clients{*kcp_, *shared_, *pool_, lease()}, kubeconfigs_, *recorder_);
+        runtime_config::clients{*kcp_, *shared_, *pool_, rollouts_, lease()}, kubeconfigs_,
+        *recorder_);
   } else {
     orphans_ = std::make_unique<bootstrapper::orphans>(*kcp_, services_.for_controller());
   }

@@ -40,8 +40,6 @@ runtime_config::runtime_config(services& with, runtime_config_settings settings,
                 with.for_informer()),
       bootstrappers_(to.watching, bootstrapper::runtime_bootstrappers_type(), of_kcp(),
                      with.for_informer()),
-      rollouts_(to.watching, runtime_rollout::runtime_rollouts_type(), of_kcp(),
-                with.for_informer()),
       config_maps_(to.watching, config_maps_type(), of_kcp(), with.for_informer()),
       // Kubeconfigs, of which there are thousands, have an informer of their own.
       secrets_(to.watching, secrets_type(), of_kcp("!" + std::string(kyma_name_label)),
@@ -50,7 +48,7 @@ runtime_config::runtime_config(services& with, runtime_config_settings settings,
       config_sync_(executor_, {config_maps_, secrets_, *trust_bundles_}, runtimes_,
                    signal_options(settings_), {to.writing, events, with.for_controller()}),
       rollout_(executor_, {.usual = settings_.rollout},
-               {to.writing, rollouts_, bootstrappers_, runtimes_, events, with.for_controller(),
+               {to.writing, to.rollouts, bootstrappers_, runtimes_, events, with.for_controller(),
                 std::move(to.lease)}),
       direct_(executor_, direct_options(settings_),
               {bootstrappers_, runtimes_, kubeconfigs, {config_maps_, secrets_, *trust_bundles_}},
@@ -65,8 +63,7 @@ asio::awaitable<void> runtime_config::watch() {
 asio::awaitable<void> runtime_config::lead() {
   leads_ = true;
   core::task_group tasks(executor_);
-  for (auto* const each :
-       {&bootstrappers_, &rollouts_, &config_maps_, &secrets_, trust_bundles_.get()}) {
+  for (auto* const each : {&bootstrappers_, &config_maps_, &secrets_, trust_bundles_.get()}) {
     tasks.spawn(each->run());
   }
   tasks.spawn(config_sync_.run());

@@ -32,6 +32,7 @@ class runtime_config {
     k8s::client& writing;           ///< with the leader's fence
     k8s::client& watching;          ///< of all replicas
     k8s::client_pool& runtimes;     ///< fenced as well
+    k8s::informer& rollouts;        ///< RuntimeRollouts; the leader runs it
     boost::json::value lease = {};  ///< what Events are about while nothing is rolled out
   };
 
@@ -55,7 +56,6 @@ class runtime_config {
   k8s::informer runtimes_;
   // Only the leader runs it. A RuntimeBootstrapper may name any source.
   k8s::informer bootstrappers_;
-  k8s::informer rollouts_;
   k8s::informer config_maps_;
   k8s::informer secrets_;
   std::unique_ptr<k8s::informer> trust_bundles_;

@@ -2,9 +2,8 @@
 
 #include "rw/reactors/bootstrapper/status.hpp"
 
-#include "rw/reactors/bootstrapper/resource.hpp"
-
 #include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/bootstrapper/resource.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -224,6 +223,9 @@ BOOST_AUTO_TEST_CASE(warnings_are_listed) {
   BOOST_TEST(status.at("warnings").as_array().size() == 2U);
   BOOST_TEST(is(status, "Ready") == "True Ready");
   BOOST_TEST(!next(in_place(), status).as_object().contains("warnings"));
+  // Each once, whichever source it is of.
+  input.state.units[1].warnings = {"can't be read", "can't be read", "can't be read"};
+  BOOST_TEST(next(input).at("warnings").as_array().size() == 2U);
 }
 
 BOOST_AUTO_TEST_CASE(shadow_reports_what_would_be_written) {

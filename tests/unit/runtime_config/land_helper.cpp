@@ -77,11 +77,15 @@ struct land::manager {
         kubeconfigs(*watching, secrets_type(),
                     {.what = {.ns = kcp, .labels = std::string(kyma_name_label)}},
                     {in.clock, in.services_.log, in.services_.metrics, in.chance.source()}),
-        config(in.services_, in.settings, {*writing, *watching, pool}, kubeconfigs, events),
+        rollouts(*watching, runtime_rollout::runtime_rollouts_type(), {.what = {.ns = kcp}},
+                 {in.clock, in.services_.log, in.services_.metrics, in.chance.source()}),
+        config(in.services_, in.settings, {*writing, *watching, pool, rollouts}, kubeconfigs,
+               events),
         tasks(in.context.get_executor()) {
     tasks.spawn(pool.run());
     tasks.spawn(events.run());
     tasks.spawn(kubeconfigs.run());
+    tasks.spawn(rollouts.run());
     tasks.spawn(config.watch());
     tasks.spawn(config.lead());
   }
@@ -91,6 +95,7 @@ struct land::manager {
   k8s::client_pool pool;
   k8s::event_recorder events;
   k8s::informer kubeconfigs;
+  k8s::informer rollouts;
   cli::runtime_config config;
   core::task_group tasks;
 };
