@@ -67,11 +67,11 @@ bool crashes(const json::value& deployment) {
          });
 }
 
-asio::awaitable<k8s::result<void>> keep_crashing_pod(k8s::client* api, json::value deployment) {
+asio::awaitable<k8s::result<void>> keep_crashing_pod(k8s::client* api, json::value deployment,
+                                                     bool crashing) {
   static const k8s::resource_type pods{{"", "v1", "Pod"}, "pods"};
   auto key = k8s::key_of(deployment);
   key.name += "-crashing";
-  const bool crashing = crashes(deployment);
   const auto there = co_await api->get(pods, key, true);
   if (!there && !there.error().is(k8s::errc::not_found)) co_return there.error();
   if (there.has_value() == crashing) co_return k8s::result<void>();

@@ -26,9 +26,10 @@ boost::asio::awaitable<k8s::result<void>> tell_deployment_status(k8s::client* ap
 /// crash.
 bool crashes(const boost::json::value& deployment);
 
-/// Creates the pod of a crashing Deployment, in CrashLoopBackOff; deletes it if the Deployment no
-/// longer crashes.
+/// Creates the pod of a crashing Deployment, in CrashLoopBackOff; deletes it if the Deployment is
+/// not `crashing` any longer.
 boost::asio::awaitable<k8s::result<void>> keep_crashing_pod(k8s::client* api,
-                                                            boost::json::value deployment);
+                                                            boost::json::value deployment,
+                                                            bool crashing);
 
 }  // namespace rw::dev

@@ -200,13 +200,20 @@ asio::awaitable<k8s::result<void>> node::step() {
     co_return gone;
   }
   selected_ = selects(service_.objects().get(skr_namespace, skr_webhook_name).parse(), deployment);
-  const auto placed = place(deployment);
+  const bool crashing = crashes(deployment);
+  if (crashing || crashing_) {
+    const auto kept = co_await keep_crashing_pod(&api_, deployment, crashing);
+    if (!kept) co_return kept.error();
+    crashing_ = crashing;
+  }
+  // The pod of another template serves while a new one crashes.
+  const auto placed = crashing ? refuse("its pods crash") : place(deployment);
   if (!placed) co_return placed.error();
   const auto reachable = co_await tell_endpoints();
   if (!reachable) co_return reachable.error();
   co_await tell_pod(&deployment);
   const auto told = co_await tell_deployment_status(&api_, &services_.clock, std::move(deployment),
-                                                    current_ != nullptr, error_);
+                                                    current_ != nullptr && !crashing, error_);
   co_return told;
 }
 

@@ -28,7 +28,8 @@ namespace rw::dev {
 ///
 /// The pod runs in this process (pod.hpp). A changed template makes a new pod, which serves before
 /// the previous one ends. A changed Secret reaches the running pod at once, but not one that is
-/// ending. An unusable Secret leaves a running pod as it is. A Pod object exists in the API server
+/// ending. An unusable Secret leaves a running pod as it is, and so does an image with the tag
+/// `crash`, whose pod is one in CrashLoopBackOff. A Pod object exists in the API server
 /// from before the pod is ready until it has ended.
 ///
 /// The Service leads to the pod while its selector matches the pod's labels. If other machines can
@@ -99,6 +100,7 @@ class node {
   core::task_group pods_;
   std::shared_ptr<pod> current_;
   std::optional<boost::asio::ip::tcp::endpoint> told_;  ///< the address in the Endpoints
+  bool crashing_ = false;                               ///< there is a pod that crashes
   bool selected_ = false;                               ///< the Service's selector matches the pod
   std::size_t pod_count_ = 0;                           ///< the present pod's number
   std::size_t told_pod_ = 0;  ///< number of the last pod written to the API server

@@ -1,6 +1,7 @@
 """The whole system in one process: from an empty KCP to a runtime that is installed, heard of, configured, and removed."""
 
 import base64
+import json
 import urllib.request
 
 import harness
@@ -10,6 +11,7 @@ from harness import BINARY, DEV_BINARY, runtime_watcher, wait_until
 
 PATIENCE = 30
 ON_RUNTIME = collection("secrets", "kyma-system") + "/registry-credentials"
+DEPLOYMENT_ON_RUNTIME = collection("deployments", "kyma-system", "apps") + "/rt-bootstrapper-controller-manager"
 RUNTIMES = ("runtime-1", "runtime-2", "runtime-3")
 
 
@@ -129,6 +131,30 @@ class WholeSystem(harness.TestCase):
         self.assertEqual(manager.terminate(), 0, manager.tail())
         self.assertEqual(dev.terminate(), 0, dev.tail())
 
+    def test_an_image_that_crashes_stays_with_the_canaries(self):
+        port = harness.free_port()
+        dev = self.dev = self.start(Dev(self.folder / "dev", 6, "--no-manager", "--backend", f"127.0.0.1:{port}")).wait_up()
+        def start_manager(image):
+            return self.start(harness.Process("manager", [
+                BINARY, "manager", "--kubeconfig", dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{port}",
+                "--metrics-address", "127.0.0.1:0", "--rollout-canary-soak", "100ms", "--skr-image", image]))
+        manager = start_manager("example.com/runtime-watcher:1")
+        rollout = collection("runtimerollouts", "kcp-system", "operator.kyma-project.io", "v1alpha1") + "/watcher"
+        def status():
+            return (dev.kcp().get(rollout) or {}).get("status", {})
+        self.until(lambda: status().get("phase") == "Completed" and status()["ready"] == 6, "all have the first image")
+        self.assertEqual(manager.terminate(), 0, manager.tail())
+        start_manager("example.com/runtime-watcher:crash")
+        self.until(lambda: status().get("reason") == "CanaryFailed", "the roll-out is paused")
+        self.assertIn("CrashLoopBackOff", status()["message"])
+        skrs = [dev.skr(f"runtime-{i + 1}") for i in range(6)]
+        images = [skr.get(DEPLOYMENT)["spec"]["template"]["spec"]["containers"][0]["image"].rpartition(":")[2] for skr in skrs]
+        self.assertIn(images.count("crash"), (1, 2), images)
+        # The previous pod serves meanwhile.
+        start = len(dev.events)
+        self.change(skrs[images.index("crash")], "fast")
+        self.until(lambda: len(dev.events) > start, "its event is sent")
+
 
 class Configuration(harness.TestCase):
     """What runtimes are configured with, on its way from KCP."""
@@ -181,9 +207,8 @@ class Configuration(harness.TestCase):
         self.kcp.patch(manifests, {"data": {"manifests.yaml": text.replace("rt-bootstrapper:1.0.0", "rt-bootstrapper:crash")}})
         self.until(lambda: ("Paused", "CanaryFailed") in phases(), "the roll-out is paused")
         self.assertIn("CrashLoopBackOff", dev.phases[-1]["message"])
-        deployment = collection("deployments", "kyma-system", "apps") + "/rt-bootstrapper-controller-manager"
         def image(runtime):
-            return dev.skr(runtime).get(deployment)["spec"]["template"]["spec"]["containers"][0]["image"].rpartition(":")[2]
+            return dev.skr(runtime).get(DEPLOYMENT_ON_RUNTIME)["spec"]["template"]["spec"]["containers"][0]["image"].rpartition(":")[2]
         names = [f"runtime-{i + 1}" for i in range(4)]
         self.assertIn([image(name) for name in names], (["crash", "crash", "1.0.0", "1.0.0"], ["crash", "1.0.0", "1.0.0", "1.0.0"],
                                                         ["1.0.0", "crash", "1.0.0", "1.0.0"]))
@@ -236,6 +261,28 @@ class Configuration(harness.TestCase):
         self.assertEqual(outcomes[-2], "Completed", shown)
         self.assertIn(source, shown)
         self.assertEqual(self.rollout("status", "nothing")[0], 2)
+        self.assertEqual(dev.terminate(20), 0, dev.tail())
+
+    def test_a_bootstrapper_reads_its_configuration_when_it_starts(self):
+        """KIM writes what is in KCP, whether the bootstrapper can read it or not."""
+        dev = self.start_dev("--bootstrapper-mode", "signal", "--kim-duration", "200ms", runtimes=1)
+        def served():
+            return dev.skr("runtime-1").get(DEPLOYMENT_ON_RUNTIME).get("status", {}).get("readyReplicas", 0)
+        self.until(lambda: dev.have("configuration") and served() == 1, "the bootstrapper runs")
+        path = collection("configmaps", "kcp-system") + "/rt-bootstrapper-config"
+        good = self.kcp.get(path)["data"]["rt-bootstrapper-config.json"]
+        start = len(dev.rollout)
+        unknown = json.dumps({**json.loads(good), "availableFeatures": ["rt-cfg.kyma-project.io/fly"]})
+        self.kcp.patch(path, {"data": {"rt-bootstrapper-config.json": unknown}})
+        self.until(lambda: dev.have("configuration", start), "the runtime has it")
+        self.assertEqual(served(), 1)
+        manifests = collection("configmaps", "kcp-system") + "/runtime-bootstrapper-manifests"
+        text = self.kcp.get(manifests)["data"]["manifests.yaml"].replace("1.0.0", "2.0.0")
+        self.kcp.patch(manifests, {"data": {"manifests.yaml": text}})
+        self.until(lambda: served() == 0, "the new one ends at its start")
+        start = len(dev.rollout)
+        self.kcp.patch(path, {"data": {"rt-bootstrapper-config.json": good}})
+        self.until(lambda: dev.have("configuration", start) and served() == 1, "it runs again")
         self.assertEqual(dev.terminate(20), 0, dev.tail())
 
     def test_it_is_signalled_and_goes_the_other_way_at_any_time(self):
