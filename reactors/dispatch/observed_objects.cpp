@@ -35,6 +35,9 @@ core::time_point time_of(std::uint64_t ticks) {
   return core::time_point(std::chrono::microseconds(ticks));
 }
 
+/// Of the record that objects were told of that have none.
+constexpr std::string_view no_key;
+
 constexpr std::uint64_t last_listing = 14;
 constexpr std::uint64_t no_listing = 15;  ///< what was in none of those that are still counted
 
@@ -55,10 +58,12 @@ class observed_objects::table {
   std::size_t taken = 0;      ///< which the schedule bounds
   std::size_t listed = 0;     ///< by the listing that is under way
   std::uint64_t listing = 0;  ///< up to `last_listing`
+  std::size_t searched = 0;   ///< buckets without a record that is not listed
   bool is_listing = false;
   bool live = true;
   bool outdated = false;     ///< it was live since the latest list began, or there was none
   bool has_history = false;  ///< an object that is new was not told of
+  bool incomplete = false;   ///< objects were told of that have no record
 };
 
 class observed_objects::backlog {
@@ -129,7 +134,7 @@ void observed_objects::remove(const managed_watch& watch) {
     set(object, place::delivered, {});
     drop(object);
   }
-  if (undelivered_ < before && to_.on_gap) to_.on_gap(watch.manager);
+  if (undelivered_ < before) report_gap(of);
   std::erase(of.waiting->tables, &of);
   tables_.erase(at);
   std::erase_if(backlogs_, [](const auto& each) {
@@ -143,7 +148,22 @@ void observed_objects::set_kind(table& of, const k8s::group_version_kind& kind) 
 }
 
 void observed_objects::remember(table& of, std::string_view key, mark delivered) {
-  if (!of.records.contains(key)) insert(of, key).newest = delivered;
+  if (key == no_key) {
+    of.incomplete = true;
+  } else if (of.records.contains(key)) {
+    return;
+  } else if (of.records.size() < 2 * limit_) {
+    insert(of, key).newest = delivered;
+  } else {
+    // A journal has more if many were under way.
+    lose(of);
+    if (to_.on_record) to_.on_record(of, key, absent_mark, {});
+  }
+}
+
+void observed_objects::inherit(table& of, std::string_view key) {
+  if (key == no_key) return lose(of);
+  if (!of.records.contains(key)) mark_unknown(of, key);
 }
 
 observed_objects::record* observed_objects::find(const table& of, const object_key& key) const {
@@ -239,8 +259,35 @@ bool observed_objects::trim(table& of) {
   }
   if (victim == nullptr) return false;
   forget(*victim);
-  if (to_.on_gap) to_.on_gap(of.watch.manager);
+  report_gap(of);
   return true;
+}
+
+/// An object is told of, or was, of which nothing is known any more.
+void observed_objects::lose(table& of) {
+  const bool is_new = !std::exchange(of.incomplete, true);
+  if (is_new && to_.on_record) to_.on_record(of, no_key, unknown_mark, {});
+}
+
+/// Lists that did not end leave records of what is gone: forgets one of them. False: there is none.
+/// O(1) on average over a list.
+bool observed_objects::forget_unlisted(table& of) {
+  for (; of.searched < of.records.bucket_count(); ++of.searched) {
+    for (auto at = of.records.begin(of.searched); at != of.records.end(of.searched); ++at) {
+      auto& object = at->second;
+      if (object.listing == of.listing || is_taken(object.place())) continue;
+      const bool is_delivered = object.place() == place::delivered;
+      if (object.untold == 0 && is_delivered) lose(of);
+      if (object.untold == 0 && !is_delivered) report_gap(of);
+      forget(object);
+      return true;
+    }
+  }
+  return false;
+}
+
+void observed_objects::report_gap(const table& of) const {
+  if (to_.on_gap) to_.on_gap(of.watch.manager);
 }
 
 void observed_objects::begin_listing(table& of) {
@@ -250,6 +297,7 @@ void observed_objects::begin_listing(table& of) {
   }
   ++of.listing;
   of.listed = 0;
+  of.searched = 0;
   of.is_listing = true;
   of.outdated = false;
 }
@@ -265,6 +313,8 @@ bool observed_objects::put(table& of, const object_key& key, mark state, core::t
     return false;
   }
   if (is_new) {
+    while (of.records.size() - of.taken >= 2 * limit_ && forget_unlisted(of)) {
+    }
     object = &insert(of, k8s::to_string(key));
     object->untold = of.has_history ? 1 : 0;
   }
@@ -300,18 +350,24 @@ void observed_objects::end_listing(table& of, core::time_point now) {
   of.has_history = true;
   while (of.records.size() - of.taken > limit_ && trim(of)) {
   }
+  if (!std::exchange(of.incomplete, false)) return;
+  report_gap(of);
+  if (to_.on_record) to_.on_record(of, no_key, absent_mark, {});
 }
 
 void observed_objects::make_unknown(table& of, const object_key& key) {
-  auto* object = find(of, key);
-  const bool is_new = object == nullptr;
-  if (is_new && of.records.size() - of.taken < limit_) {
-    object = &insert(of, k8s::to_string(key));
-  }
-  if (object == nullptr || object->place() != place::delivered) return;
-  if (!is_new && object->newest == unknown_mark) return;
-  set_newest(*object, unknown_mark);
-  if (to_.on_record) to_.on_record(of, *object->key, unknown_mark, {});
+  mark_unknown(of, k8s::to_string(key));
+}
+
+void observed_objects::mark_unknown(table& of, std::string_view key) {
+  const auto at = of.records.find(key);
+  const bool is_new = at == of.records.end();
+  if (is_new && of.records.size() - of.taken >= limit_) return lose(of);
+  auto& object = is_new ? insert(of, key) : at->second;
+  if (object.place() != place::delivered) return;
+  if (!is_new && object.newest == unknown_mark) return;
+  set_newest(object, unknown_mark);
+  if (to_.on_record) to_.on_record(of, *object.key, unknown_mark, {});
 }
 
 void observed_objects::set_live(table& of, bool live) {
@@ -505,6 +561,7 @@ void observed_objects::visit(
   for (const auto& [key, known] : of.records) {
     object(key, known.place() == place::delivered ? known.newest : unknown_mark);
   }
+  if (of.incomplete) object(no_key, unknown_mark);
 }
 
 }  // namespace rw::dispatch

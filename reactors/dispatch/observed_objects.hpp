@@ -40,6 +40,9 @@ inline constexpr mark absent_mark = 1;  ///< there is no such object
 /// A change that its receiver rejected until it expired is a gap, too; it waits for the object's
 /// next change, or until the receiver accepts another object that it had rejected.
 ///
+/// Where there is no room for a record of an object of which its manager was told, the next list
+/// that ends is a gap: its deletion may be what that list does not show.
+///
 /// Of what waits three of four are changes that a live watch has brought; those of a list, a
 /// resync, come in between and when nothing else waits. Deletions take turns with other changes.
 ///
@@ -55,7 +58,8 @@ class observed_objects {
   /// Who is told of what happens to an object. None may call back.
   struct listeners {
     /// What is delivered of an object has changed: to unknown_mark, at `now`, before a change can
-    /// be taken; to absent_mark: there is nothing to know of it any more.
+    /// be taken; to absent_mark: there is nothing to know of it any more. An empty key: objects
+    /// were told of that have no record.
     std::function<void(const table&, std::string_view key, mark delivered, core::time_point now)>
         on_record;
     /// Changes of that manager's Watchers are given up.
@@ -87,7 +91,10 @@ class observed_objects {
 
   /// Adds an object as a journal has it: delivered as `delivered` (unknown_mark: it is not known in
   /// which state), and to be compared with the next list. No effect on a known object.
+  /// The empty key: objects were told of that have no record.
   void remember(table& of, std::string_view key, mark delivered);
+  /// Likewise an object of which its manager was told for another Watcher. It needs room.
+  void inherit(table& of, std::string_view key);
 
   // What a list and a watch bring. Between begin_listing and end_listing changes are resyncs.
 
@@ -107,6 +114,8 @@ class observed_objects {
   void set_live(table& of, bool live);
   /// Returns true if an object was, or is being, delivered in an unknown state. O(objects).
   static bool has_unknown(const table& of);
+  /// A change of the Watcher's objects may have been missed that no list will show.
+  void report_gap(const table& of) const;
   /// Makes changes of all objects of a manager's Watchers that are delivered.
   void send_again(const std::string& manager, core::time_point now);
 
@@ -203,6 +212,9 @@ class observed_objects {
   void forget(record& object);
   void drop(record& object);
   bool trim(table& of);
+  void mark_unknown(table& of, std::string_view key);
+  void lose(table& of);
+  bool forget_unlisted(table& of);
   record* first(backlog& of, place rank) const;
   template <typename Function>
   bool each_taken(backlog& of, const watch_event& event, Function then);

@@ -91,11 +91,11 @@ asio::awaitable<void> feed::run(std::shared_ptr<feed> self) {
     self->reason_.clear();
     if (found) {
       self->unserved_since_.reset();
-      self->told_gone_ = false;
+      if (std::exchange(self->is_absent_, false)) self->live_since_.reset();
       co_await self->observe(std::move(*found));
     } else {
       self->reason_ = found.error().message;
-      if (!self->told_gone_) co_await self->look_for_absence();
+      if (!self->is_absent_) co_await self->look_for_absence();
     }
     if (self->ended_ || self->reason_.empty()) co_return;
     self->give_up(self->reason_);
@@ -154,7 +154,7 @@ asio::awaitable<void> feed::look_for_absence() {
   }
   if (!unserved_since_) unserved_since_ = now;
   if (ended_ || now - *unserved_since_ < unserved_for) co_return;
-  told_gone_ = true;
+  is_absent_ = true;
   for (const auto& watch : resource_.watches) {
     in_.into.begin_listing(watch, now);
     in_.into.end_listing(watch, now);
@@ -187,7 +187,7 @@ void feed::stop(std::string_view reason) {
 }
 
 void feed::give_up(const std::string& reason) {
-  live_since_.reset();
+  live_since_ = is_absent_ ? std::optional(live_since_.value_or(in_.clock.now())) : std::nullopt;
   for (const auto& watch : resource_.watches) in_.into.give_up(watch);
   in_.on_input();
   if (std::exchange(given_up_, reason) == reason) return;

@@ -49,7 +49,9 @@ class feed final : k8s::object_sink {
   const observed_resource& resource() const noexcept { return resource_; }
   /// Why events come from reviews alone at present; empty: it is live, or about to be.
   const std::string& given_up() const noexcept { return given_up_; }
-  /// Nothing: it is not live.
+  /// It is proven not to be served: no object of it exists.
+  bool is_absent() const noexcept { return is_absent_; }
+  /// Since when all of it is known, by a watch or because it is absent. Nothing: it is not.
   std::optional<core::time_point> live_since() const noexcept { return live_since_; }
 
   /// Runs until `end`, or until cancelled.
@@ -86,7 +88,7 @@ class feed final : k8s::object_sink {
   bool lists_ = false;                              ///< a list is not complete
   bool has_status_ = false;                         ///< the kind has that subresource
   std::optional<core::time_point> unserved_since_;  ///< by the first proof in a row
-  bool told_gone_ = false;                          ///< the observer got an empty list for it
+  bool is_absent_ = false;                          ///< the observer got an empty list for that
   k8s::list_watch* driver_ = nullptr;               ///< while it runs
   std::string reason_;                              ///< why it stops; empty: it does not
   std::string given_up_;                            ///< the reason that was logged last

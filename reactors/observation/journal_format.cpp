@@ -161,6 +161,11 @@ struct replay {
       auto& known = watches[number];
       known = {std::move(watch), std::move(objects)};
       from(known.objects.type);
+      // Earlier versions did not write it.
+      known.objects.inherited = !from.bytes.empty() && from.next<bool>();
+      if (known.objects.inherited) {
+        for (auto& [key, delivered] : known.objects.states) delivered = unknown_mark;
+      }
     } else if (kind == 'u') {
       watches.erase(number);
     } else if (kind == 'l' || kind == 't') {
@@ -207,8 +212,8 @@ std::size_t record_writer::header(std::string_view boot_id, std::string_view ser
 }
 
 std::size_t record_writer::watch(std::uint32_t number, const managed_watch& watch,
-                                 const k8s::resource_type& type) const {
-  return append_record(to_, 'w', number, watch, type);
+                                 const k8s::resource_type& type, bool inherited) const {
+  return append_record(to_, 'w', number, watch, type, inherited);
 }
 
 std::size_t record_writer::unwatch(std::uint32_t number) const {
@@ -232,7 +237,7 @@ std::string encode_journal(const journal_content& content, std::string_view boot
   const record_writer to(out);
   to.header(boot_id, content.series);
   for (const auto& [watch, objects] : content.watches) {
-    to.watch(objects.number, watch, objects.type);
+    to.watch(objects.number, watch, objects.type, objects.inherited);
     for (const auto& [key, delivered] : objects.states) to.told(objects.number, key, delivered);
   }
   for (const auto& [manager, counts] : content.gaps) to.gap(manager, counts);

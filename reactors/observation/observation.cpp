@@ -5,6 +5,7 @@
 #include "rw/core/wake.hpp"
 #include "rw/reactors/observation/feed.hpp"
 #include "rw/reactors/observation/journal.hpp"
+#include "rw/reactors/observation/kept_objects.hpp"
 #include "rw/reactors/observation/plan.hpp"
 
 #include <boost/asio/post.hpp>
@@ -25,9 +26,8 @@ namespace asio = boost::asio;
 constexpr auto try_interval = std::chrono::seconds(30);  // of what receivers rejected for too long
 constexpr auto tick = std::chrono::seconds(1);           // of metrics, ledger and managers
 constexpr std::size_t reviews_at_once = 256;
-constexpr std::size_t lists_at_once = 2;            // each has its pages in memory
-constexpr std::size_t most_kept = 100'000;          // objects of Watchers that are gone
-constexpr std::uint32_t kept_number = 0x8000'0000;  // of the first of those in the journal
+constexpr std::size_t lists_at_once = 2;      // each has its pages in memory
+constexpr std::size_t most_kept = 100'000;    // objects of Watchers that are gone
 const std::string begin_record = "/journal";  ///< in place of a manager: a begin without a journal
 constexpr auto again_pause =
     std::chrono::minutes(10);  // from one sending of all objects to the next
@@ -101,6 +101,7 @@ class observation::implementation {
                   .all = [this](const record_writer& to) { write_all(to); },
                   .on_written = [this] { on_written(); },
                   .blocking = in_.blocking}),
+        kept_(most_kept, [this](const auto& of, std::uint32_t number) { drop_kept(of, number); }),
         timer_(in_.clock.make_timer(executor)),
         space_(executor),
         turns_(std::make_shared<list_turns>(executor, lists_at_once)) {}
@@ -129,7 +130,8 @@ class observation::implementation {
   void load();
   void update_plan();
   void keep_removed(const plan& next);
-  void take_kept(const plan& next);
+  void drop_kept(const managed_watch& of, std::uint32_t number);
+  void take_kept(const managed_watch& added, const plan& next);
   void write_all(const record_writer& to);
   void on_written();
   void tell_gaps(core::time_point now);
@@ -146,7 +148,7 @@ class observation::implementation {
   core::log_limit lag_log_;
   core::log_limit read_log_;
   journal journal_;
-  std::map<managed_watch, journal_content::objects> kept_;  ///< of Watchers that are not there
+  kept_objects kept_;                 ///< of Watchers that are not there
   std::vector<std::string> defined_;  ///< kinds of tables in the journal, by number
   std::deque<std::pair<journal::position, core::time_point>> unwritten_;  ///< by time
   bool began_without_ = false;  ///< a complete journal, this process or one that reported nothing
@@ -301,8 +303,7 @@ void observation::implementation::update_plan() {
   managers_ = std::move(current);
   const auto next = make_plan(*managers_, options_.secrets);
   keep_removed(next);
-  observer_.set_watches(next);
-  take_kept(next);
+  for (const auto& added : observer_.set_watches(next)) take_kept(added, next);
   for (const auto& other : next.others) {
     in_.log.info("Watcher not observed, its events come from reviews alone",
                  {{"manager", other.watch.manager},
@@ -342,7 +343,7 @@ void observation::implementation::load() {
   const bool was_reported = begin.empty() || !begin.mapped().outstanding();
   began_without_ = !was_reported || journal_.state() == "missing";
   unreported_ = began_without_;
-  kept_ = std::move(content.watches);
+  kept_.restore(std::move(content.watches));
   in_.objects.set_history(content.complete);
   if (in_.gaps == nullptr) return;
   in_.gaps->restore_series(content.series);
@@ -351,42 +352,44 @@ void observation::implementation::load() {
 
 /// Remembers what was delivered of the objects of Watchers that are about to go.
 void observation::implementation::keep_removed(const plan& next) {
-  std::size_t kept = 0;
-  for (const auto& [watch, objects] : kept_) kept += objects.states.size();
   in_.objects.visit([&](const auto& table) {
     const auto& watch = in_.objects.watch_of(table);
     if (next.has(watch)) return;
-    const auto size = in_.objects.size_of(table);
-    kept += size;
-    if (kept > most_kept) {
-      const auto number = in_.objects.number_of(table);
-      journal_.watch(number, watch, {});
-      journal_.unwatch(number);
-      if (size > 0 && in_.gaps != nullptr) in_.gaps->raise(watch.manager);
-      return;
-    }
-    auto& into = kept_[watch];
-    into = {.type = {in_.objects.kind_of(table), watch.watched.plural}};
+    journal_content::objects known{.number = in_.objects.number_of(table),
+                                   .type = {in_.objects.kind_of(table), watch.watched.plural}};
     in_.objects.visit(
-        table, [&](std::string_view key, mark delivered) { into.states.emplace(key, delivered); });
+        table, [&](std::string_view key, mark delivered) { known.states.emplace(key, delivered); });
+    kept_.keep(watch, std::move(known));
   });
 }
 
-/// Has the first lists of new Watchers compared with what is remembered of them.
-void observation::implementation::take_kept(const plan& next) {
-  for (const auto& resource : next.resources) {
-    for (const auto& watch : resource.watches) {
-      const auto known = kept_.find(watch);
-      if (known == kept_.end()) continue;
-      auto& table = in_.objects.add(watch);
-      // It may have ended before it knew the kind.
-      const auto& type = known->second.type;
-      if (!type.gvk.kind.empty()) observer_.set_type(watch, type, false);
-      for (const auto& [key, delivered] : known->second.states) {
-        in_.objects.remember(table, key, delivered);
-      }
-      kept_.erase(known);
+void observation::implementation::drop_kept(const managed_watch& of, std::uint32_t number) {
+  journal_.watch(number, of, {});
+  journal_.unwatch(number);
+  if (in_.gaps != nullptr) in_.gaps->raise(of.manager);
+}
+
+/// Has the first list of a new Watcher compared with what is remembered of it, and of those in
+/// whose place it comes.
+void observation::implementation::take_kept(const managed_watch& added, const plan& next) {
+  auto& table = in_.objects.add(added);
+  const auto take_type = [&](const k8s::resource_type& type) {
+    // It may never be served again, or have ended before it was found.
+    const bool is_known = !in_.objects.kind_of(table).kind.empty();
+    if (!is_known && !type.gvk.kind.empty()) observer_.set_type(added, type, false);
+  };
+  if (const auto own = kept_.take(added)) {
+    take_type(own->type);
+    for (const auto& [key, delivered] : own->states) {
+      if (own->inherited) in_.objects.inherit(table, key);
+      if (!own->inherited) in_.objects.remember(table, key, delivered);
     }
+  }
+  for (const auto& gone : kept_.heritage_of(added, next)) {
+    const auto& known = kept_.inherit(gone);
+    take_type(known.type);
+    for (const auto& [key, delivered] : known.states) in_.objects.inherit(table, key);
+    journal_.watch(known.number, gone, known.type, true);
   }
 }
 
@@ -430,11 +433,9 @@ void observation::implementation::write_all(const record_writer& to) {
     in_.objects.visit(
         table, [&](std::string_view key, mark delivered) { to.told(number, key, delivered); });
   });
-  auto number = kept_number;
-  for (const auto& [watch, objects] : kept_) {
-    to.watch(number, watch, objects.type);
-    for (const auto& [key, delivered] : objects.states) to.told(number, key, delivered);
-    ++number;
+  for (const auto& [watch, objects] : kept_.all()) {
+    to.watch(objects.number, watch, objects.type, objects.inherited);
+    for (const auto& [key, delivered] : objects.states) to.told(objects.number, key, delivered);
   }
   to.gap(begin_record, {1, unreported_ ? 0U : 1U});
   if (in_.gaps == nullptr) return;
@@ -492,10 +493,11 @@ watch_report observation::implementation::report_of(const managed_watch& watch) 
     const auto& watches = each->resource().watches;
     if (std::ranges::find(watches, watch) == watches.end()) continue;
     const auto since = each->live_since();
+    // What is not served has no objects, so nothing is missed.
+    if (each->is_absent()) out.state = watch_state::live;
     if (out.state == watch_state::live && since) out.live_since = calendar_.at(*since);
-    if (each->given_up().empty()) continue;
-    out.state = watch_state::unobserved;
     out.reason = each->given_up();
+    if (!out.reason.empty() && !each->is_absent()) out.state = watch_state::unobserved;
   }
   return out;
 }

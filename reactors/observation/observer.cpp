@@ -22,14 +22,16 @@ bool matches(std::string_view pattern, std::string_view name) {
 
 }  // namespace
 
-void observer::set_watches(const plan& from) {
+std::vector<managed_watch> observer::set_watches(const plan& from) {
   std::vector<view> next;
+  std::vector<managed_watch> added;
   for (const auto& resource : from.resources) {
     for (const auto& watch : resource.watches) {
       if (const auto* known = find(watch)) {
         next.push_back(*known);
         continue;
       }
+      added.push_back(watch);
       next.push_back(view{watch, &objects_.add(watch)});
       objects_.set_live(*next.back().objects, false);
     }
@@ -43,6 +45,7 @@ void observer::set_watches(const plan& from) {
   views_.swap(next);
   for (const auto& watch : removed) objects_.remove(watch);
   release_uncovered();
+  return added;
 }
 
 observer::view* observer::find(const managed_watch& watch) {
@@ -73,7 +76,12 @@ void observer::set_live(const managed_watch& watch, bool live) {
 
 void observer::give_up(const managed_watch& watch) {
   set_live(watch, false);
-  if (auto* known = find(watch)) known->observed = false;
+  auto* known = find(watch);
+  if (known == nullptr) return;
+  known->observed = false;
+  // The reviews that only a list could decide are not known one by one.
+  const auto undecided = std::exchange(known->list_for, core::time_point::min());
+  if (undecided > known->listed) objects_.report_gap(*known->objects);
 }
 
 void observer::begin_listing(const managed_watch& watch, core::time_point now) {
@@ -320,12 +328,14 @@ void observer::check_overdue(core::time_point now) {
 }
 
 /// A watch that goes on after a gap shows each change since, but what was told in the gap may not
-/// be stored, or may be undone by a restore of etcd.
+/// be stored, or may be undone by a restore of etcd; and a list that was to decide about reviews
+/// may not have ended.
 void observer::check_unknown(view& one, core::time_point now) const {
   if (std::exchange(one.resumed, false)) one.check_at = now + options_.confirm_wait;
   if (one.check_at > now) return;
   one.check_at = core::time_point::max();
-  if (dispatch::observed_objects::has_unknown(*one.objects))
+  const bool is_open = one.list_for > one.listed;
+  if (is_open || dispatch::observed_objects::has_unknown(*one.objects))
     one.list_at = std::min(one.list_at, now);
 }
 

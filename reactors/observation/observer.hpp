@@ -86,8 +86,9 @@ class observer {
   observer(observer_options options, dispatch::observed_objects& objects)
       : options_(options), objects_(objects) {}
 
-  /// Replaces the Watchers; the objects of those that stay are kept.
-  void set_watches(const plan& from);
+  /// Replaces the Watchers; the objects of those that stay are kept. Returns those observed that
+  /// are new.
+  std::vector<managed_watch> set_watches(const plan& from);
   /// The resource of a Watcher was found. `has_status`: that subresource.
   void set_type(const managed_watch& watch, const k8s::resource_type& type, bool has_status);
   /// Its watch is live, or is not.

@@ -48,7 +48,8 @@ struct watch_report {
   std::string resource = {};  ///< plural
   std::string field = {};
   watch_state state = watch_state::unobserved;
-  std::string reason = {};  ///< of another state than live; may be empty; rendered in ASCII
+  /// Of another state than live, or why there are no objects. May be empty; rendered in ASCII.
+  std::string reason = {};
   /// When it became live, likewise by `heartbeat::sent`; nothing: it is not.
   std::optional<std::chrono::system_clock::time_point> live_since = {};
 

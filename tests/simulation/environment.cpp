@@ -64,9 +64,8 @@ asio::awaitable<void> environment::sleep(duration length) {
 
 void environment::settle() {
   std::size_t steps = 0;
-  while (const auto done = context.poll()) {
-    steps += done;
-    if (steps > most_steps) throw std::logic_error("the parties do not come to rest");
+  while (context.poll_one() > 0) {
+    if (++steps > most_steps) throw std::logic_error("the parties do not come to rest");
   }
   context.restart();
 }

@@ -77,6 +77,7 @@ void history::persisted(const model_kind& kind, const k8s::object_key& key, cons
 
 void history::recorded(const managed_watch& watch, std::string_view key, dispatch::mark delivered,
                        bool changes) {
+  if (key.empty()) return;  // of objects that have no record
   const auto name = std::string(key.substr(key.find('/') + 1));
   const auto kind = std::ranges::find(kinds_, watch.watched.plural, &model_kind::plural);
   auto& of = subjects_[{watch.manager, kind->kind + " " + name}];
@@ -134,11 +135,21 @@ void history::restarted(const observation::journal_content& journal, time_point 
   for (auto& [name, of] : subjects_) {
     for (auto& [index, seen] : of.views) {
       auto mark = dispatch::absent_mark;
+      bool inherited = false;
       if (const auto known = journal.watches.find(watches_[index]);
           known != journal.watches.end()) {
         const auto key = "kyma-system/" + name.second.substr(name.second.find(' ') + 1);
         const auto at = known->second.states.find(key);
         if (at != known->second.states.end()) mark = at->second;
+        inherited = known->second.inherited;
+      }
+      if (inherited) {
+        // In which state it was told is not kept.
+        seen.records.clear();
+        seen.delivered = 0;
+        seen.changes = seen.unknown_told = false;
+        seen.unknown = mark == dispatch::unknown_mark;
+        continue;
       }
       const auto has = [&](const record& each) {
         return (each.state == nothing
@@ -190,6 +201,13 @@ void history::observe(const std::vector<managed_watch>& watches) {
       if (seen != of.views.end() && seen->second.changes) ++of.reviews;
     }
   }
+}
+
+/// Returns true if they are one Watcher, before and after it was edited, or the same.
+bool history::is_edited(std::size_t watch, std::size_t other) const {
+  const auto& one = watches_[watch];
+  const auto& as = watches_[other];
+  return one.manager == as.manager && one.watched == as.watched && one.field == as.field;
 }
 
 /// Returns how many changes the runtime may have seen that it does not know to be told.
@@ -246,9 +264,13 @@ void history::told(const watch_event& event) {
     of.last = in_.now();
   }
   of.told.push_back(in_.now());
-  // What a Watcher's operator is told for others while the file lacks it is not told for it.
+  // What a Watcher's operator is told for others while the file lacks it is not told for it, but
+  // for what it was before it was edited.
   for (auto& [index, seen] : of.views) {
-    if (observed_[index] == time_point::max()) seen.told = in_.now();
+    const bool is_told = std::ranges::any_of(of.views, [&](const auto& other) {
+      return observed_[other.first] == time_point::max() && is_edited(index, other.first);
+    });
+    if (is_told) seen.told = in_.now();
   }
 }
 
@@ -276,8 +298,9 @@ std::vector<std::string> history::missing(time_point before) const {
     const auto gap = told_gaps_.find(name.first);
     for (const auto& [index, seen] : of.views) {
       const auto& last = seen.states.back();
-      const bool has_gap = gap != told_gaps_.end() && gap->second >= last.since;
-      if (!wanted_[index] || last.since > before || has_gap || is_told(seen, seen.told)) continue;
+      const auto read = gap == told_gaps_.end() ? time_point::min() : gap->second;
+      if (!wanted_[index] || last.since > before) continue;
+      if (is_told(seen, seen.told) || is_told(seen, read)) continue;
       names.push_back(name.first + " " + name.second + " (" + watches_[index].field + ")");
     }
   }

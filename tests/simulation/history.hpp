@@ -155,6 +155,7 @@ class history {
   };
   using name = std::pair<std::string, std::string>;  ///< manager, kind and key of the object
 
+  bool is_edited(std::size_t watch, std::size_t other) const;
   std::size_t changes_of(std::size_t watch, const view& seen) const;
   std::string_view explain(subject& of) const;
   bool is_told(const view& seen, time_point told) const;

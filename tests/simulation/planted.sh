@@ -2,7 +2,7 @@
 # Shows that the simulation notices bugs: applies each planted/X.patch to a copy of the sources, one at a time, and
 # prints the first seed that fails. Ends with 1 if a bug stays unnoticed in 1,000 seeds. Not part of CI.
 #
-#   tests/simulation/planted.sh [BUG...]      such as: coalescing journal
+#   tests/simulation/planted.sh [BUG...]      such as: edited journal
 set -euo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"

@@ -275,7 +275,9 @@ runtime::cover runtime::cover_of(const watch_event& review) const {
   for (const auto& each : managers_.current()->watches()) {
     if (each.manager != review.manager || each.watched.group != review.gvk.group) continue;
     const auto report = running_->observer.report_of(each);
-    if (report.state != watch_state::live || !report.live_since) return {};
+    // Reviews of a resource that is not served, though it may be by now, are sent.
+    const bool covers = report.state == watch_state::live && report.reason.empty();
+    if (!covers || !report.live_since) return {};
     found.push_back(*report.live_since);
   }
   return found;
@@ -314,7 +316,8 @@ void runtime::explain() {
     const auto& watch = running_->objects.watch_of(table);
     const auto most = (observes(watch) ? 1 : 2) * options_.objects + most_pending_;
     if (running_->objects.size_of(table) > most) {
-      history_.violate("more objects are known than may be");
+      history_.violate(std::to_string(running_->objects.size_of(table)) +
+                       " objects are known, which may be " + std::to_string(most));
     }
   });
   history_.observe(observed);

@@ -135,7 +135,8 @@ runtime::options scenario::runtime_options() {
   runtime::options made;
   made.http2 = kcp_http2_;
   if (mood_ != mood::small) return made;
-  made.objects = most_names + in_.chance.draw(10);
+  // Fewer than there may be: then nothing is observed until some are deleted.
+  made.objects = in_.chance.likely(0.4) ? 2 + in_.chance.draw(4) : most_names + in_.chance.draw(10);
   made.set_capacity = 1 + in_.chance.draw(8);
   made.max_age = seconds(5 + in_.chance.draw(20));
   made.observer.confirmations = 1 + in_.chance.draw(4);
@@ -491,6 +492,7 @@ void scenario::check() {
   while (go_on(end)) {
     if (in_.now() < next) continue;
     next = in_.now() + seconds(1);
+    writer_.delete_surplus(runtime_.most_objects());  // writes may be under way yet
     const bool idle = runtime_.waiting().empty() && unobserved().empty();
     if (idle && history_.missing().empty() && is_known_well()) break;
   }

@@ -73,6 +73,16 @@ void writer::turn_over(std::size_t kind) {
   }
 }
 
+void writer::delete_surplus(std::size_t most) {
+  for (std::size_t kind = 0; kind < store_.kinds().size(); ++kind) {
+    while (store_.all(kind).size() > most) {
+      const auto which = in_.chance.draw(store_.all(kind).size());
+      const auto at = std::next(store_.all(kind).begin(), static_cast<std::ptrdiff_t>(which));
+      store_.put(kind, std::string(at->first), {});
+    }
+  }
+}
+
 bool writer::makes_sense(const attempt& write, const model_object* before) const {
   if (!store_.defines(write.kind)) return false;
   if (write.what == operation::label && !now.relabels) return false;

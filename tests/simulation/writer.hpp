@@ -39,6 +39,8 @@ class writer {
   void write();
   /// Replaces all objects of a kind by as many others, unseen by the webhook.
   void turn_over(std::size_t kind);
+  /// Deletes what there is more of each kind, unseen by the webhook.
+  void delete_surplus(std::size_t most);
 
   state now;
 

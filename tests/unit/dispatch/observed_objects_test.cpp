@@ -531,6 +531,70 @@ BOOST_AUTO_TEST_CASE(objects_that_come_and_go_do_not_use_up_the_limit) {
   BOOST_TEST((left == "b c " || left == "c b "), left);
 }
 
+BOOST_AUTO_TEST_CASE(lists_that_do_not_end_leave_twice_the_limit_at_most) {
+  bench b(3);
+  for (int list = 0; list < 20; ++list) {
+    b.objects.begin_listing(*b.table);
+    for (int i = 0; i < 3; ++i) {
+      BOOST_TEST(b.put(std::to_string(list) + "-" + std::to_string(i), 10));
+    }
+    BOOST_TEST(!b.put("one too many", 10));
+    b.taken();
+    for (int i = 0; i < 3; ++i) b.deliver(std::to_string(list) + "-" + std::to_string(i));
+    BOOST_TEST(b.objects.size() <= 6U);
+  }
+  BOOST_TEST(b.gaps == "", "a list that ends may yet show all");
+  BOOST_TEST(b.journal.contains(""), "the next process knows that objects are not known");
+  b.list({{"19-0", 10}, {"19-1", 10}, {"19-2", 10}});
+  const auto told = b.gaps;
+  BOOST_TEST(told.starts_with("klm "));
+  BOOST_TEST(!b.journal.contains(""));
+  b.list({{"19-0", 10}, {"19-1", 10}, {"19-2", 10}});
+  BOOST_TEST(b.gaps == told, "once");
+}
+
+BOOST_AUTO_TEST_CASE(undelivered_change_that_makes_room_for_a_list_is_a_gap) {
+  bench b(1);
+  b.put_and_deliver("told", 10);
+  b.erase("told");
+  // Which record goes first is not said.
+  for (int i = 0; i < 100; ++i) {
+    b.objects.begin_listing(*b.table);
+    b.put(std::to_string(i), 10);
+  }
+  BOOST_TEST(b.gaps == "klm ");
+  BOOST_TEST(b.objects.size() == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(event_of_an_object_without_room_is_a_gap_at_the_next_list) {
+  bench b(1);
+  b.put_and_deliver("a", 10);
+  b.objects.make_unknown(*b.table, {"ns", "b"});
+  BOOST_TEST(b.objects.size() == 1U);
+  BOOST_TEST(b.gaps == "");
+  std::map<std::string, mark> written;
+  b.objects.visit(*b.table, [&](std::string_view key, mark told) { written.emplace(key, told); });
+  BOOST_TEST(written.contains(""));
+
+  bench next(1);
+  for (const auto& [key, told] : written) next.objects.remember(*next.table, key, told);
+  BOOST_TEST(next.objects.size() == 1U);
+  next.list({{"a", 10}});
+  BOOST_TEST(next.gaps == "klm ", "b may have been deleted meanwhile");
+  BOOST_TEST(next.taken() == "");
+}
+
+BOOST_AUTO_TEST_CASE(inherited_object_is_told_whether_it_exists_or_not) {
+  bench b;
+  b.objects.inherit(*b.table, "ns/kept");
+  b.objects.inherit(*b.table, "ns/deleted");
+  BOOST_TEST(b.journal.at("ns/deleted") == unknown_mark);
+  BOOST_TEST(b.taken() == "");
+  b.list({{"kept", 10}});
+  const auto told = b.taken();
+  BOOST_TEST((told == "kept deleted " || told == "deleted kept "), told);
+}
+
 BOOST_AUTO_TEST_CASE(object_beyond_the_limit_is_not_known) {
   bench b(2);
   BOOST_TEST(b.put("a", 10));

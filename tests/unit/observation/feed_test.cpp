@@ -140,12 +140,20 @@ BOOST_AUTO_TEST_CASE(objects_of_a_deleted_definition_are_told_as_deleted_after_t
   BOOST_TEST((w.clock.now() - begin >= 30s));
   BOOST_TEST((w.clock.now() - begin <= 2min));
   BOOST_TEST(w.next() == "a");
-  BOOST_TEST((w.under_test->report_of(w.watched).state == watch_state::unobserved));
+  const auto absent = w.under_test->report_of(w.watched);
+  BOOST_TEST((absent.state == watch_state::live), "no object of it can be missed");
+  BOOST_TEST(absent.live_since.has_value());
+  BOOST_TEST(absent.reason == "the API server does not serve watches of it");
   w.pass(5min);
+  BOOST_TEST((w.under_test->report_of(w.watched) == absent));
   BOOST_TEST(w.next() == "");
   w.finish(w.make_objects());
   w.eventually([&] { return w.lines("resource observed") == 2; }, "it is observed again");
   BOOST_TEST(w.next() == "a");
+  const auto live = w.under_test->report_of(w.watched);
+  BOOST_TEST((live.state == watch_state::live));
+  BOOST_TEST(live.reason == "");
+  BOOST_TEST((*live.live_since > *absent.live_since));
 }
 
 BOOST_AUTO_TEST_CASE(objects_of_a_deleted_definition_are_told_where_its_group_remains) {

@@ -180,6 +180,22 @@ BOOST_AUTO_TEST_CASE(encoded_content_is_read_as_it_was) {
   BOOST_TEST(again.watches.at(specs).number == 7U);
 }
 
+BOOST_AUTO_TEST_CASE(inherited_objects_are_unknown_up_to_then) {
+  std::string bytes;
+  const record_writer to(bytes);
+  to.header("boot", "s");
+  to.watch(1, specs, kymas);
+  to.told(1, "ns/a", 10);
+  to.watch(9, specs, kymas, true);
+  to.told(9, "ns/b", 20);
+  const auto content = decode_journal(bytes, "boot");
+  BOOST_TEST(text_of(content) == "s klm Kyma ns/a=0 ns/b=20");
+  BOOST_TEST(content.watches.at(specs).inherited);
+  const auto again = decode_journal(encode_journal(content, "boot"), "boot");
+  BOOST_TEST(text_of(again) == text_of(content));
+  BOOST_TEST(again.watches.at(specs).inherited);
+}
+
 BOOST_AUTO_TEST_CASE(text_longer_than_its_length_can_say_is_cut) {
   std::string bytes;
   const record_writer to(bytes);

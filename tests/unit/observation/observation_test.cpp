@@ -194,6 +194,40 @@ asio::awaitable<void> confirms(observed* w) {
 }
 
 /// The webhook reads the managers' file before observation does.
+/// Its operator was told of "gone" and "left"; their deletions come before the edited Watcher's
+/// list.
+asio::awaitable<void> inherits_what_an_edited_watcher_knew(observed* w) {
+  managed_watch edited = leases;
+  edited.field = "status";
+  for (const auto* name : {"gone", "left"}) co_await w->write(name, "1");
+  w->begin();
+  co_await w->next();
+  co_await w->next();
+  co_await w->until_live(1);
+  co_await w->end();
+  co_await w->erase("gone");
+  w->managers.replace(known_managers({edited}));
+  w->begin();
+  std::set<std::string> told{co_await w->next(), co_await w->next()};
+  BOOST_TEST((told == std::set<std::string>{"gone", "left"}));
+  co_await w->until_live(2);
+  co_await w->end();
+  // And back: what it knew is out of date.
+  co_await w->erase("left");
+  w->managers.replace(known_managers({leases}));
+  w->begin();
+  told = {co_await w->next(), co_await w->next()};
+  BOOST_TEST((told == std::set<std::string>{"gone", "left"}));
+  co_await w->until_live(3);
+  co_await w->end();
+  // A restart changes nothing.
+  w->begin();
+  co_await w->until_live(4);
+  co_await w->end();
+  BOOST_TEST(w->arrived() == 0U);
+  BOOST_TEST(w->gaps == "");
+}
+
 asio::awaitable<void> knows_a_new_watcher_at_its_first_review(observed* w) {
   w->managers.replace(known_managers({{"klm", {"", "v1", "secrets"}, "spec", {}}}));
   w->begin();
@@ -524,6 +558,10 @@ BOOST_AUTO_TEST_CASE(resource_with_too_many_objects_is_not_observed) {
 
 BOOST_AUTO_TEST_CASE(managers_file_changes_while_running) {
   run(reloads_managers);
+}
+
+BOOST_AUTO_TEST_CASE(edited_watcher_tells_what_was_deleted_before_its_first_list) {
+  run(inherits_what_an_edited_watcher_knew);
 }
 
 BOOST_AUTO_TEST_CASE(review_of_a_new_watcher_makes_its_object_unknown) {

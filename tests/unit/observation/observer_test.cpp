@@ -33,7 +33,9 @@ boost::json::value kyma(const std::string& spec, const std::string& label = "1")
 struct bench {
   explicit bench(observer_options options = {}, std::vector<managed_watch> watches = {specs},
                  std::size_t limit = 1000)
-      : objects(limit), under_test(options, objects) {
+      : objects(limit, {.on_record = {},
+                        .on_gap = [this](const std::string& manager) { gaps += manager + " "; }}),
+        under_test(options, objects) {
     const rw::known_managers managers(watches);
     under_test.set_watches(make_plan(managers, false));
     for (const auto& watch : watches) {
@@ -90,6 +92,7 @@ struct bench {
     return under_test.confirm(read, result, now);
   }
 
+  std::string gaps;
   dispatch::observed_objects objects;
   rw::observation::observer under_test;
   core::time_point now = core::time_point(1h);
@@ -384,6 +387,35 @@ BOOST_AUTO_TEST_CASE(reviews_beyond_the_limit_cause_a_list_each_ten_seconds) {
   BOOST_TEST(lists >= 9);
   BOOST_TEST(lists <= 11);
   BOOST_TEST(b.objects.size() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(list_that_a_lost_connection_prevented_is_made_when_the_watch_goes_on) {
+  bench b({.confirmations = 0});
+  b.go_live();
+  b.now += 1h;
+  b.due();
+  b.review("a");
+  b.under_test.set_live(specs, false);
+  b.now += 1s;
+  BOOST_TEST(b.due() == "");
+  b.under_test.set_live(specs, true);
+  BOOST_TEST(b.due() == "");
+  b.now += 2s;
+  BOOST_TEST(b.due() == "l ");
+}
+
+BOOST_AUTO_TEST_CASE(reviews_that_no_list_will_decide_are_a_gap) {
+  bench b({.confirmations = 0});
+  b.go_live();
+  b.now += 1h;
+  b.under_test.give_up(specs);
+  BOOST_TEST(b.gaps == "", "no review is open");
+  b.under_test.set_live(specs, true);
+  b.review("a");
+  b.under_test.give_up(specs);
+  BOOST_TEST(b.gaps == "klm ");
+  b.under_test.give_up(specs);
+  BOOST_TEST(b.gaps == "klm ", "once");
 }
 
 BOOST_AUTO_TEST_CASE(list_before_the_latest_review_is_followed_by_another) {

@@ -1,0 +1,68 @@
+#include "rw/reactors/observation/kept_objects.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace rw::observation {
+namespace {
+
+constexpr std::uint32_t first_number = 0x8000'0000;  ///< those of tables are less
+
+bool is_same_resource(const managed_watch& one, const managed_watch& as) {
+  return one.manager == as.manager && one.watched.group == as.watched.group &&
+         one.watched.plural == as.watched.plural;
+}
+
+}  // namespace
+
+void kept_objects::restore(std::map<managed_watch, objects> watches) {
+  watches_ = std::move(watches);
+  auto number = first_number;
+  for (auto& [watch, known] : watches_) known.number = number++;
+}
+
+void kept_objects::keep(const managed_watch& watch, objects known) {
+  watches_.insert_or_assign(watch, std::move(known));
+  for (auto at = watches_.begin(); at != watches_.end() && size() > most_;) {
+    const auto next = std::next(at);
+    if (at->second.inherited) drop(at);
+    at = next;
+  }
+  if (size() > most_) drop(watches_.find(watch));
+}
+
+void kept_objects::drop(std::map<managed_watch, objects>::iterator at) {
+  const auto dropped = watches_.extract(at);
+  on_drop_(dropped.key(), dropped.mapped().number);
+}
+
+std::size_t kept_objects::size() const {
+  std::size_t all = 0;
+  for (const auto& [watch, known] : watches_) all += known.states.size();
+  return all;
+}
+
+std::optional<kept_objects::objects> kept_objects::take(const managed_watch& watch) {
+  auto known = watches_.extract(watch);
+  if (known.empty()) return std::nullopt;
+  return std::move(known.mapped());
+}
+
+std::vector<managed_watch> kept_objects::heritage_of(const managed_watch& watch,
+                                                     const plan& present) const {
+  std::vector<managed_watch> result;
+  for (const auto& [gone, known] : watches_) {
+    const bool is_free = !known.inherited && is_same_resource(gone, watch);
+    if (is_free && !present.has(gone)) result.push_back(gone);
+  }
+  return result;
+}
+
+const kept_objects::objects& kept_objects::inherit(const managed_watch& watch) {
+  auto& known = watches_.at(watch);
+  known.inherited = true;
+  for (auto& [key, delivered] : known.states) delivered = unknown_mark;
+  return known;
+}
+
+}  // namespace rw::observation
