@@ -83,7 +83,8 @@ direct_sync::direct_sync(asio::any_io_executor executor, options with, sources f
                       [this](const k8s::delta&, keys&) { gate_->refresh(usual_.current()); });
   }
   gate_->attach({[this](const object_key& key) { requeue(key); },
-                 [this](std::string digest) { return usual_.store(std::move(digest)); }});
+                 [this](std::string digest) { return usual_.store(std::move(digest)); },
+                 [this](std::string digest) { return usual_.keep(std::move(digest)); }});
 }
 
 direct_sync::~direct_sync() = default;
@@ -104,7 +105,7 @@ asio::awaitable<void> direct_sync::collect_contents() {
   bool due = co_await from_.bootstrappers.wait_synced();
   while (due) {
     const auto collected =
-        co_await stored_.collect([this](std::string_view source) { return kcp_.is_used(source); });
+        co_await stored_.collect([this](std::string_view source) { return is_used(source); });
     if (!collected) {
       in_.log.warning("unused contents of sources can't be deleted",
                       {{"error", collected.error().message}});
@@ -112,6 +113,12 @@ asio::awaitable<void> direct_sync::collect_contents() {
     pause->expires_at(in_.clock.now() + with_jitter(with_.resync_period));
     due = co_await pause->wait();
   }
+}
+
+bool direct_sync::is_used(std::string_view source) const {
+  const auto kept = usual_content::kept_digest(source);
+  if (kept.empty()) return kcp_.is_used(source);
+  return gate_ == nullptr || gate_->may_be_pinned(kept);
 }
 
 bool direct_sync::may(const object_key& key, action what) const {
@@ -198,9 +205,18 @@ asio::awaitable<k8s::reconcile_result> direct_sync::run_sync(pass* in) {
   diagnostics unused;
   in->view = read_resource(in->resource, with_.defaults, unused);
   state = read_state(in->resource);
+  auto& not_pinned = in->not_pinned;
+  if (gate_ != nullptr) {
+    const auto pinned = co_await usual_.pin(gate_->pinned());
+    if (!pinned && !is_permanent(pinned.error())) co_return result::error(pinned.error());
+    if (!pinned) not_pinned = pinned.error().message;  // then the gate admits nobody
+  }
   const auto digest = usual_.current().digest;
-  const auto resolved = co_await revisions_.resolve(in->view, in_.clock.wall(), &state);
+  auto pinned = usual_.used_by(in->view) ? usual_.pinned() : std::nullopt;
+  const auto resolved =
+      co_await revisions_.resolve(in->view, in_.clock.wall(), std::move(pinned), &state);
   if (!resolved) co_return result::error(resolved.error());
+  if (!not_pinned.empty()) state.at(unit::bootstrapper).warnings.push_back(not_pinned);
   if (in->direct()) {
     auto ended = co_await ask_gate(in, digest);
     settle_removal(in);
@@ -233,7 +249,9 @@ asio::awaitable<resource_writer::ended> direct_sync::ask_gate(pass* in, std::str
   const auto loaded = co_await usual_.load(in_.clock.wall());
   if (!loaded) co_return result::error(loaded.error());
   const auto& content = usual_.current();
-  if (content.digest != digest) co_return result::requeue_after(catch_up);
+  // What is pinned may have changed meanwhile, too.
+  const bool pinned = !in->not_pinned.empty() || usual_.pinned_digest() == gate_->pinned();
+  if (content.digest != digest || !pinned) co_return result::requeue_after(catch_up);
   auto& of = in->input.state.at(unit::bootstrapper);
   const auto completed = revisions_.render_stored(in->view, usual_.completed(), in_.clock.wall());
   const bool shares = usual_.shares_credentials(in->view);

@@ -102,6 +102,7 @@ class direct_sync final : public runtime_controller {
   struct pass;
 
   bool may(const k8s::object_key& key, action what) const;
+  bool is_used(std::string_view source) const;
   work<void> collect_contents();
 
   // direct_sync.cpp: one pass.
@@ -152,7 +153,8 @@ struct direct_sync::pass {
   boost::json::value resource = {};  ///< the RuntimeBootstrapper, as it was written last
   resource_view view = {};
   status_input input = {};
-  bool removal_waits = false;         ///< for the configuration in place
+  std::string not_pinned = {};  ///< why the pinned content is not known; empty: it is, or none is
+  bool removal_waits = false;   ///< for the configuration in place
   resource_writer::ended ended = {};  ///< a write to KCP failed within the sync
 };
 

@@ -84,7 +84,7 @@ bool revision_source::note_missing(source_kind kind, const std::string& name,
 
 asio::awaitable<k8s::result<void>> revision_source::resolve_unit(
     unit of, const resource_view* view, std::chrono::system_clock::time_point now,
-    unit_state* into) {
+    const content_set* pinned, unit_state* into) {
   content_set desired;
   bool unlabelled = false;
   bool any_stored = false;
@@ -103,8 +103,9 @@ asio::awaitable<k8s::result<void>> revision_source::resolve_unit(
     any_stored = any_stored || !stored.empty();
     auto& content = desired[index_of(kind)];
     if (!stored.empty()) content = stored.front();
-    const auto object = from_.contents.find(kind, view->from);
-    const bool missing = !object && !stored.empty();
+    const auto object = pinned == nullptr ? from_.contents.find(kind, view->from) : k8s::object();
+    if (pinned != nullptr) content = (*pinned)[index_of(kind)];
+    const bool missing = !object && !stored.empty() && pinned == nullptr;
     const auto noted = co_await stored_.note_missing(
         name, missing && removal_.enabled ? std::optional(now) : std::nullopt);
     if (!noted && !is_permanent(noted.error())) co_return noted.error();
@@ -161,9 +162,11 @@ asio::awaitable<k8s::result<void>> revision_source::resolve_unit(
 }
 
 asio::awaitable<k8s::result<void>> revision_source::resolve(
-    resource_view view, std::chrono::system_clock::time_point now, sync_state* into) {
+    resource_view view, std::chrono::system_clock::time_point now,
+    std::optional<content_set> pinned, sync_state* into) {
   for (const auto of : all_units) {
-    const auto resolved = co_await resolve_unit(of, &view, now, &into->at(of));
+    const auto* const fixed = pinned && of == unit::bootstrapper ? &*pinned : nullptr;
+    const auto resolved = co_await resolve_unit(of, &view, now, fixed, &into->at(of));
     if (!resolved) co_return resolved.error();
   }
   auto& credentials = into->at(unit::credentials);

@@ -61,8 +61,10 @@ class revision_source {
   /// and previous ones in all combinations. Where a source has been missing for long enough, the
   /// first revision is without it, unless the configuration refers to it. Fails if a stored content
   /// is needed and can't be read: a request to the control plane.
+  /// `pinned`: contents of unit `bootstrapper` that take the place of the sources.
   boost::asio::awaitable<k8s::result<void>> resolve(resource_view view,
                                                     std::chrono::system_clock::time_point now,
+                                                    std::optional<content_set> pinned,
                                                     sync_state* into);
 
   /// Unit `bootstrapper` of these contents; null if it is invalid.
@@ -83,6 +85,7 @@ class revision_source {
 
   boost::asio::awaitable<k8s::result<void>> resolve_unit(unit of, const resource_view* view,
                                                          std::chrono::system_clock::time_point now,
+                                                         const content_set* pinned,
                                                          unit_state* into);
   bool note_missing(source_kind kind, const std::string& name,
                     std::chrono::system_clock::time_point now, unit_state* into);

@@ -6,6 +6,7 @@
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -19,6 +20,7 @@ namespace {
 
 /// Of the stored content: the usual pull Secret was removed.
 constexpr std::string_view removed_member = "pull Secret removed";
+constexpr std::string_view kept_prefix = "revision ";
 constexpr const char* without_credentials = "-without-pull-secret";
 
 }  // namespace
@@ -81,12 +83,16 @@ const shared_content& usual_content::current() {
                          [&](source_kind each) { return from_.contents.find(each, names_); });
   if (now == objects_ && !current_.digest.empty()) return current_;
   objects_ = now;
-  json::object content;
-  for (const auto kind : kinds) content[to_string(kind)] = content_now(kind);
-  if (credentials_removed_) content[removed_member] = true;
-  content_ = std::move(content);
+  if (pinned_.empty()) {
+    json::object content;
+    for (const auto kind : kinds) content[to_string(kind)] = content_now(kind);
+    if (credentials_removed_) content[removed_member] = true;
+    content_ = std::move(content);
+  } else {
+    content_ = pinned_content_;
+  }
   // Nothing but another trust bundle may go to all runtimes at once.
-  bool at_once = trust_at_once_ && credentials_removed_ == completed_removal_;
+  bool at_once = trust_at_once_ && pinned_.empty() && credentials_removed_ == completed_removal_;
   for (const auto kind : kinds) {
     const auto& before = completed_[static_cast<std::size_t>(kind)];
     const auto& value = content_.at(to_string(kind));
@@ -94,12 +100,64 @@ const shared_content& usual_content::current() {
     at_once = at_once && same != (kind == source_kind::trust_bundle);
   }
   current_ = {digest_of(content_), at_once};
-  for (std::size_t i = 0; i < kinds.size(); ++i) {
-    if (!now[i]) continue;
-    current_.sources.push_back({type_of(kinds[i]).gvk.kind, names_.name_of(kinds[i]),
-                                std::string(now[i].resource_version())});
-  }
+  add_sources();
   return current_;
+}
+
+/// The objects in KCP are the content's sources, or, where another content is pinned and differs,
+/// wait.
+void usual_content::add_sources() {
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    const auto& object = objects_[i];
+    if (!object) continue;
+    const bool same = pinned_.empty() || content_.at(to_string(kinds[i])) == content_now(kinds[i]);
+    auto& all = same ? current_.sources : current_.waiting;
+    all.push_back({type_of(kinds[i]).gvk.kind, names_.name_of(kinds[i]),
+                   std::string(object.resource_version())});
+  }
+}
+
+asio::awaitable<k8s::result<void>> usual_content::pin(std::string digest) {
+  if (digest == pinned_) co_return k8s::result<void>();
+  json::value content;
+  if (!digest.empty()) {
+    const auto got = co_await stored_.load(kept_name(digest));
+    if (!got) co_return got.error();
+    if (got->empty() || got->front()->digest != digest) {
+      co_return k8s::failure{.code = k8s::errc::not_found,
+                             .message = "the content of revision " + digest + " is not kept"};
+    }
+    content = got->front()->value;
+  }
+  pinned_ = std::move(digest);
+  pinned_content_ = std::move(content);
+  pinned_set_.reset();
+  if (!pinned_.empty()) pinned_set_ = contents_of(pinned_content_);
+  current_ = {};
+  co_return k8s::result<void>();
+}
+
+std::string usual_content::kept_name(std::string_view digest) {
+  return std::string(kept_prefix) + std::string(digest);
+}
+
+std::string_view usual_content::kept_digest(std::string_view name) {
+  return name.starts_with(kept_prefix) ? name.substr(kept_prefix.size()) : std::string_view();
+}
+
+asio::awaitable<k8s::result<void>> usual_content::keep(std::string digest) {
+  if (current().digest != digest) {
+    co_return k8s::failure{.code = k8s::errc::conflict, .message = "the content has changed"};
+  }
+  const auto content = content_;
+  const auto size = json::serialize(content).size();
+  if (size > source_bytes) {
+    co_return k8s::failure{.code = k8s::errc::too_large,
+                           .message = "it has " + std::to_string(size) + " bytes, more than " +
+                                      std::to_string(source_bytes)};
+  }
+  auto kept = co_await stored_.store(kept_name(digest), make_content(content), true);
+  co_return kept;
 }
 
 asio::awaitable<k8s::result<void>> usual_content::store(std::string digest) {
@@ -119,11 +177,17 @@ asio::awaitable<k8s::result<void>> usual_content::store(std::string digest) {
 void usual_content::set_completed(const json::value& contents) {
   current_ = {};  // it is compared with these
   completed_removal_ = k8s::find(contents, {removed_member}) != nullptr;
+  completed_ = contents_of(contents);
+}
+
+content_set usual_content::contents_of(const json::value& all) {
+  content_set out;
   for (const auto kind : kinds) {
-    const auto* const found = k8s::find(contents, {to_string(kind)});
-    completed_[static_cast<std::size_t>(kind)] =
-        found == nullptr || found->is_null() ? nullptr : make_content(*found);
+    const auto* const found = k8s::find(all, {to_string(kind)});
+    if (found == nullptr || found->is_null()) continue;
+    out[static_cast<std::size_t>(kind)] = make_content(*found);
   }
+  return out;
 }
 
 void hold(unit_state& unit, const revision_ptr& completed) {

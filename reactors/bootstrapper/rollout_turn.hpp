@@ -8,6 +8,7 @@
 #include <boost/json/value.hpp>
 
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -55,6 +56,20 @@ class usual_content {
   /// True if what was rolled out last is without the usual pull Secret, where nothing uses it.
   bool completed_removal() const noexcept { return completed_removal_; }
 
+  /// Makes a kept content take the place of the one in KCP; empty: none. Fails if it is not kept.
+  boost::asio::awaitable<k8s::result<void>> pin(std::string digest);
+
+  /// The pinned contents; none: those in KCP count.
+  const std::optional<content_set>& pinned() const noexcept { return pinned_set_; }
+  const std::string& pinned_digest() const noexcept { return pinned_; }
+
+  /// Keeps the current content, so that it can be pinned. Fails if its digest is another one.
+  boost::asio::awaitable<k8s::result<void>> keep(std::string digest);
+  /// The name of a kept content in the content store, and the digest in such a name; empty: it is
+  /// none.
+  static std::string kept_name(std::string_view digest);
+  static std::string_view kept_digest(std::string_view name);
+
   /// Stores the content in KCP as rolled out. Fails if its digest is another one.
   boost::asio::awaitable<k8s::result<void>> store(std::string digest);
 
@@ -64,6 +79,8 @@ class usual_content {
 
   std::string stored_name() const;
   boost::json::value content_now(source_kind kind) const;
+  void add_sources();
+  static content_set contents_of(const boost::json::value& all);
   void set_completed(const boost::json::value& contents);
 
   const sources& from_;
@@ -78,6 +95,9 @@ class usual_content {
   boost::json::value content_ = {};  ///< by source
   shared_content current_;
   content_set completed_;
+  std::string pinned_;  ///< digest; empty: none
+  boost::json::value pinned_content_ = {};
+  std::optional<content_set> pinned_set_;
   bool loaded_ = false;
 };
 

@@ -52,7 +52,8 @@ std::vector<command> commands_of(settings& to) {
        .make = make<status_app>(to.status)},
       {.name = "rollout",
        .help =
-           "Shows, pauses and resumes roll-outs to all runtimes, in the words of kubectl rollout",
+           "Shows, pauses, resumes and undoes roll-outs to all runtimes, in the words of kubectl "
+           "rollout",
        .describe = [&to](CLI::App& app) { describe_rollout(app, to.rollout); },
        .make = make<rollout_app>(to.rollout)},
       {.name = "uninstall",

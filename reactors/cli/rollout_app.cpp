@@ -93,25 +93,32 @@ asio::awaitable<int> rollout_app::follow(std::string name) {
   }
 }
 
-/// Pauses or resumes.
+/// Pauses, resumes, or pins a revision.
 asio::awaitable<int> rollout_app::change(const json::value* rollout) {
-  const bool resumes = settings_.what == rollout_settings::verb::resume;
+  using verb = rollout_settings::verb;
   const auto key = k8s::key_of(*rollout);
   std::string error;
-  auto token = k8s::format_micro_time(services_.clock.wall());
-  auto change =
-      resumes ? resume_change(*rollout, std::move(token), error) : pause_change(*rollout, error);
+  json::value change{{"spec", {{"revision", nullptr}}}};
+  const char* done = " rolled back";
+  if (settings_.what == verb::pause) {
+    change = pause_change(*rollout, error);
+    done = " paused";
+  } else if (settings_.what == verb::resume) {
+    change = resume_change(*rollout, k8s::format_micro_time(services_.clock.wall()), error);
+    done = " resumed";
+  } else if (!settings_.to_sources) {
+    change = undo_change(*rollout, settings_.to_revision, error);
+  }
   if (error.empty()) {
-    const auto done = co_await kcp_->patch(runtime_rollouts_type(), key, k8s::patch_type::merge,
-                                           std::move(change));
-    if (!done) error = done.error().message;
+    const auto patched = co_await kcp_->patch(runtime_rollouts_type(), key, k8s::patch_type::merge,
+                                              std::move(change));
+    if (!patched) error = patched.error().message;
   }
   if (!error.empty()) {
     co_await errors_.write("error: " + error + "\n");
     co_return 1;
   }
-  co_await say("runtimerollout.operator.kyma-project.io/" + key.name +
-               (resumes ? " resumed" : " paused"));
+  co_await say("runtimerollout.operator.kyma-project.io/" + key.name + done);
   co_return 0;
 }
 
@@ -129,7 +136,8 @@ asio::awaitable<int> rollout_app::act() {
         co_await say(history_of(each));
         break;
       case rollout_settings::verb::pause:
-      case rollout_settings::verb::resume: {
+      case rollout_settings::verb::resume:
+      case rollout_settings::verb::undo: {
         const auto done = co_await change(&each);
         code = std::max(code, done);
         break;

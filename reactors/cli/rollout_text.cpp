@@ -23,6 +23,8 @@ std::string name_of(const json::value& rollout) {
   return "rollout \"" + k8s::key_of(rollout).name + "\"";
 }
 
+constexpr std::size_t shown_digits = 16;  // of a digest
+
 /// As kubectl names an object in an error.
 std::string in_words(const json::value& rollout) {
   return "runtimerollouts.operator.kyma-project.io \"" + k8s::key_of(rollout).name + "\"";
@@ -126,8 +128,8 @@ std::string history_of(const json::value& rollout) {
       const auto value = find_string(each, {field});
       return value.empty() ? std::string("<none>") : std::string(value);
     };
-    rows.push_back({text("content").substr(0, 16), text("began"), text("ended"), text("outcome"),
-                    sources.empty() ? "<none>" : sources});
+    rows.push_back({text("content").substr(0, shown_digits), text("began"), text("ended"),
+                    text("outcome"), sources.empty() ? "<none>" : sources});
   }
   std::array<std::size_t, columns.size()> widths{};
   for (const auto& row : rows) {
@@ -150,6 +152,38 @@ json::value pause_change(const json::value& rollout, std::string& error) {
     return nullptr;
   }
   return {{"spec", {{"paused", true}}}};
+}
+
+json::value undo_change(const json::value& rollout, std::string_view revision, std::string& error) {
+  const auto state = runtime_rollout::read_state(rollout);
+  const auto is_one = [&](const runtime_rollout::record& each) {
+    if (!revision.empty()) return each.content.starts_with(revision);
+    return each.kept && each.content != state.content &&
+           (each.outcome == "Completed" || each.outcome == "Partial");
+  };
+  const auto found = std::find_if(state.history.rbegin(), state.history.rend(), is_one);
+  if (found == state.history.rend()) {
+    error = revision.empty()
+                ? "no rollout history found for " + in_words(rollout)
+                : "unable to find specified revision " + std::string(revision) + " in history";
+    return nullptr;
+  }
+  const bool unique = std::ranges::all_of(state.history, [&](const auto& each) {
+    return !is_one(each) || revision.empty() || each.content == found->content;
+  });
+  if (!unique) {
+    error = "revision " + std::string(revision) + " is not unique in history";
+  } else if (found->content == state.content) {
+    error = "skipped rollback (current content already matches revision " +
+            found->content.substr(0, shown_digits) + ")";
+  } else if (const auto refused = runtime_rollout::decide_pin(found->content, state).refused;
+             !refused.empty()) {
+    error = refused == "KimWrites"
+                ? "KimWrites: another writer applies the sources, and would undo it; edit them"
+                : "the content of revision " + found->content + " is not kept";
+  }
+  if (!error.empty()) return nullptr;
+  return {{"spec", {{"revision", found->content}}}};
 }
 
 json::value resume_change(const json::value& rollout, std::string token, std::string& error) {

@@ -276,6 +276,15 @@ void describe_rollout(CLI::App& app, rollout_settings& to) {
                                               : "must be KIND/NAME=RESOURCEVERSION, not: " + text;
           },
           ""));
+  auto& undo = describe("undo", verb::undo,
+                        "Rolls an earlier content out in place of that of the sources, until it is "
+                        "taken back by --to-sources");
+  undo.get_option("COMPONENT")->required();
+  add(undo, "--to-revision", to.to_revision, "REVISION",
+      "Revision of the history, or its beginning; by default the last one before the present one "
+      "that was rolled out completely");
+  undo.add_flag("--to-sources", to.to_sources, "Roll the content of the sources out again")
+      ->excludes("--to-revision");
   describe("history", verb::history, "Shows the last ten roll-outs, with their sources");
   describe("pause", verb::pause, "Pauses: no further runtime gets the content");
   describe("resume", verb::resume,

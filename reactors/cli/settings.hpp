@@ -182,7 +182,7 @@ struct replay_settings {
 
 /// `runtime-watcher rollout`.
 struct rollout_settings {
-  enum class verb : std::uint8_t { status, history, pause, resume };
+  enum class verb : std::uint8_t { status, history, pause, resume, undo };
   verb what = verb::status;
   std::string kubeconfig;
   std::string context;
@@ -191,6 +191,8 @@ struct rollout_settings {
   std::chrono::milliseconds timeout{0};  ///< 0: none
   std::chrono::milliseconds interval = std::chrono::seconds(1);
   std::vector<std::string> sources;  ///< "KIND/NAME=RESOURCEVERSION"
+  std::string to_revision;           ///< of `undo`, may be shortened; empty: the one before
+  bool to_sources = false;           ///< `undo` takes back an earlier one
 };
 
 /// `runtime-watcher certs`.

@@ -75,6 +75,7 @@ struct record {
   std::string ended = {};    ///< when all runtimes had it, or a later content came; empty: not yet
   std::string outcome = {};  ///< Superseded, or its phase
   std::vector<content_source> sources = {};
+  bool kept = false;  ///< its content is kept, so that it can be pinned
 
   friend bool operator==(const record&, const record&) = default;
 };

@@ -77,7 +77,38 @@ void set_conditions(const decision& decided, json::value& object, std::int64_t g
   set("Stalled", stalled);
 }
 
+void set_pinned(const std::string& revision, const state& next,
+                const std::vector<content_source>& waiting, json::value& object,
+                std::int64_t generation, time_point now) {
+  const auto pinned = decide_pin(revision, next);
+  const bool is = !pinned.revision.empty() && next.content == pinned.revision;
+  std::string message = "the sources are rolled out";
+  if (is) {
+    message = "revision " + revision + " is rolled out until spec.revision is taken away";
+    for (const auto& each : waiting) {
+      message += "; newer: " + each.kind + "/" + each.name + "=" + each.resource_version;
+    }
+  } else if (pinned.refused == "KimWrites") {
+    message = "another writer applies the sources, and would undo it: edit the sources";
+  } else if (!pinned.refused.empty()) {
+    message = "revision " + revision + " can't be rolled out: see status.history";
+  }
+  const auto reason = is ? "Revision" : pinned.refused.empty() ? "None" : pinned.refused;
+  k8s::set_condition(object, {"Pinned", is ? "True" : "False", reason, message, generation}, now);
+}
+
 }  // namespace
+
+pin decide_pin(const std::string& revision, const state& of) {
+  if (revision.empty()) return {};
+  const auto found = std::ranges::find(of.history, revision, &record::content);
+  if (found == of.history.end()) return {{}, "NotInHistory"};
+  const bool kept = std::ranges::any_of(
+      of.history, [&](const record& each) { return each.content == revision && each.kept; });
+  if (!kept) return {{}, "NotKept"};
+  if (of.ahead > 0 && of.content != revision) return {{}, "KimWrites"};
+  return {revision, {}};
+}
 
 const k8s::resource_type& runtime_rollouts_type() {
   static const k8s::resource_type type{{"operator.kyma-project.io", "v1alpha1", "RuntimeRollout"},
@@ -120,6 +151,7 @@ rollout_spec read_spec(const json::value& object, const defaults& otherwise) {
   const auto* const paused = k8s::find(object, {"spec", "paused"});
   out.paused = paused != nullptr && *paused == json::value(true);
   out.resume = find_string(object, {"spec", "resume"});
+  out.revision = find_string(object, {"spec", "revision"});
   return out;
 }
 
@@ -159,6 +191,7 @@ state read_state(const json::value& object) {
     auto& added = out.history.emplace_back();
     for (const auto& [name, member] : record_fields) added.*member = find_string(each, {name});
     added.sources = read_sources(each);
+    added.kept = k8s::find(each, {"kept"}) != nullptr;
   }
   if (const auto* const canaries = k8s::find_array(*status, {"canaries"})) {
     for (const auto& each : *canaries) {
@@ -169,7 +202,8 @@ state read_state(const json::value& object) {
 }
 
 std::optional<json::value> next_status(const json::value& object, const decision& decided,
-                                       const rollout_spec& spec, time_point now) {
+                                       const rollout_spec& spec, time_point now,
+                                       const std::vector<content_source>& waiting) {
   const auto& next = decided.next;
   json::value out{{"status",
                    {{"phase", phase_text(next, decided.now)},
@@ -205,6 +239,7 @@ std::optional<json::value> next_status(const json::value& object, const decision
       if (!(each.*member).empty()) entry[name] = each.*member;
     }
     if (!each.sources.empty()) entry["sources"] = write_sources(each.sources);
+    if (each.kept) entry["kept"] = true;
     history.push_back(std::move(entry));
   }
   if (!history.empty()) status["history"] = std::move(history);
@@ -219,6 +254,7 @@ std::optional<json::value> next_status(const json::value& object, const decision
                       bypassed ? "WrittenByOthers" : "None", text, k8s::generation_of(object)},
                      now);
   set_conditions(decided, out, k8s::generation_of(object), now);
+  set_pinned(spec.revision, next, waiting, out, k8s::generation_of(object), now);
   if (before != nullptr && *before == out.at("status")) return std::nullopt;
   return std::move(out.as_object()["status"]);
 }

@@ -32,7 +32,8 @@ struct rollout_spec {
   k8s::label_selector canaries = {};  ///< if `with.canaries_by_label`
   bool paused = false;
   std::string resume = {};
-  std::string invalid = {};  ///< fields replaced by the defaults, and why; for people
+  std::string revision = {};  ///< digest of a content to be pinned; empty: none
+  std::string invalid = {};   ///< fields replaced by the defaults, and why; for people
 };
 rollout_spec read_spec(const boost::json::value& object, const defaults& otherwise);
 
@@ -44,15 +45,27 @@ std::vector<std::string_view> status_fields();
 
 state read_state(const boost::json::value& object);
 
+/// What has become of `spec.revision`.
+struct pin {
+  std::string revision = {};  ///< that is pinned; empty: none
+  std::string refused =
+      {};  ///< reason, CamelCase: NotInHistory, NotKept, KimWrites; empty: it is not
+};
+/// Only a content of the history that is kept can be pinned, and none while another writer applies
+/// the contents of the sources: it would undo what is pinned.
+pin decide_pin(const std::string& revision, const state& of);
+
 /// The status to write; none if nothing changes. Its phase is Completed if all runtimes have the
 /// content, Partial if some that were set aside do not.
 ///
 /// Conditions, as kstatus reads them (sigs.k8s.io/cli-utils): `Ready` is True when all runtimes
 /// have the content; `Reconciling` while they get it, or a person has paused; `Stalled` when
 /// failures have paused, or the content can't be stored. `WavesBypassed`: another writer applied
-/// the content to runtimes before their turn.
+/// the content to runtimes before their turn. `Pinned`: the content of `spec.revision` is rolled
+/// out, and newer content of the sources waits.
 std::optional<boost::json::value> next_status(const boost::json::value& object,
                                               const decision& decided, const rollout_spec& spec,
-                                              time_point now);
+                                              time_point now,
+                                              const std::vector<content_source>& waiting = {});
 
 }  // namespace rw::runtime_rollout

@@ -89,6 +89,8 @@ void runtime_rollout::set_closed(std::string reason) {
 
 bool runtime_rollout::admit(const object_key& runtime, const shared_content& content,
                             const content_revisions& desired, const content_facts& now) {
+  // A pass that began before the pin, or one that can't read what is pinned.
+  if (!pinned_.empty() && content.digest != pinned_) return false;
   if (content.digest != content_.digest) {
     new_ahead_ = 0;
     for (auto& [name, each] : runtimes_) {
@@ -111,8 +113,10 @@ bool runtime_rollout::admit(const object_key& runtime, const shared_content& con
 
 void runtime_rollout::refresh(const shared_content& content) {
   // Another content comes with the next pass.
-  if (content.digest != content_.digest || content.sources == content_.sources) return;
+  const bool same = content.sources == content_.sources && content.waiting == content_.waiting;
+  if (content.digest != content_.digest || same) return;
   content_.sources = content.sources;
+  content_.waiting = content.waiting;
   decide_soon();
 }
 
@@ -195,6 +199,7 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
   }
   if (!has_warmed_up()) co_return result::requeue_after(with_.settle);
   auto object = writer_.newest(stored);
+  if (!follow_pin(object)) co_return result::done();
   if (content_.digest.empty()) {
     auto idle = co_await report_idle(&object);
     co_return idle;
@@ -228,7 +233,18 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
       }
     }
   }
-  if (auto status = next_status(object, decided, spec, in_.common.clock.wall())) {
+  if (kept_ != content.digest && not_kept_ != content.digest && to_.keep) {
+    const auto kept = co_await to_.keep(content.digest);
+    if (kept) kept_ = content.digest;
+    if (!kept && is_permanent(kept.error())) {
+      not_kept_ = content.digest;
+      in_.common.log.warning("content can't be kept, and can't be pinned later",
+                             {{"component", with_.component}, {"error", kept.error().message}});
+    }
+  }
+  auto& present = decided.next.history.back();
+  present.kept = present.kept || kept_ == content.digest;
+  if (auto status = next_status(object, decided, spec, in_.common.clock.wall(), content.waiting)) {
     const auto ended = co_await writer_.write_status(&object, std::move(*status));
     if (ended) co_return *ended;
     const bool kept = read_state(object) == decided.next;
@@ -246,6 +262,26 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
   const auto wait =
       std::chrono::duration_cast<core::duration>(*decided.recheck_at - in_.common.clock.wall());
   co_return result::requeue_after(std::max<core::duration>(wait, with_.settle));
+}
+
+/// Sees to it that passes give the pinned content to `admit`; false: they have not done so yet, and
+/// the next one that does makes the next decision.
+bool runtime_rollout::follow_pin(const json::value& object) {
+  const auto spec = read_spec(object, with_.usual);
+  auto now = decide_pin(spec.revision, read_state(object)).revision;
+  if (now != pinned_) {
+    pinned_ = std::move(now);
+    for (const auto& [name, each] : runtimes_) to_.requeue({key_.ns, name});
+  }
+  return pinned_.empty() || content_.digest.empty() || content_.digest == pinned_;
+}
+
+bool runtime_rollout::may_be_pinned(std::string_view content) const {
+  const auto stored = in_.rollouts.objects().get(key_);
+  if (!stored) return true;  // nothing is known
+  const auto known = read_state(stored.parse()).history;
+  return content == content_.digest ||
+         std::ranges::find(known, content, &record::content) != known.end();
 }
 
 /// No runtime has been given to `admit`. What was rolled out before stays in the status.

@@ -66,6 +66,8 @@ class runtime_rollout final : public content_gate, private k8s::reconciler {
   void attach(callbacks to) override { to_ = std::move(to); }
   bool admit(const k8s::object_key& runtime, const shared_content& content,
              const content_revisions& desired, const content_facts& now) override;
+  std::string pinned() const override { return pinned_; }
+  bool may_be_pinned(std::string_view content) const override;
   void refresh(const shared_content& content) override;
   void observe(const k8s::object_key& runtime, const content_facts& now) override;
   void leave(const k8s::object_key& runtime) override;
@@ -81,6 +83,7 @@ class runtime_rollout final : public content_gate, private k8s::reconciler {
  private:
   using result = k8s::reconcile_result;
   boost::asio::awaitable<result> reconcile(k8s::object_key key) override;
+  bool follow_pin(const boost::json::value& object);
   boost::asio::awaitable<result> report_idle(boost::json::value* object);
   boost::asio::awaitable<void> watch_access();
   void set_closed(std::string reason);
@@ -104,7 +107,10 @@ class runtime_rollout final : public content_gate, private k8s::reconciler {
   std::string closed_;
   time_point closed_since_ = {};
   shared_content content_;
-  std::string stored_;  ///< content that was given to `callbacks::store`
+  std::string stored_;    ///< content that was given to `callbacks::store`
+  std::string kept_;      ///< content that was given to `callbacks::keep`
+  std::string not_kept_;  ///< content that can't be
+  std::string pinned_;
   runtimes runtimes_;
   std::size_t new_ahead_ = 0;  ///< not in the status yet
   resource_writer writer_;

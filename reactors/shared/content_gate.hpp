@@ -10,6 +10,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace rw {
@@ -28,6 +29,7 @@ struct shared_content {
   std::string digest = {};
   bool at_once = false;  ///< it may go to all runtimes at once
   std::vector<content_source> sources = {};
+  std::vector<content_source> waiting = {};  ///< sources with newer content, while one is pinned
 };
 
 /// Revisions of a content that one runtime may get, as digests.
@@ -63,6 +65,8 @@ class content_gate {
     /// get it while they wait for their turn. Called again after a restart. Fails if KCP has
     /// another content by now.
     std::function<boost::asio::awaitable<k8s::result<void>>(std::string digest)> store = {};
+    /// Keeps the content in KCP, by its digest, so that it can be pinned later. Null: none can be.
+    std::function<boost::asio::awaitable<k8s::result<void>>(std::string digest)> keep = {};
   };
 
   virtual ~content_gate() = default;
@@ -74,6 +78,12 @@ class content_gate {
   /// `desired.newest`.
   virtual bool admit(const k8s::object_key& runtime, const shared_content& content,
                      const content_revisions& desired, const content_facts& now) = 0;
+
+  /// Returns the digest of the content that is rolled out in place of the one in KCP; empty: none.
+  virtual std::string pinned() const = 0;
+
+  /// Returns false if a content that was kept can no longer be pinned.
+  virtual bool may_be_pinned(std::string_view content) const = 0;
 
   /// Records that the sources of the content have changed, and perhaps nothing else.
   virtual void refresh(const shared_content& content) = 0;

@@ -250,15 +250,27 @@ class Configuration(harness.TestCase):
         done = self.kcp.patch(manifests, {"metadata": {"annotations": {"changed-by": "a person"}}})
         source = f"ConfigMap/runtime-bootstrapper-manifests={done['metadata']['resourceVersion']}"
         self.assertEqual(self.rollout("status", "bootstrapper", "--source", source, "--timeout", "30s")[0], 0)
+        def revision():
+            rollout = collection("runtimerollouts", "kcp-system", "operator.kyma-project.io", "v1alpha1") + "/bootstrapper"
+            return self.kcp.get(rollout)["spec"]["revision"]
         source = set_image("crash")
         code, shown = self.rollout("status", "bootstrapper", "--source", source, "--timeout", "30s")
         self.assertEqual(code, 1, shown)
         self.assertRegex(shown, 'error: rollout "bootstrapper" is stalled, CanaryFailed; .* runtimes have been updated: .*CrashLoopBackOff')
+        self.assertEqual(self.rollout("undo", "bootstrapper"), (0, "runtimerollout.operator.kyma-project.io/bootstrapper rolled back\n"))
+        self.until(lambda: "current content already matches" in self.rollout("undo", "bootstrapper", "--to-revision", revision())[1], "it is undone")
+        code, shown = self.rollout("status", "bootstrapper", "--timeout", "30s")
+        self.assertEqual((code, shown.splitlines(True)[-1]), succeeded)
+        images = [dev.skr(f"runtime-{i + 1}").get(DEPLOYMENT_ON_RUNTIME)["spec"]["template"]["spec"]["containers"][0]["image"] for i in range(4)]
+        self.assertEqual({image.rpartition(":")[2] for image in images}, {"2.0.0"})
+        self.assertEqual(self.rollout("undo", "bootstrapper", "--to-revision", "no-such")[0], 1)
+        self.assertEqual(self.rollout("undo", "bootstrapper", "--to-sources")[0], 0)
+        self.until(lambda: self.rollout("status", "bootstrapper", "--no-watch")[0] == 1, "the sources are rolled out again, and crash")
         self.assertEqual(self.rollout("resume", "bootstrapper")[0], 0)
         code, shown = self.rollout("history", "bootstrapper")
         self.assertEqual(code, 0, shown)
         outcomes = [line.split()[3] for line in shown.splitlines()[2:] if line]
-        self.assertEqual(outcomes[-2], "Completed", shown)
+        self.assertEqual(outcomes[-4:-1], ["Completed", "Superseded", "Completed"], shown)
         self.assertIn(source, shown)
         self.assertEqual(self.rollout("status", "nothing")[0], 2)
         self.assertEqual(dev.terminate(20), 0, dev.tail())

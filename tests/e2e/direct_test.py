@@ -148,9 +148,9 @@ class Story(Bootstrapped):
 
     def collected(self):
         """Nothing refers to the sources any longer, so the next process deletes their stored contents."""
-        def stored():  # but for what was rolled out last, which is no source's
+        def stored():  # but for what was rolled out, which is no source's
             items = self.kcp_api.get(f"/api/v1/namespaces/{STATE}/secrets")["items"]
-            return [i for i in items if not i["metadata"]["annotations"]["operator.kyma-project.io/source"].startswith("rolled out")]
+            return [i for i in items if not i["metadata"]["annotations"]["operator.kyma-project.io/source"].startswith(("rolled out", "revision "))]
         self.assertTrue(stored())
         self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
         self.manager = self.start_manager(*self.OPTIONS)

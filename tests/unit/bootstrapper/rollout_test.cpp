@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -318,6 +319,112 @@ asio::awaitable<void> removes_by_turns(landscape* land) {
 BOOST_AUTO_TEST_CASE(deleted_pull_secret_is_removed_in_the_steps_of_a_rollout) {
   landscape land(4, removing());
   test::run(land.context, removes_by_turns(&land));
+}
+
+asio::awaitable<void> undoes_a_rollout(landscape* land) {
+  co_await land->begin();
+  const auto rolled_out = [land](std::string content) {
+    return [land, content](const json::value& one) {
+      return landscape::phase(one) == "Completed" && landscape::ready(one) == land->names.size() &&
+             k8s::find_string(one, {"status", "content"}) == content;
+    };
+  };
+  const auto rollout = [land]() -> asio::awaitable<json::value> {
+    auto got = co_await land->api("kcp").get(runtime_rollouts_type(), rollout_key);
+    BOOST_REQUIRE(got.has_value());
+    co_return std::move(*got);
+  };
+  const auto before = co_await rollout();
+  const std::string first(k8s::find_string(before, {"status", "content"}));
+  // It crashes; the canaries get back what they had.
+  co_await land->set_version("crash");
+  co_await land->until_rollout(
+      [](const json::value& one) { return landscape::reason(one) == "CanaryFailed"; });
+  const json::value pin{{"revision", first}};
+  co_await land->change_rollout(pin);
+  co_await land->until_rollout(rolled_out(first));
+  auto count = co_await land->count("1.0.0");
+  BOOST_TEST(count == land->names.size());
+  co_await land->until_rollout([](const json::value& one) {
+    const auto pinned = k8s::find_condition(one, "Pinned");
+    return pinned && pinned->status == "True" &&
+           pinned->message.find("newer: ConfigMap/runtime-bootstrapper-manifests=") !=
+               pinned->message.npos;
+  });
+  // Newer content waits, and a new leader keeps to the pinned one, also where it is changed by
+  // hand.
+  co_await land->set_version("2.0.0");
+  co_await land->take_over();
+  const auto name = land->names.back();
+  co_await land->remove(name, config_maps_type(), settings);
+  co_await land->until(name, config_maps_type(), settings, is_there);
+  co_await land->until_condition(name, "ConfigurationSynced", "True", "Synced");
+  count = co_await land->count("1.0.0");
+  BOOST_TEST(count == land->names.size());
+  co_await land->until_rollout(rolled_out(first));
+  // Taken away, the sources count again.
+  const json::value none{{"revision", nullptr}};
+  co_await land->change_rollout(none);
+  co_await land->until_rollout([land, first](const json::value& one) {
+    return landscape::phase(one) == "Completed" && landscape::ready(one) == land->names.size() &&
+           k8s::find_string(one, {"status", "content"}) != first;
+  });
+  count = co_await land->count("2.0.0");
+  BOOST_TEST(count == land->names.size());
+  const auto after = co_await rollout();
+  const auto& history = after.at("status").at("history").as_array();
+  BOOST_REQUIRE_MESSAGE(history.size() == 4U, json::serialize(history));
+  BOOST_TEST(k8s::find_string(history[1], {"outcome"}) == "Superseded");
+  BOOST_TEST(k8s::find_string(history[2], {"content"}) == first);
+}
+
+BOOST_AUTO_TEST_CASE(rollout_is_undone_by_its_revision) {
+  landscape land(5);
+  test::run(land.context, undoes_a_rollout(&land));
+}
+
+/// The digests of contents that are kept.
+asio::awaitable<std::set<std::string>> kept_contents(landscape* land) {
+  const auto list =
+      co_await land->must(land->api("kcp").list(secrets_type(), {.ns = "runtime-watcher-system"}));
+  std::set<std::string> out;
+  for (const auto& each : list.at("items").as_array()) {
+    const auto source = k8s::annotation(each, "operator.kyma-project.io/source").value_or("");
+    if (source.starts_with("revision ")) out.emplace(source.substr(9));
+  }
+  co_return out;
+}
+
+asio::awaitable<void> collects_kept_contents(landscape* land) {
+  co_await land->begin();
+  std::set<std::string> known;
+  for (int i = 0; i < 12; ++i) {
+    co_await land->set_version("1." + std::to_string(i));
+    co_await land->until_rollout([&](const json::value& one) {
+      return known.insert(std::string(k8s::find_string(one, {"status", "content"}))).second;
+    });
+  }
+  const auto end = land->clock.now() + 10s;
+  std::set<std::string> kept;
+  std::set<std::string> wanted{"none"};
+  while (kept != wanted && land->clock.now() < end) {
+    const auto got = co_await land->api("kcp").get(runtime_rollouts_type(), rollout_key);
+    BOOST_REQUIRE(got.has_value());
+    wanted.clear();
+    for (const auto& each : got->at("status").at("history").as_array()) {
+      wanted.emplace(k8s::find_string(each, {"content"}));
+    }
+    kept = co_await kept_contents(land);
+  }
+  BOOST_TEST((kept == wanted));
+  BOOST_TEST(kept.size() == 10U);
+}
+
+BOOST_AUTO_TEST_CASE(contents_that_left_the_history_are_deleted) {
+  auto with = quick_options();
+  with.resync_period = 200ms;
+  landscape land(2, with);
+  test::run(land.context, collects_kept_contents(&land));
 }
 
 asio::awaitable<void> goes_on_after_a_restart(landscape* land) {

@@ -114,6 +114,43 @@ BOOST_AUTO_TEST_CASE(pause_and_resume_are_refused_where_they_change_nothing) {
   BOOST_TEST(error.empty());
 }
 
+BOOST_AUTO_TEST_CASE(undo_pins_a_revision_of_the_history) {
+  auto decided = at(phase::waves, 1);
+  decided.next.content = "cc1";
+  decided.next.history = {{.content = "aa1", .outcome = "Completed", .kept = true},
+                          {.content = "bb1", .outcome = "Completed", .kept = true},
+                          {.content = "bb2", .outcome = "Superseded", .kept = true},
+                          {.content = "bb3", .outcome = "Completed"},
+                          {.content = "cc1", .outcome = "Waves", .kept = true}};
+  auto rollout = with_status(decided);
+  const auto pins = [&](const char* revision, const char* content) {
+    std::string error;
+    BOOST_TEST(
+        (undo_change(rollout, revision, error) == json::value{{"spec", {{"revision", content}}}}),
+        revision);
+    BOOST_TEST(error.empty(), error);
+  };
+  const auto fails = [&](const char* revision, const std::string& with) {
+    std::string error;
+    BOOST_TEST(undo_change(rollout, revision, error).is_null(), revision);
+    BOOST_TEST(error == with);
+  };
+  pins("", "bb1");
+  pins("aa", "aa1");
+  pins("bb2", "bb2");
+  fails("bb", "revision bb is not unique in history");
+  fails("bb3", "the content of revision bb3 is not kept");
+  fails("dd", "unable to find specified revision dd in history");
+  fails("cc", "skipped rollback (current content already matches revision cc1)");
+  decided.next.ahead = 1;
+  rollout = with_status(decided);
+  fails("", "KimWrites: another writer applies the sources, and would undo it; edit them");
+  decided.next = {.content = "cc1", .at = phase::waves};
+  rollout = with_status(decided);
+  fails("",
+        "no rollout history found for runtimerollouts.operator.kyma-project.io \"bootstrapper\"");
+}
+
 BOOST_AUTO_TEST_CASE(history_is_a_table) {
   auto decided = at(phase::waves, 1);
   decided.next.history = {

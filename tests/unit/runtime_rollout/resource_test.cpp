@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(state_survives_in_the_status) {
       .ahead = 2,
       .sources = {{"ConfigMap", "a", "1"}, {"ClusterTrustBundle", "b", "2"}},
       .history = {{"ab", "2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z", "Completed"},
-                  {"abc", "2026-01-02T00:00:00Z", "", "Paused", {{"ConfigMap", "a", "1"}}}}};
+                  {"abc", "2026-01-02T00:00:00Z", "", "Paused", {{"ConfigMap", "a", "1"}}, true}}};
   decided.now = {.total = 9, .updated = 4, .ready = 3, .failed = 1};
   auto object = runtime_rollout::make_rollout("bootstrapper");
   const auto status = next_status(object, decided, {}, start);
@@ -98,6 +98,29 @@ BOOST_AUTO_TEST_CASE(state_survives_in_the_status) {
   BOOST_TEST_REQUIRE(next.has_value());
   BOOST_TEST(!next->as_object().contains("reason"));
   BOOST_TEST(!next->as_object().contains("canaries"));
+}
+
+BOOST_AUTO_TEST_CASE(revision_is_pinned_if_it_is_kept_and_nobody_else_writes) {
+  using runtime_rollout::decide_pin;
+  runtime_rollout::state of{.content = "b",
+                            .history = {{.content = "a", .kept = true}, {.content = "lost"}}};
+  BOOST_TEST(decide_pin("", of).revision == "");
+  BOOST_TEST(decide_pin("", of).refused == "");
+  BOOST_TEST(decide_pin("a", of).revision == "a");
+  BOOST_TEST(decide_pin("lost", of).refused == "NotKept");
+  BOOST_TEST(decide_pin("c", of).refused == "NotInHistory");
+  of.ahead = 1;
+  BOOST_TEST(decide_pin("a", of).refused == "KimWrites");
+  runtime_rollout::decision decided;
+  decided.next = {.content = "a", .history = {{.content = "a", .kept = true}}};
+  const auto object = with_spec({{"revision", "a"}});
+  json::value shown{{"status", *next_status(object, decided, read_spec(object, {}), start,
+                                            {{"ConfigMap", "c", "7"}})}};
+  const auto pinned = k8s::find_condition(shown, "Pinned");
+  BOOST_REQUIRE(pinned.has_value());
+  BOOST_TEST(pinned->status == "True");
+  BOOST_TEST(pinned->message ==
+             "revision a is rolled out until spec.revision is taken away; newer: ConfigMap/c=7");
 }
 
 BOOST_AUTO_TEST_CASE(definition_keeps_each_field_of_a_status) {
