@@ -49,6 +49,9 @@ struct options : runtime_options {
 
 using environment = runtime_environment;
 
+/// How long a change of others may be on its way from the API server.
+inline constexpr auto catch_up = std::chrono::milliseconds(200);
+
 /// Keeps the Runtime Bootstrapper installed and configured on every runtime that has a
 /// RuntimeBootstrapper and whose mode is `direct`. How it is put together:
 ///
@@ -102,16 +105,12 @@ class direct_sync final : public runtime_controller {
   struct pass;
 
   bool may(const k8s::object_key& key, action what) const;
-  bool is_used(std::string_view source) const;
   work<void> collect_contents();
 
   // direct_sync.cpp: one pass.
   work<result> reconcile(k8s::object_key key) override;
   work<result> stand_by(pass* in);
   work<result> run_sync(pass* in);
-  work<resource_writer::ended> ask_gate(pass* in, std::string digest);
-  content_facts rollout_facts(const pass& in) const;
-  void settle_removal(pass* in);
   work<k8s::result<void>> execute(pass* in);
   work<result> fail(pass* in, k8s::failure error);
   work<result> finish(pass* in);
@@ -121,6 +120,12 @@ class direct_sync final : public runtime_controller {
   work<resource_writer::ended> copy_condition(pass* in);
   void note_observed(const pass& in);
   void count_pass(const char* outcome);
+
+  // direct_rollout.cpp: what the roll-out decides of a pass.
+  work<resource_writer::ended> ask_gate(pass* in, std::string digest);
+  content_facts rollout_facts(const pass& in) const;
+  void settle_removal(pass* in);
+  bool is_used(std::string_view source) const;
 
   // lifecycle.cpp: before the first pass, and the last one.
   work<result> create(k8s::object_key key);
