@@ -49,7 +49,8 @@ bool runtimes::set(const k8s::object_key& key, status now, bool changed) {
   if (same) now.since = known.since;
   const bool as_before = same && known.reason == now.reason && known.cause == now.cause;
   if (as_before || (same && is_starting(*now.state, now.reason))) {
-    if (as_before) known = std::move(now);
+    // It goes on to start; after a failure of its pods the reason of that stays.
+    if (as_before || is_progress(known.reason)) known = std::move(now);
     return false;
   }
   const bool first = !known.state;

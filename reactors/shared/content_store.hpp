@@ -39,7 +39,8 @@ inline constexpr std::size_t source_bytes = (1u << 20) - 4096;
 /// A Secret holds the newest such content and, as far as both fit into its 1 MiB, the one before
 /// it, since a runtime may reject in the midst what others have taken.
 ///
-/// Assumes that no other client writes there; a conflict reads again. Single executor.
+/// Assumes that no other client writes there; a conflict reads again, and `repair` undoes it.
+/// Single executor.
 class content_store {
  public:
   using contents = std::vector<content_ptr>;  ///< the newest first
@@ -56,6 +57,10 @@ class content_store {
   /// `absent_only`, where there is any.
   boost::asio::awaitable<k8s::result<void>> store(std::string source, content_ptr added,
                                                   bool absent_only = false);
+
+  /// Writes what is known of a source again where another client has changed or deleted the Secret.
+  /// Nothing is written of a source that was not loaded.
+  boost::asio::awaitable<k8s::result<void>> repair(std::string source);
 
   /// Records with a source's content since when the source does not exist: `at`, unless an earlier
   /// time is recorded; none: it exists, or nobody asks. Nothing is recorded without a content.

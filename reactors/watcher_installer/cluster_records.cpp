@@ -22,6 +22,7 @@ namespace json = boost::json;
 using std::chrono::seconds;
 
 constexpr std::string_view none = "-";
+constexpr std::size_t checked_at_once = 4;
 constexpr char between_clusters = ',';
 
 /// Takes the text before the next `end`, and that.
@@ -161,6 +162,38 @@ asio::awaitable<k8s::result<void>> cluster_records::write(std::size_t number, st
   co_return error;
 }
 
+/// Reads the next Secrets in turn. One that another client has changed or deleted is to be written.
+asio::awaitable<k8s::result<void>> cluster_records::check_some() {
+  for (std::size_t i = 0; i < checked_at_once; ++i) {
+    const auto number = next_check_++ % record_slots;
+    auto& known = slots_[number];
+    if (known.text.empty()) continue;
+    const auto text = known.text;
+    const auto done = co_await read(number);
+    if (!done) co_return done.error();
+    if (known.text != text) changed_ = true;
+  }
+  co_return k8s::result<void>();
+}
+
+asio::awaitable<k8s::result<void>> cluster_records::write_changed(
+    std::function<void(const visitor&)> visit) {
+  std::array<std::vector<std::string>, record_slots> lines;
+  visit([&](std::string_view uid, const cluster_record& record) {
+    lines[record_slot(uid)].push_back(render_record(uid, record));
+  });
+  k8s::result<void> out;
+  for (std::size_t number = 0; number < record_slots; ++number) {
+    std::ranges::sort(lines[number]);
+    std::string text;
+    for (const auto& line : lines[number]) text += line;
+    if (text == slots_[number].text) continue;
+    const auto written = co_await write(number, std::move(text));
+    if (!written) out = written;
+  }
+  co_return out;
+}
+
 asio::awaitable<void> cluster_records::keep(std::function<void(const visitor&)> visit) {
   const auto executor = co_await asio::this_coro::executor;
   const auto timer = in_.clock.make_timer(executor);
@@ -168,22 +201,13 @@ asio::awaitable<void> cluster_records::keep(std::function<void(const visitor&)> 
     timer->expires_at(in_.clock.now() + interval_);
     const bool due = co_await timer->wait();
     if (!due) co_return;
-    if (!std::exchange(changed_, false)) continue;
-    std::array<std::vector<std::string>, record_slots> lines;
-    visit([&](std::string_view uid, const cluster_record& record) {
-      lines[record_slot(uid)].push_back(render_record(uid, record));
-    });
-    std::optional<k8s::failure> error;
-    for (std::size_t number = 0; number < record_slots; ++number) {
-      std::ranges::sort(lines[number]);
-      std::string text;
-      for (const auto& line : lines[number]) text += line;
-      if (text == slots_[number].text) continue;
-      const auto written = co_await write(number, std::move(text));
-      if (!written) error = written.error();
+    auto done = co_await check_some();
+    if (std::exchange(changed_, false)) {
+      const auto written = co_await write_changed(visit);
+      changed_ = written.has_error();
+      if (!written) done = written;
     }
-    if (error) changed_ = true;
-    set_error(error);
+    set_error(done ? std::nullopt : std::optional(done.error()));
   }
 }
 

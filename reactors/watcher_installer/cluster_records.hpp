@@ -48,7 +48,8 @@ cluster_record_map parse_records(std::string_view text);
 /// Keeps the records in KCP, for the next leader: 16 Secrets in a namespace that holds nothing but
 /// this project's state.
 ///
-/// A Secret that is damaged or deleted starts anew from what this process knows. While they can't
+/// A Secret that is damaged or deleted is written again from what this process knows, at most four
+/// `interval`s later. While they can't
 /// be read or written, for want of a right, all else goes on, as if there were no records: the
 /// older of two Kymas owns their cluster, and faults begin with this leader. That is a warning, and
 /// the gauge `rw_watcher_installer_records_not_kept`.
@@ -90,6 +91,9 @@ class cluster_records {
 
   boost::asio::awaitable<k8s::result<void>> read(std::size_t number);
   boost::asio::awaitable<k8s::result<void>> write(std::size_t number, std::string text);
+  boost::asio::awaitable<k8s::result<void>> check_some();
+  boost::asio::awaitable<k8s::result<void>> write_changed(
+      std::function<void(const visitor&)> visit);
   void set_error(const std::optional<k8s::failure>& error);
 
   k8s::client& kcp_;
@@ -98,6 +102,7 @@ class cluster_records {
   const environment in_;
   core::gauge& not_kept_;
   std::array<slot, record_slots> slots_;
+  std::size_t next_check_ = 0;
   bool changed_ = true;
   std::optional<std::chrono::system_clock::time_point> not_kept_since_;
 };

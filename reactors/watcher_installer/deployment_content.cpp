@@ -58,6 +58,19 @@ asio::awaitable<k8s::result<void>> deployment_content::store() {
   co_return k8s::result<void>();
 }
 
+asio::awaitable<void> deployment_content::repair() {
+  if (stored_ == nullptr || !completed_) co_return;
+  auto done = co_await stored_->repair(stored_name);
+  if (done) {
+    auto content = make_content(completed_->value);
+    done = co_await stored_->store(stored_name, std::move(content));
+  }
+  if (done) co_return;
+  log_.limited(repair_log_, core::log_level::warning,
+               "rolled-out content of the watcher can't be kept in KCP",
+               {{"source", stored_name}, {"error", done.error().message}});
+}
+
 bool deployment_content::admit(const k8s::object_key& runtime,
                                const std::optional<content_facts>& now) {
   if (gate_ == nullptr) return true;

@@ -30,6 +30,9 @@ class deployment_content {
   /// rights are missing, nothing counts as rolled out.
   boost::asio::awaitable<k8s::result<void>> load();
 
+  /// Stores what was rolled out last again where another client has deleted or changed it.
+  boost::asio::awaitable<void> repair();
+
   const std::string& newest() const noexcept { return newest_->digest; }
   /// The Deployment that was rolled out to the end last; null: none was.
   const content_ptr& completed() const noexcept { return completed_; }
@@ -48,6 +51,7 @@ class deployment_content {
   bool loaded_ = false;
   content_gate* gate_ = nullptr;
   content_store* stored_ = nullptr;
+  core::log_limit repair_log_;
 };
 
 }  // namespace rw::watcher_installer

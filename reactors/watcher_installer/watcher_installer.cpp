@@ -79,7 +79,10 @@ asio::awaitable<void> watcher_installer::run() {
   core::task_group tasks(executor);
   tasks.spawn(complete_states());
   tasks.spawn(report_inputs());
-  if (!with_.how.only_tries()) tasks.spawn(keep_records());
+  if (!with_.how.only_tries()) {
+    tasks.spawn(keep_records());
+    tasks.spawn(keep_content());
+  }
   tasks.spawn(drift_.run());
   tasks.spawn(controller_.run());
   co_await tasks.join();
@@ -123,6 +126,17 @@ void watcher_installer::visit_records(const cluster_records::visitor& visit) {
 asio::awaitable<void> watcher_installer::keep_records() {
   const auto on_change = clusters_.subscribe([this] { records_.changed(); });
   co_await records_.keep([this](const auto& visit) { visit_records(visit); });
+}
+
+asio::awaitable<void> watcher_installer::keep_content() {
+  const auto executor = co_await asio::this_coro::executor;
+  const auto timer = in_.clock.make_timer(executor);
+  for (;;) {
+    timer->expires_at(in_.clock.now() + with_.content_interval);
+    const bool due = co_await timer->wait();
+    if (!due) co_return;
+    co_await content_.repair();
+  }
 }
 
 /// Completes the states once all runtimes have one: before, they do not show what all of them have.

@@ -53,6 +53,8 @@ struct options : runtime_options {
   /// Of the records for the next leader (cluster_records.hpp), in KCP.
   std::string records_namespace = "runtime-watcher-system";
   core::duration record_interval = std::chrono::seconds(10);
+  /// Between two reads of the stored content of the roll-out, to write it again if it is damaged.
+  core::duration content_interval = std::chrono::seconds(30);
 
   /// Time after which an input of all runtimes that is invalid causes an event.
   core::duration input_patience = std::chrono::seconds(5);
@@ -204,6 +206,7 @@ class watcher_installer final : public runtime_controller {
   boost::asio::awaitable<void> restore_records();
   void visit_records(const cluster_records::visitor& visit);
   boost::asio::awaitable<void> keep_records();
+  boost::asio::awaitable<void> keep_content();
   boost::asio::awaitable<void> complete_states();
   result settle(const boost::json::value& kyma, const outcome& seen);
   k8s::reconcile_result deferred(const contact& to);

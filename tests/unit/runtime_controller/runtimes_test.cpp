@@ -54,8 +54,10 @@ BOOST_AUTO_TEST_CASE(pod_that_crashes_again_and_again_is_reported_once) {
   rw::runtimes all(numbers, "rw_test", "watcher");
   BOOST_TEST(all.set(a, {runtime_state::not_ready, no_pods}, true));
   BOOST_TEST(!all.set(a, {runtime_state::not_ready, container_creating}, false));
+  BOOST_TEST(all.find(a)->reason == container_creating);
   BOOST_TEST(all.set(a, {runtime_state::not_ready, crash_loop_back_off}, false));
   BOOST_TEST(!all.set(a, {runtime_state::not_ready, pod_not_ready}, false));
+  BOOST_TEST(all.find(a)->reason == crash_loop_back_off);
   BOOST_TEST(!all.set(a, {runtime_state::not_ready, crash_loop_back_off}, false));
   BOOST_TEST(all.set(a, {runtime_state::installed}, false));
   BOOST_TEST(all.set(a, {runtime_state::not_ready, pod_not_ready}, false));

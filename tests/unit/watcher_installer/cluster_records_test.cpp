@@ -282,6 +282,25 @@ asio::awaitable<void> writes_on_change_only(world* w) {
   BOOST_TEST(after == before);
 }
 
+asio::awaitable<void> puts_right(world* w) {
+  co_await begin_recorded(w);
+  const auto owner = co_await uid_of(w, "skr");
+  const k8s::object_key key{records_namespace,
+                            watcher_installer::record_name(watcher_installer::record_slot(owner))};
+  co_await w->remove("kcp", secrets_type(), key);
+  bool good = co_await until_recorded(w, owner);
+  BOOST_TEST(good, "nothing else has changed");
+  json::value change{{"data", {{"clusters", "ZGFtYWdlZA=="}}}};
+  co_await w->merge(secrets_type(), key, std::move(change));
+  good = co_await until_recorded(w, owner);
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(record_that_is_deleted_or_damaged_is_written_again) {
+  world w(quick());
+  test::run(w.context, puts_right(&w));
+}
+
 BOOST_AUTO_TEST_CASE(record_is_written_when_it_changes_only) {
   world w(quick());
   test::run(w.context, writes_on_change_only(&w));
