@@ -1,7 +1,9 @@
 // Of a hundred runtimes some are always ill.
 
 #include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/gateway_secret/rotation.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
+#include "rw/tls/certificate.hpp"
 
 #include <boost/json/object.hpp>
 #include <boost/test/unit_test.hpp>
@@ -9,6 +11,7 @@
 #include "tests/unit/run.hpp"
 #include "tests/unit/watcher_installer/world.hpp"
 #include <chrono>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -94,6 +97,101 @@ asio::awaitable<void> three_of_a_hundred(world* w) {
 BOOST_AUTO_TEST_CASE(ill_ones_are_named_and_released_and_the_others_are_installed) {
   world w(quick());
   test::run(w.context, three_of_a_hundred(&w), 3 * test::patience);
+}
+
+namespace {
+
+/// From the rotation on: "hangs", "revoked" (401), "denied" (403), "policy" (rejects each write).
+k8s::devserver::fault illness_in_rotation(const std::string& cluster, const std::string& verb,
+                                          const std::string& path) {
+  if (cluster == "hangs") return {.latency = std::chrono::minutes(1)};
+  if (cluster == "policy" && !test::reads(verb)) return {.status = 422};
+  return illness(cluster, verb, path);
+}
+
+/// A tenant's client writes a webhook configuration in the name of lifecycle-manager.
+asio::awaitable<void> forge(world* w, std::string cluster) {
+  const k8s::object_key key{{}, "skr-webhook"};
+  const auto present = co_await w->api(cluster).get(webhook_configurations, key);
+  BOOST_REQUIRE(present.has_value());
+  json::value forged = test::object_of(webhook_configurations, {}, "skr-webhook");
+  auto webhooks = present->at("webhooks");
+  for (auto& each : webhooks.as_array()) each.as_object()["timeoutSeconds"] = 11;
+  forged.as_object()["webhooks"] = std::move(webhooks);
+  const auto done =
+      co_await w->api(cluster).apply(webhook_configurations, std::move(forged),
+                                     {.field_manager = "lifecycle-manager", .force = true});
+  BOOST_REQUIRE(done.has_value());
+}
+
+}  // namespace
+
+/// One of each fault holds up a rotation for as long as it is not excused, and no longer.
+asio::awaitable<void> rotates_with_five_ill(world* w) {
+  co_await w->begin();
+  co_await w->add_watcher("kyma", "lifecycle-manager", "spec");
+  const std::vector<std::string> ill{"hangs", "revoked", "denied", "policy"};
+  std::vector<std::string> all = ill;
+  all.push_back("forged");
+  for (int i = 0; all.size() < 100; ++i) all.push_back(well(i));
+  for (const auto& name : all) {
+    w->add_cluster(name);
+    co_await w->add_kyma(name, w->kubeconfig(name));
+  }
+  for (const auto& name : all) co_await w->set_ready(name);
+  bool good = co_await eventually([&] { return w->installer->count(state::installed) == 100; });
+  BOOST_REQUIRE(good);
+
+  w->on_request = illness_in_rotation;
+  co_await forge(w, "forged");
+  w->certificates.use(w->second);
+  co_await w->set_bundle(w->second.pem() + w->first.pem());
+  const auto authority = tls::certificate::from_pem(w->second.pem()).value().fingerprint();
+  const gateway_secret::trust_demand demand{
+      .authority = authority, .newest = authority, .since = w->clock.wall()};
+  const gateway_secret::rotation_options options{.propagation = 0s};
+  const auto lack = [&](const std::string& name, std::chrono::hours later) {
+    const auto* const known = w->tracker.find({"kcp-system", name});
+    BOOST_REQUIRE(known != nullptr);
+    return gateway_secret::lacks(*known, demand, options, w->clock.wall() + later);
+  };
+  const auto names = [&](std::chrono::hours later, bool excused) {
+    std::vector<std::string> out;
+    for (const auto& name : all) {
+      const auto found = lack(name, later);
+      if (!found.reason.empty() && found.excused == excused) out.push_back(name);
+    }
+    return out;
+  };
+  good = co_await eventually([&] { return names(0h, false) == ill; });
+  BOOST_TEST(good, "96 have the new authority and certificates of it, the forged one among them");
+  const auto shows = [w](const std::string& name, status_reason why) {
+    const auto& error = w->tracker.find({"kcp-system", name})->error;
+    return error && error->reason == why && error->fault == cluster_fault::tenant;
+  };
+  good = co_await eventually([&] {
+    return shows("hangs", status_reason::runtime_unreachable) &&
+           shows("revoked", status_reason::access_rejected) &&
+           shows("denied", status_reason::access_denied) &&
+           shows("policy", status_reason::write_rejected);
+  });
+  BOOST_TEST(good);
+  BOOST_TEST(names(23h, false) == ill, boost::test_tools::per_element());
+  BOOST_TEST(names(25h, false).empty());
+  BOOST_TEST(names(25h, true) == ill, boost::test_tools::per_element());
+  for (const auto& name : ill) {
+    const auto& observed = w->tracker.find({"kcp-system", name})->observed;
+    BOOST_TEST((observed && observed->authorities.size() == 1U), name << " is as it was");
+  }
+  w->on_request = {};
+}
+
+BOOST_AUTO_TEST_CASE(rotation_of_a_hundred_ends_after_the_excuse_of_those_that_are_ill) {
+  auto with = quick();
+  with.how.former_runs = std::make_shared<bool>(false);
+  with.how.delays.propagation = 1s;
+  world w(with);
+  test::run(w.context, rotates_with_five_ill(&w), 4 * test::patience);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
