@@ -164,6 +164,14 @@ asio::awaitable<probe_result> send_probe(k8s::client& runtime, std::string nonce
   co_return assess_probe(done ? std::nullopt : std::optional(done.error()), warnings, nonce);
 }
 
+core::duration retry_pause(const prober_options& options, unsigned failures, std::size_t failing) {
+  const auto longest = std::min(options.interval, options.retry_limit);
+  const auto own = core::doubled(options.retry, longest, failures);
+  const std::chrono::duration<double> turn(static_cast<double>(failing) / options.failing_rate);
+  return std::max(own,
+                  std::min(options.interval, std::chrono::duration_cast<core::duration>(turn)));
+}
+
 prober::prober(asio::any_io_executor executor, prober_options options,
                prober_environment environment)
     : options_(options),
@@ -177,15 +185,18 @@ void prober::probe_later(const k8s::object_key& kyma) {
 }
 
 asio::awaitable<reconcile_result> prober::reconcile(k8s::object_key kyma) {
-  if (!in_.kymas.objects().get(kyma)) co_return reconcile_result::done();
-  if (!in_.installed(kyma)) co_return reconcile_result::requeue_after(options_.retry);
+  const bool exists = static_cast<bool>(in_.kymas.objects().get(kyma));
+  if (!exists || !in_.installed(kyma)) {
+    failures_.erase(kyma);
+    co_return exists ? reconcile_result::requeue_after(options_.retry) : reconcile_result::done();
+  }
   auto result = co_await send(kyma);
   auto base = options_.interval;
   if (result.reason == none) {
     failures_.erase(kyma);
   } else {
-    const auto longest = std::min(options_.interval, options_.retry_limit);
-    base = core::doubled(options_.retry, longest, failures_.use(kyma, 0U)++);
+    const auto failures = failures_.use(kyma, 0U)++;
+    base = retry_pause(options_, failures, failures_.size());
   }
   in_.on_result(kyma, std::move(result));
   co_return reconcile_result::requeue_after(core::shortened(base, probe_jitter, in_.random()));

@@ -29,7 +29,14 @@ struct prober_options {
   core::duration retry_limit = std::chrono::minutes(2);       ///< doubled up to it
   std::chrono::milliseconds limit = std::chrono::seconds(8);  ///< of one probe; its webhook has 3 s
   std::size_t concurrent = 8;
+  /// Probes in a second of all runtimes whose probes fail: thousands that are silent are probed
+  /// less often each, up to `interval`. A heartbeat shows by itself that one is back.
+  double failing_rate = 8;
 };
+
+/// Returns the pause after a failed probe, without jitter. `failures`: of the runtime in a row,
+/// before this one; `failing`: runtimes whose last probe failed.
+core::duration retry_pause(const prober_options& options, unsigned failures, std::size_t failing);
 
 /// All of it must outlive the prober.
 struct prober_environment {

@@ -180,6 +180,16 @@ BOOST_FIXTURE_TEST_CASE(probe_that_no_heartbeat_names_fails, fleet) {
   BOOST_TEST((state().state == liveness::live));
 }
 
+BOOST_AUTO_TEST_CASE(failing_runtimes_share_a_rate_of_probes) {
+  const prober_options options;
+  BOOST_TEST((retry_pause(options, 0, 1) == 30s));
+  BOOST_TEST((retry_pause(options, 1, 1) == 60s));
+  BOOST_TEST((retry_pause(options, 5, 100) == 2min));
+  // 8 in a second.
+  BOOST_TEST((retry_pause(options, 0, 4000) == 500s));
+  BOOST_TEST((retry_pause(options, 0, 1'000'000) == options.interval));
+}
+
 BOOST_AUTO_TEST_CASE(rejection_by_others_says_nothing) {
   for (const auto* message : {R"(admission webhook "policy.example.com" denied the request: no)",
                               R"(configmaps "x" is forbidden: exceeded quota: compute)",
