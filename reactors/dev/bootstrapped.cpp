@@ -74,7 +74,7 @@ asio::awaitable<void> bootstrapped::follow(k8s::informer* from, source which, k8
     if (change.has_error()) co_return;
     const auto now = from->objects().get(key);
     tell_(which, now ? config_sync::digest_of(which, now) : std::string());
-    changed_.set();
+    if (which == source::config) changed_.set();
   }
 }
 
