@@ -28,7 +28,7 @@ object_key split(std::string_view key) {
 
 std::uint64_t ticks(core::time_point at) {
   const auto since = std::chrono::floor<std::chrono::microseconds>(at.time_since_epoch());
-  return static_cast<std::uint64_t>(since.count());
+  return static_cast<std::uint64_t>(since.count()) & ((std::uint64_t{1} << 47) - 1);
 }
 
 core::time_point time_of(std::uint64_t ticks) {
@@ -60,6 +60,7 @@ class observed_objects::table {
   std::uint64_t listing = 0;  ///< up to `last_listing`
   std::size_t searched = 0;   ///< buckets without a record that is not listed
   bool is_listing = false;
+  bool overflowed = false;  ///< there were more objects than may be: its reviews tell of them
   bool live = true;
   bool outdated = false;     ///< it was live since the latest list began, or there was none
   bool has_history = false;  ///< an object that is new was not told of
@@ -124,7 +125,7 @@ observed_objects::table& observed_objects::add(const managed_watch& watch) {
   return *entry;
 }
 
-void observed_objects::remove(const managed_watch& watch) {
+void observed_objects::remove(const managed_watch& watch, bool inherited) {
   const auto at = tables_.find(watch);
   if (at == tables_.end()) return;
   auto& of = *at->second;
@@ -134,12 +135,16 @@ void observed_objects::remove(const managed_watch& watch) {
     set(object, place::delivered, {});
     drop(object);
   }
-  if (undelivered_ < before) report_gap(of);
+  if (undelivered_ < before && !inherited) report_gap(of.watch.manager);
   std::erase(of.waiting->tables, &of);
   tables_.erase(at);
   std::erase_if(backlogs_, [](const auto& each) {
     return each.second->tables.empty() && !each.second->adopted;
   });
+}
+
+void observed_objects::set_history(table& of, bool complete) {
+  of.has_history = complete;
 }
 
 void observed_objects::set_kind(table& of, const k8s::group_version_kind& kind) {
@@ -259,7 +264,7 @@ bool observed_objects::trim(table& of) {
   }
   if (victim == nullptr) return false;
   forget(*victim);
-  report_gap(of);
+  report_gap(of.watch.manager);
   return true;
 }
 
@@ -278,7 +283,7 @@ bool observed_objects::forget_unlisted(table& of) {
       if (object.listing == of.listing || is_taken(object.place())) continue;
       const bool is_delivered = object.place() == place::delivered;
       if (object.untold == 0 && is_delivered) lose(of);
-      if (object.untold == 0 && !is_delivered) report_gap(of);
+      if (object.untold == 0 && !is_delivered) report_gap(of.watch.manager);
       forget(object);
       return true;
     }
@@ -286,14 +291,22 @@ bool observed_objects::forget_unlisted(table& of) {
   return false;
 }
 
-void observed_objects::report_gap(const table& of) const {
-  if (to_.on_gap) to_.on_gap(of.watch.manager);
+void observed_objects::report_gap(const std::string& manager) const {
+  if (to_.on_gap) to_.on_gap(manager);
 }
 
-void observed_objects::begin_listing(table& of) {
+void observed_objects::begin_listing(table& of, bool replaces) {
   if (of.listing == last_listing) {
     for (auto& [key, object] : of.records) object.listing = no_listing;
     of.listing = 0;
+  }
+  const bool had_room = !std::exchange(of.overflowed, false);
+  const bool is_doubtful = had_room && (replaces || of.is_listing);
+  for (auto& [key, object] : of.records) {
+    if (object.sent == 0 || !is_doubtful) continue;
+    object.sent = 0;
+    if (is_taken(object.place())) object.blind = 1;
+    if (object.place() == place::delivered) mark_unknown(of, key);
   }
   ++of.listing;
   of.listed = 0;
@@ -307,9 +320,11 @@ bool observed_objects::put(table& of, const object_key& key, mark state, core::t
   const bool is_new = object == nullptr;
   if (of.is_listing) {
     const bool counted = !is_new && object->listing == of.listing;
-    if (!counted && of.listed >= limit_) return false;
+    of.overflowed = !counted && of.listed >= limit_;
+    if (of.overflowed) return false;
     of.listed += counted ? 0 : 1;
   } else if (is_new && of.records.size() - of.taken >= limit_ && !trim(of)) {
+    of.overflowed = true;
     return false;
   }
   if (is_new) {
@@ -339,11 +354,17 @@ void observed_objects::remark(table& of, const object_key& key, mark from, mark 
 }
 
 void observed_objects::end_listing(table& of, core::time_point now) {
+  // A kind that was never found, and is not served: there is no event to tell a deletion by.
+  while (of.kind.kind.empty() && !of.records.empty()) {
+    lose(of);
+    forget(of.records.begin()->second);
+  }
   for (auto at = of.records.begin(); at != of.records.end();) {
     auto& object = (at++)->second;
     const bool listed = object.listing == of.listing;
     const bool is_known = object.newest == absent_mark && !is_sent_blindly(object);
     object.listing = of.listing;
+    object.sent = 0;
     if (!listed && !is_known) change_to(object, absent_mark, now);
   }
   of.is_listing = false;
@@ -351,7 +372,7 @@ void observed_objects::end_listing(table& of, core::time_point now) {
   while (of.records.size() - of.taken > limit_ && trim(of)) {
   }
   if (!std::exchange(of.incomplete, false)) return;
-  report_gap(of);
+  report_gap(of.watch.manager);
   if (to_.on_record) to_.on_record(of, no_key, absent_mark, {});
 }
 
@@ -383,14 +404,15 @@ bool observed_objects::has_unknown(const table& of) {
   });
 }
 
-void observed_objects::send_again(const std::string& manager, core::time_point now) {
+bool observed_objects::send_again(const std::string& manager, core::time_point now) {
   const auto at = backlogs_.find(manager);
-  if (at == backlogs_.end()) return;
+  if (at == backlogs_.end() || at->second->tables.empty()) return false;
   for (auto* each : at->second->tables) {
     for (auto& [key, object] : each->records) {
       if (object.place() == place::delivered) set(object, place::resync, now);
     }
   }
+  return true;
 }
 
 mark observed_objects::state_of(const table& of, const object_key& key) const {
@@ -462,6 +484,7 @@ void observed_objects::sending(backlog& of, const watch_event& event) {
     if (time_of(object->since) > recorded_) continue;
     object->untold = 0;
     object->blind = covered ? 0 : 1;
+    object->sent = 1;
     object->flight = flight;
     if (waits(object->place())) object->undecided = 0;
     set(*object, place::taken, {});

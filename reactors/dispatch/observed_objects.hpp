@@ -81,11 +81,14 @@ class observed_objects {
   /// Whether what managers were told before is remembered. If not, what the first list of a table
   /// shows may have been told.
   void set_history(bool complete) { has_history_ = complete; }
+  /// Likewise of one table.
+  static void set_history(table& of, bool complete);
 
   /// Finds or adds the table of a Watcher. References stay valid until `remove`.
   table& add(const managed_watch& watch);
-  /// Not reported by `on_record`.
-  void remove(const managed_watch& watch);
+  /// Not reported by `on_record`. `inherited`: another table has its objects, so that what is not
+  /// delivered is no gap.
+  void remove(const managed_watch& watch, bool inherited = false);
   /// Changes of the table are not taken before its kind is known.
   void set_kind(table& of, const k8s::group_version_kind& kind);
 
@@ -98,7 +101,10 @@ class observed_objects {
 
   // What a list and a watch bring. Between begin_listing and end_listing changes are resyncs.
 
-  void begin_listing(table& of);
+  /// `replaces`: a watch that may lag behind. It would have shown what became of what was told
+  /// since the latest list; this one may show the state of before, so that what was told is unknown
+  /// to it. So it is after a list that did not end, unless that had too many objects.
+  void begin_listing(table& of, bool replaces = false);
   /// False: the object is one too many, and is not known.
   bool put(table& of, const object_key& key, mark state, core::time_point now);
   void erase(table& of, const object_key& key, core::time_point now);
@@ -115,9 +121,10 @@ class observed_objects {
   /// Returns true if an object was, or is being, delivered in an unknown state. O(objects).
   static bool has_unknown(const table& of);
   /// A change of the Watcher's objects may have been missed that no list will show.
-  void report_gap(const table& of) const;
-  /// Makes changes of all objects of a manager's Watchers that are delivered.
-  void send_again(const std::string& manager, core::time_point now);
+  void report_gap(const std::string& manager) const;
+  /// Makes changes of all objects of a manager's Watchers that are delivered. False: there are no
+  /// Watchers.
+  bool send_again(const std::string& manager, core::time_point now);
 
   /// Returns the newest state; absent_mark if there is no such object.
   mark state_of(const table& of, const object_key& key) const;
@@ -184,13 +191,15 @@ class observed_objects {
     table* of = nullptr;
     const std::string* key = nullptr;  ///< of its node
     mark newest = unknown_mark;
-    std::uint64_t since : 48 = 0;     ///< of the first change that is not taken, microseconds
+    /// Of the first change that is not taken, in microseconds: enough for four years of uptime.
+    std::uint64_t since : 47 = 0;
     std::uint64_t listing : 4 = 0;    ///< the one that it was in last
     std::uint64_t at : 3 = 0;         ///< a `place`
     std::uint64_t untold : 1 = 0;     ///< its manager cannot know of it
     std::uint64_t rejected : 1 = 0;   ///< by its receiver, once since it was delivered
     std::uint64_t undecided : 1 = 0;  ///< its event has failed otherwise than by a rejection
     std::uint64_t blind : 1 = 0;      ///< its event was sent while the Watcher had no live watch
+    std::uint64_t sent : 1 = 0;       ///< its event was, since the latest list ended
     std::uint64_t given_up : 1 = 0;   ///< the change is a gap by now
     std::uint64_t flight : 4 = 0;     ///< the event that tells it, by its version
 

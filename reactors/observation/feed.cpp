@@ -95,6 +95,13 @@ asio::awaitable<void> feed::run(std::shared_ptr<feed> self) {
       co_await self->observe(std::move(*found));
     } else {
       self->reason_ = found.error().message;
+      // It may have been served for a moment, and reviews told of its objects.
+      const bool has_objects = std::ranges::any_of(
+          self->resource_.watches, [&](const auto& each) { return self->in_.into.knows(each); });
+      if (self->is_absent_ && has_objects) {
+        self->is_absent_ = false;
+        self->unserved_since_.reset();
+      }
       if (!self->is_absent_) co_await self->look_for_absence();
     }
     if (self->ended_ || self->reason_.empty()) co_return;

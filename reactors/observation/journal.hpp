@@ -74,9 +74,11 @@ class journal {
 
   // Each appends a record, and returns the position after it. For their meaning see record_writer.
 
-  position watch(std::uint32_t number, const managed_watch& watch, const k8s::resource_type& type,
-                 bool inherited = false) {
-    return appended_at_once(next_.watch(number, watch, type, inherited));
+  position watch(const managed_watch& watch, const journal_content::objects& objects) {
+    return appended_at_once(next_.watch(watch, objects));
+  }
+  position watch(std::uint32_t number, const managed_watch& watch, const k8s::resource_type& type) {
+    return appended_at_once(next_.watch(number, watch, type));
   }
   position unwatch(std::uint32_t number) { return appended_at_once(next_.unwatch(number)); }
   position left(std::uint32_t number, std::string_view key) {

@@ -12,6 +12,8 @@ namespace {
 
 constexpr std::string_view journal_version = "runtime-watcher journal 1";
 constexpr std::string_view old_ledger_version = "runtime-watcher ledger 1\n";
+constexpr std::uint8_t outdated_flag = 1;
+constexpr std::uint8_t inherited_flag = 2;
 constexpr std::size_t head_size = 2 * sizeof(std::uint32_t);
 constexpr std::size_t sum_size = sizeof(std::uint64_t);
 
@@ -162,8 +164,10 @@ struct replay {
       known = {std::move(watch), std::move(objects)};
       from(known.objects.type);
       // Earlier versions did not write it.
-      known.objects.inherited = !from.bytes.empty() && from.next<bool>();
-      if (known.objects.inherited) {
+      const auto flags = from.bytes.empty() ? 0U : from.next<std::uint8_t>();
+      known.objects.outdated = (flags & outdated_flag) != 0;
+      known.objects.inherited = (flags & inherited_flag) != 0;
+      if (known.objects.outdated) {
         for (auto& [key, delivered] : known.objects.states) delivered = unknown_mark;
       }
     } else if (kind == 'u') {
@@ -212,8 +216,16 @@ std::size_t record_writer::header(std::string_view boot_id, std::string_view ser
 }
 
 std::size_t record_writer::watch(std::uint32_t number, const managed_watch& watch,
-                                 const k8s::resource_type& type, bool inherited) const {
-  return append_record(to_, 'w', number, watch, type, inherited);
+                                 const k8s::resource_type& type) const {
+  return append_record(to_, 'w', number, watch, type);
+}
+
+std::size_t record_writer::watch(const managed_watch& watch,
+                                 const journal_content::objects& objects) const {
+  const unsigned flags =
+      (objects.outdated ? outdated_flag : 0U) | (objects.inherited ? inherited_flag : 0U);
+  return append_record(to_, 'w', objects.number, watch, objects.type,
+                       static_cast<std::uint8_t>(flags));
 }
 
 std::size_t record_writer::unwatch(std::uint32_t number) const {
@@ -237,7 +249,7 @@ std::string encode_journal(const journal_content& content, std::string_view boot
   const record_writer to(out);
   to.header(boot_id, content.series);
   for (const auto& [watch, objects] : content.watches) {
-    to.watch(objects.number, watch, objects.type, objects.inherited);
+    to.watch(watch, objects);
     for (const auto& [key, delivered] : objects.states) to.told(objects.number, key, delivered);
   }
   for (const auto& [manager, counts] : content.gaps) to.gap(manager, counts);

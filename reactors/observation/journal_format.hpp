@@ -20,9 +20,10 @@
 /// order, strings follow their length in 16 bits. The content is a letter and fields:
 ///
 ///   h  version, boot id of the node, series   once, first
-///   w  number, Watcher, type, inherited       defines the number, in place of another Watcher. One
-///                                             that had a number before keeps its objects. Where
-///                                             these are inherited all are unknown up to here
+///   w  number, Watcher, type, flags           defines the number, in place of another Watcher. One
+///                                             that had a number before keeps its objects. With
+///                                             flag 1 (outdated) all are unknown up to here; 2:
+///                                             inherited
 ///   u  number                                 forgets the Watcher, and its objects
 ///   l  number, key                            the object's newest state is not delivered
 ///   t  number, key, mark                      it is delivered in that state; absent: forgets it.
@@ -40,7 +41,8 @@ struct journal_content {
   struct objects {
     std::uint32_t number = 0;
     k8s::resource_type type = {};  ///< no plural: not known
-    bool inherited = false;        ///< by other Watchers (kept_objects.hpp)
+    bool outdated = false;         ///< no state is known (kept_objects.hpp)
+    bool inherited = false;        ///< by another Watcher, likewise
     /// By key; unknown_mark: the newest state is not delivered.
     std::unordered_map<std::string, mark> states = {};
   };
@@ -61,7 +63,9 @@ class record_writer {
   std::size_t header(std::string_view boot_id, std::string_view series) const;
   /// A Watcher has one number at a time.
   std::size_t watch(std::uint32_t number, const managed_watch& watch,
-                    const k8s::resource_type& type, bool inherited = false) const;
+                    const k8s::resource_type& type) const;
+  /// Likewise, with the objects' number, type and flags.
+  std::size_t watch(const managed_watch& watch, const journal_content::objects& objects) const;
   std::size_t unwatch(std::uint32_t number) const;
   std::size_t left(std::uint32_t number, std::string_view key) const;
   std::size_t told(std::uint32_t number, std::string_view key, mark delivered) const;

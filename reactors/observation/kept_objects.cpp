@@ -8,11 +8,6 @@ namespace {
 
 constexpr std::uint32_t first_number = 0x8000'0000;  ///< those of tables are less
 
-bool is_same_resource(const managed_watch& one, const managed_watch& as) {
-  return one.manager == as.manager && one.watched.group == as.watched.group &&
-         one.watched.plural == as.watched.plural;
-}
-
 }  // namespace
 
 void kept_objects::restore(std::map<managed_watch, objects> watches) {
@@ -22,7 +17,9 @@ void kept_objects::restore(std::map<managed_watch, objects> watches) {
 }
 
 void kept_objects::keep(const managed_watch& watch, objects known) {
+  const bool is_empty = known.states.empty();
   watches_.insert_or_assign(watch, std::move(known));
+  if (is_empty) return drop(watches_.find(watch));
   for (auto at = watches_.begin(); at != watches_.end() && size() > most_;) {
     const auto next = std::next(at);
     if (at->second.inherited) drop(at);
@@ -33,7 +30,8 @@ void kept_objects::keep(const managed_watch& watch, objects known) {
 
 void kept_objects::drop(std::map<managed_watch, objects>::iterator at) {
   const auto dropped = watches_.extract(at);
-  on_drop_(dropped.key(), dropped.mapped().number);
+  const auto& known = dropped.mapped();
+  on_drop_(dropped.key(), known.number, !known.inherited && !known.states.empty());
 }
 
 std::size_t kept_objects::size() const {
@@ -58,11 +56,23 @@ std::vector<managed_watch> kept_objects::heritage_of(const managed_watch& watch,
   return result;
 }
 
-const kept_objects::objects& kept_objects::inherit(const managed_watch& watch) {
+kept_objects::objects kept_objects::inherit(const managed_watch& watch) {
   auto& known = watches_.at(watch);
-  known.inherited = true;
+  known.inherited = known.outdated = true;
   for (auto& [key, delivered] : known.states) delivered = unknown_mark;
-  return known;
+  auto result = known;
+  known.states.erase("");  // the heir tells it
+  return result;
+}
+
+void kept_objects::outdate(
+    const plan& present, const std::function<void(const managed_watch&, const objects&)>& changed) {
+  for (auto& [watch, known] : watches_) {
+    if (known.outdated || !present.has_manager(watch.manager)) continue;
+    known.outdated = true;
+    for (auto& [key, delivered] : known.states) delivered = unknown_mark;
+    changed(watch, known);
+  }
 }
 
 }  // namespace rw::observation

@@ -18,15 +18,18 @@ namespace rw::observation {
 ///
 /// A Watcher that comes back is compared with it. One that is new, as after an edit of the field or
 /// the labels, inherits the objects of those of its manager and resource that are gone: its first
-/// list shows which of them exist. What is inherited is kept for the old Watcher, too, but in which
-/// state it was delivered is not known any more.
+/// list shows which of them exist. What is inherited is kept for the old Watcher, too. In which
+/// state it was delivered is not known any more where its manager has other Watchers, whose events
+/// may tell of the same objects.
 ///
 /// A value; not thread-safe.
 class kept_objects {
  public:
   using objects = journal_content::objects;
-  /// What is known of the Watcher is forgotten, as there is no room. `number`: in the journal.
-  using drop_function = std::function<void(const managed_watch& of, std::uint32_t number)>;
+  /// What is known of the Watcher is forgotten. `number`: in the journal. `lost`: for want of room,
+  /// and nobody has inherited it.
+  using drop_function =
+      std::function<void(const managed_watch& of, std::uint32_t number, bool lost)>;
 
   /// `most`: objects in all.
   kept_objects(std::size_t most, drop_function on_drop)
@@ -44,7 +47,11 @@ class kept_objects {
   /// has inherited of them.
   std::vector<managed_watch> heritage_of(const managed_watch& watch, const plan& present) const;
   /// The Watcher's objects are inherited. Returns them; it must be one of a heritage.
-  const objects& inherit(const managed_watch& watch);
+  objects inherit(const managed_watch& watch);
+  /// Events of these Watchers' managers will be sent: what they tell is not known of the Watchers
+  /// that are gone. Calls `changed` with those of which all states are unknown from now on.
+  void outdate(const plan& present,
+               const std::function<void(const managed_watch&, const objects&)>& changed);
 
   const std::map<managed_watch, objects>& all() const noexcept { return watches_; }
 

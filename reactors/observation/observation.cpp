@@ -101,7 +101,8 @@ class observation::implementation {
                   .all = [this](const record_writer& to) { write_all(to); },
                   .on_written = [this] { on_written(); },
                   .blocking = in_.blocking}),
-        kept_(most_kept, [this](const auto& of, std::uint32_t number) { drop_kept(of, number); }),
+        kept_(most_kept, [this](const auto& of, std::uint32_t number,
+                                bool lost) { drop_kept(of, number, lost); }),
         timer_(in_.clock.make_timer(executor)),
         space_(executor),
         turns_(std::make_shared<list_turns>(executor, lists_at_once)) {}
@@ -130,7 +131,7 @@ class observation::implementation {
   void load();
   void update_plan();
   void keep_removed(const plan& next);
-  void drop_kept(const managed_watch& of, std::uint32_t number);
+  void drop_kept(const managed_watch& of, std::uint32_t number, bool lost);
   void take_kept(const managed_watch& added, const plan& next);
   void write_all(const record_writer& to);
   void on_written();
@@ -151,6 +152,7 @@ class observation::implementation {
   kept_objects kept_;                 ///< of Watchers that are not there
   std::vector<std::string> defined_;  ///< kinds of tables in the journal, by number
   std::deque<std::pair<journal::position, core::time_point>> unwritten_;  ///< by time
+  bool is_first_plan_ = true;   ///< no event was sent before
   bool began_without_ = false;  ///< a complete journal, this process or one that reported nothing
   bool unreported_ = false;     ///< likewise, and KCP does not know
   std::map<std::string, core::time_point> sent_again_;  ///< by manager
@@ -304,6 +306,8 @@ void observation::implementation::update_plan() {
   const auto next = make_plan(*managers_, options_.secrets);
   keep_removed(next);
   for (const auto& added : observer_.set_watches(next)) take_kept(added, next);
+  kept_.outdate(next, [&](const auto& of, const auto& known) { journal_.watch(of, known); });
+  is_first_plan_ = false;
   for (const auto& other : next.others) {
     in_.log.info("Watcher not observed, its events come from reviews alone",
                  {{"manager", other.watch.manager},
@@ -363,10 +367,11 @@ void observation::implementation::keep_removed(const plan& next) {
   });
 }
 
-void observation::implementation::drop_kept(const managed_watch& of, std::uint32_t number) {
+void observation::implementation::drop_kept(const managed_watch& of, std::uint32_t number,
+                                            bool lost) {
   journal_.watch(number, of, {});
   journal_.unwatch(number);
-  if (in_.gaps != nullptr) in_.gaps->raise(of.manager);
+  if (lost) in_.objects.report_gap(of.manager);
 }
 
 /// Has the first list of a new Watcher compared with what is remembered of it, and of those in
@@ -378,18 +383,21 @@ void observation::implementation::take_kept(const managed_watch& added, const pl
     const bool is_known = !in_.objects.kind_of(table).kind.empty();
     if (!is_known && !type.gvk.kind.empty()) observer_.set_type(added, type, false);
   };
-  if (const auto own = kept_.take(added)) {
+  const auto own = kept_.take(added);
+  // Its manager may have been told of more by reviews, or for other Watchers.
+  if (!own || own->outdated || !is_first_plan_) in_.objects.set_history(table, false);
+  if (own) {
     take_type(own->type);
     for (const auto& [key, delivered] : own->states) {
-      if (own->inherited) in_.objects.inherit(table, key);
-      if (!own->inherited) in_.objects.remember(table, key, delivered);
+      if (own->outdated) in_.objects.inherit(table, key);
+      if (!own->outdated) in_.objects.remember(table, key, delivered);
     }
   }
   for (const auto& gone : kept_.heritage_of(added, next)) {
-    const auto& known = kept_.inherit(gone);
+    const auto known = kept_.inherit(gone);
     take_type(known.type);
     for (const auto& [key, delivered] : known.states) in_.objects.inherit(table, key);
-    journal_.watch(known.number, gone, known.type, true);
+    journal_.watch(gone, known);
   }
 }
 
@@ -434,7 +442,7 @@ void observation::implementation::write_all(const record_writer& to) {
         table, [&](std::string_view key, mark delivered) { to.told(number, key, delivered); });
   });
   for (const auto& [watch, objects] : kept_.all()) {
-    to.watch(objects.number, watch, objects.type, objects.inherited);
+    to.watch(watch, objects);
     for (const auto& [key, delivered] : objects.states) to.told(objects.number, key, delivered);
   }
   to.gap(begin_record, {1, unreported_ ? 0U : 1U});
@@ -458,10 +466,11 @@ void observation::implementation::tell_gaps(core::time_point now) {
     if (!gaps.outstanding() || manager.empty() || by_heartbeat) continue;
     auto& last = sent_again_.try_emplace(manager, core::time_point::min()).first->second;
     if (last != core::time_point::min() && now < last + again_pause) continue;
+    // Without observed Watchers KCP alone knows.
+    if (!in_.objects.send_again(manager, now)) continue;
     last = now;
     in_.log.warning("events of a manager were lost, all its objects are sent again",
                     {{"manager", manager}});
-    in_.objects.send_again(manager, now);
     in_.gaps->told(manager, gaps.raised);
   }
 }

@@ -36,14 +36,19 @@ std::vector<managed_watch> observer::set_watches(const plan& from) {
       objects_.set_live(*next.back().objects, false);
     }
   }
-  std::vector<managed_watch> removed;
+  std::vector<view> removed;
   for (const auto& old : views_) {
     const bool stays = std::ranges::find(next, old.watch, &view::watch) != next.end();
-    if (!stays && old.objects != nullptr) removed.push_back(old.watch);
+    if (!stays && old.objects != nullptr) removed.push_back(old);
   }
   for (const auto& other : from.others) next.push_back(view{other.watch});
   views_.swap(next);
-  for (const auto& watch : removed) objects_.remove(watch);
+  for (const auto& old : removed) {
+    const bool has_heir = std::ranges::any_of(
+        added, [&](const managed_watch& each) { return is_same_resource(each, old.watch); });
+    if (!has_heir && old.list_for > old.listed) objects_.report_gap(old.watch.manager);
+    objects_.remove(old.watch, has_heir);
+  }
   release_uncovered();
   return added;
 }
@@ -81,7 +86,7 @@ void observer::give_up(const managed_watch& watch) {
   known->observed = false;
   // The reviews that only a list could decide are not known one by one.
   const auto undecided = std::exchange(known->list_for, core::time_point::min());
-  if (undecided > known->listed) objects_.report_gap(*known->objects);
+  if (undecided > known->listed) objects_.report_gap(watch.manager);
 }
 
 void observer::begin_listing(const managed_watch& watch, core::time_point now) {
@@ -90,7 +95,8 @@ void observer::begin_listing(const managed_watch& watch, core::time_point now) {
   known->began = now;
   known->listing = true;
   known->list_at = core::time_point::max();
-  objects_.begin_listing(*known->objects);
+  // Another list is wanted where the watch may lag behind, or comes as the watch cannot go on.
+  objects_.begin_listing(*known->objects, !std::exchange(known->checks, false));
 }
 
 bool observer::put(const managed_watch& watch, const k8s::object_key& key, const marks& state,
@@ -215,6 +221,7 @@ void observer::want_list(const watch_event& event, core::time_point at, core::ti
   for (auto& each : views_) {
     if (!concerns(each, event)) continue;
     each.list_at = std::min(each.list_at, at);
+    each.checks = false;
     each.list_for = std::max(each.list_for, covering);
   }
 }
@@ -255,6 +262,7 @@ observer::confirmed observer::confirm(const confirmation& read, const confirm_re
     if (objects_.state_of(*each.objects, review.watched) == stored) continue;
     missed = true;
     each.list_at = std::min(each.list_at, now);
+    each.checks = false;
     if (exists) objects_.put(*each.objects, review.watched, stored, now);
     if (!exists) objects_.erase(*each.objects, review.watched, now);
   }
@@ -335,8 +343,10 @@ void observer::check_unknown(view& one, core::time_point now) const {
   if (one.check_at > now) return;
   one.check_at = core::time_point::max();
   const bool is_open = one.list_for > one.listed;
-  if (is_open || dispatch::observed_objects::has_unknown(*one.objects))
-    one.list_at = std::min(one.list_at, now);
+  const bool is_wanted = one.list_at != core::time_point::max();
+  if (!is_open && !dispatch::observed_objects::has_unknown(*one.objects)) return;
+  one.checks = !is_open && (one.checks || !is_wanted);
+  one.list_at = std::min(one.list_at, now);
 }
 
 bool observer::next_list(decision& result, core::time_point now) {
@@ -372,6 +382,11 @@ bool observer::wants_list() const noexcept {
 bool observer::is_live(const managed_watch& watch) const {
   const auto at = std::ranges::find(views_, watch, &view::watch);
   return at != views_.end() && at->live;
+}
+
+bool observer::knows(const managed_watch& watch) const {
+  const auto at = std::ranges::find(views_, watch, &view::watch);
+  return at != views_.end() && at->objects != nullptr && objects_.size_of(*at->objects) > 0;
 }
 
 std::size_t observer::live_watches() const noexcept {

@@ -120,6 +120,8 @@ class observer {
   /// A list is to be made, now or at a time.
   bool wants_list() const noexcept;
   bool is_live(const managed_watch& watch) const;
+  /// Objects of the Watcher are known.
+  bool knows(const managed_watch& watch) const;
   std::size_t live_watches() const noexcept;
   std::size_t unobserved_watches() const noexcept;
   /// Accepts no further review for the moment.
@@ -136,8 +138,9 @@ class observer {
     bool has_status = false;
     bool live = false;
     bool listing = false;
-    bool observed = false;                                ///< was live, and was not given up
-    bool resumed = false;                                 ///< is live since the latest `poll`
+    bool observed = false;  ///< was live, and was not given up
+    bool resumed = false;   ///< is live since the latest `poll`
+    bool checks = false;    ///< the list that is wanted is for objects in an unknown state alone
     core::time_point check_at = core::time_point::max();  ///< for objects in an unknown state
     core::time_point list_at = core::time_point::max();   ///< when a list is wanted
     core::time_point list_for = core::time_point::min();  ///< it is to begin after that

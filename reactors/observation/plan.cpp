@@ -4,10 +4,22 @@
 
 namespace rw::observation {
 
+bool is_same_resource(const managed_watch& one, const managed_watch& as) {
+  return one.manager == as.manager && one.watched.group == as.watched.group &&
+         one.watched.plural == as.watched.plural;
+}
+
 bool plan::has(const managed_watch& watch) const {
   return std::ranges::any_of(resources, [&](const auto& each) {
     return std::ranges::find(each.watches, watch) != each.watches.end();
   });
+}
+
+bool plan::has_manager(std::string_view manager) const {
+  const auto is_of = [&](const managed_watch& each) { return each.manager == manager; };
+  return std::ranges::any_of(others, is_of, &unobserved_watch::watch) ||
+         std::ranges::any_of(
+             resources, [&](const auto& each) { return std::ranges::any_of(each.watches, is_of); });
 }
 
 plan make_plan(const known_managers& managers, bool secrets) {

@@ -21,6 +21,9 @@ struct observed_resource {
   friend bool operator==(const observed_resource&, const observed_resource&) = default;
 };
 
+/// Returns true if they are of one manager and resource, in whatever version, part or selection.
+bool is_same_resource(const managed_watch& one, const managed_watch& as);
+
 /// A Watcher whose events come from reviews alone.
 struct unobserved_watch {
   managed_watch watch;
@@ -35,6 +38,8 @@ struct plan {
 
   /// Returns true if the Watcher is observed.
   bool has(const managed_watch& watch) const;
+  /// Returns true if a Watcher of that manager is there, observed or not.
+  bool has_manager(std::string_view manager) const;
 };
 
 plan make_plan(const known_managers& managers, bool secrets);

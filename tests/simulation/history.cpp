@@ -11,9 +11,6 @@
 namespace rw::simulation {
 namespace {
 
-/// From a change to its event, where nothing is broken; and how late a gap is noted.
-constexpr auto slack = seconds(3);
-
 /// As a Watcher sees it: `reactors/observation/digest.hpp` says what counts.
 std::string digest_of(const managed_watch& watch, const model_kind& kind,
                       const model_object* object) {
@@ -41,11 +38,6 @@ int history::view::find(dispatch::mark mark) const {
   };
   if (changes && from(delivered + 1) <= newest()) return from(delivered + 1);
   return from(delivered) <= newest() ? from(delivered) : from(0);
-}
-
-void history::hang() {
-  if (hangs_.empty() || hangs_.back().to + slack < in_.now()) hangs_.push_back({in_.now(), {}});
-  hangs_.back().to = in_.now();
 }
 
 void history::gap_told(const std::string& manager) {
@@ -135,15 +127,15 @@ void history::restarted(const observation::journal_content& journal, time_point 
   for (auto& [name, of] : subjects_) {
     for (auto& [index, seen] : of.views) {
       auto mark = dispatch::absent_mark;
-      bool inherited = false;
+      bool outdated = false;
       if (const auto known = journal.watches.find(watches_[index]);
           known != journal.watches.end()) {
         const auto key = "kyma-system/" + name.second.substr(name.second.find(' ') + 1);
         const auto at = known->second.states.find(key);
         if (at != known->second.states.end()) mark = at->second;
-        inherited = known->second.inherited;
+        outdated = known->second.outdated;
       }
-      if (inherited) {
+      if (outdated) {
         // In which state it was told is not kept.
         seen.records.clear();
         seen.delivered = 0;
@@ -178,9 +170,18 @@ void history::late(time_point since) {
   unanswered();
 }
 
-void history::want(const std::vector<managed_watch>& watches) {
+void history::want(const std::vector<managed_watch>& watches,
+                   const std::vector<managed_watch>& forgotten) {
   for (std::size_t i = 0; i < watches_.size(); ++i) {
-    wanted_[i] = std::ranges::find(watches, watches_[i]) != watches.end();
+    const bool now = std::ranges::find(watches, watches_[i]) != watches.end();
+    const bool is_new = now && !wanted_[i];
+    wanted_[i] = now;
+    if (!is_new || std::ranges::find(forgotten, watches_[i]) == forgotten.end()) continue;
+    for (auto& [name, of] : subjects_) {
+      if (const auto seen = of.views.find(i); seen != of.views.end()) {
+        seen->second.told = time_point::min();
+      }
+    }
   }
 }
 
@@ -274,21 +275,8 @@ void history::told(const watch_event& event) {
   }
 }
 
-/// An operator that gets an event reads the object: it knows the state of that time. An event that
-/// was sent for an earlier change stands for that one where a watch hung before it showed the later
-/// ones: what they changed, and changed back, is no difference to it.
-bool history::is_told(const view& seen, time_point told) const {
-  const auto& last = seen.states.back();
-  const auto* const now = &seen.at(told);
-  if (now->digest == last.digest) return true;
-  const bool hung = std::ranges::any_of(
-      hangs_, [&](const period& each) { return each.from <= last.since && told <= each.to; });
-  if (told == time_point::min() || !hung) return false;
-  return std::any_of(&seen.at(told - slack), now,
-                     [&](const state& known) { return known.digest == last.digest; });
-}
-
-/// After a gap an operator reads what there is then.
+/// An operator that gets an event reads the object: it knows the state of that time.
+/// After a gap it reads what there is then.
 ///
 /// Open doubt, not mended: what it reads after a gap that it is told of while a watch is not live
 /// may change back until the next list, which then shows no difference.
@@ -300,7 +288,7 @@ std::vector<std::string> history::missing(time_point before) const {
       const auto& last = seen.states.back();
       const auto read = gap == told_gaps_.end() ? time_point::min() : gap->second;
       if (!wanted_[index] || last.since > before) continue;
-      if (is_told(seen, seen.told) || is_told(seen, read)) continue;
+      if (seen.at(seen.told).digest == last.digest || seen.at(read).digest == last.digest) continue;
       names.push_back(name.first + " " + name.second + " (" + watches_[index].field + ")");
     }
   }

@@ -65,13 +65,12 @@ class history {
 
   /// The manager's operator is told that there is a gap: it lists everything itself.
   void gap_told(const std::string& manager);
-  /// Watches show nothing now, though they are live.
-  void hang();
 
   // What the runtime does.
 
-  /// The Watchers of its managers' file, and those that it observes.
-  void want(const std::vector<managed_watch>& watches);
+  /// The Watchers of its managers' file, and those that it observes. `forgotten`: nothing can be
+  /// known of what their operators were told before.
+  void want(const std::vector<managed_watch>& watches, const std::vector<managed_watch>& forgotten);
   void observe(const std::vector<managed_watch>& watches);
   /// Its record of what is delivered of an object, `observed_objects::listeners::on_record`.
   /// `changes`: the object has left "delivered" for a change or a resync.
@@ -149,16 +148,11 @@ class history {
     std::size_t old = 0;                ///< states that a watch showed too late
     std::map<std::size_t, view> views;  ///< by Watcher
   };
-  struct period {
-    time_point from;
-    time_point to;
-  };
   using name = std::pair<std::string, std::string>;  ///< manager, kind and key of the object
 
   bool is_edited(std::size_t watch, std::size_t other) const;
   std::size_t changes_of(std::size_t watch, const view& seen) const;
   std::string_view explain(subject& of) const;
-  bool is_told(const view& seen, time_point told) const;
 
   environment& in_;
   const std::vector<model_kind> kinds_;
@@ -166,7 +160,6 @@ class history {
   std::vector<bool> wanted_;
   std::vector<time_point> observed_;  ///< until when; max(): now, too
   std::map<name, subject> subjects_;
-  std::vector<period> hangs_;
   time_point unanswered_ = time_point::min();
   time_point late_at_ = time_point::min();
   time_point late_since_ = time_point::min();

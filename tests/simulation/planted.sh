@@ -25,6 +25,8 @@ for bug in "${bugs[@]}"; do
   if build/tests/simulation/simulation --seeds 1..1000 >"$copy/output"; then
     echo "$bug: not noticed"
     missed=1
+  elif ! grep -q "^seed [0-9]* failed:" "$copy/output"; then
+    echo "$bug: the simulation ends with an exception"
   else
     sed -n "s/^seed \([0-9]*\) failed:/$bug: seed \1/p" "$copy/output"
     sed -n '/^seed [0-9]* failed:/,$ { /^  /p }' "$copy/output"

@@ -185,8 +185,17 @@ runtime::~runtime() {
   std::filesystem::remove_all(folder_, ignored);
 }
 
+/// A journal that began anew does not know what the operators were told of Watchers that were not
+/// in the file then.
 void runtime::set_managers(std::vector<managed_watch> watches) {
-  history_.want(watches);
+  std::vector<managed_watch> forgotten;
+  for (const auto& each : watches) {
+    const bool was_live = std::ranges::any_of(live_, [&](const managed_watch& other) {
+      return other.manager == each.manager && other.watched == each.watched;
+    });
+    if (running_ && !was_live) forgotten.push_back(each);
+  }
+  history_.want(watches, forgotten);
   managers_.replace(known_managers(std::move(watches)));
 }
 
@@ -200,8 +209,10 @@ void runtime::start() {
   written_ = 0;
   most_pending_ = 0;
   if (journals_.empty()) journals_.push_back({in_.now(), read(journal_)});
-  history_.restarted(observation::decode_journal(read(journal_), "boot " + std::to_string(boots_)),
-                     complete_, delivered_);
+  const auto journal =
+      observation::decode_journal(read(journal_), "boot " + std::to_string(boots_));
+  if (!journal.complete) live_.clear();
+  history_.restarted(journal, complete_, delivered_);
   running_ = std::make_unique<process>(*this);
 }
 
@@ -325,6 +336,9 @@ void runtime::explain() {
 
 void runtime::inspect() {
   if (!running_) return;
+  for (const auto& each : managers_.current()->watches()) {
+    if (observes(each) && std::ranges::find(live_, each) == live_.end()) live_.push_back(each);
+  }
   remember_journal();
   explain();
   const auto& observer = options_.observer;

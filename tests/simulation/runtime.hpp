@@ -92,6 +92,7 @@ class runtime {
   time_point complete_ = time_point::min();
   time_point delivered_ = time_point::min();
   std::vector<covered_review> covered_;  ///< reviews that may be undecided
+  std::vector<managed_watch> live_;      ///< that were live since the journal began
   unsigned starts_ = 0;
   unsigned boots_ = 0;  ///< of the node
   std::unique_ptr<process> running_;

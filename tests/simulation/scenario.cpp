@@ -368,12 +368,19 @@ void scenario::edit_managers() {
     file[which] = edited(file[which]);
   }
   in_.note("managers' file has another Watcher " + std::to_string(which));
-  runtime_.set_managers(std::move(file));
+  // What happens before the first list of the new Watcher is seen by none.
+  const bool lists_late = likely(0.5);
+  const auto edit = [this, lists_late](std::vector<managed_watch> next) {
+    if (lists_late) restart_api();
+    if (lists_late && likely(0.5)) writer_.turn_over(in_.chance.draw(kinds().size()));
+    runtime_.set_managers(std::move(next));
+  };
+  edit(std::move(file));
   ++edits_;
-  at(up_to(seconds(20)), [this] {
+  at(up_to(seconds(20)), [this, edit] {
     if (--edits_ > 0) return;
     in_.note("managers' file is as it was");
-    runtime_.set_managers(watches());
+    edit(watches());
   });
 }
 
@@ -477,7 +484,6 @@ bool scenario::go_on(time_point end) {
       overdue_ = duration::max();
     }
   }
-  if (api_.now.stalls) history_.hang();
   if (!agenda_.empty() && agenda_.begin()->first <= in_.now()) {
     const auto first = agenda_.extract(agenda_.begin());
     first.mapped()();

@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(inherited_objects_are_unknown_up_to_then) {
   to.header("boot", "s");
   to.watch(1, specs, kymas);
   to.told(1, "ns/a", 10);
-  to.watch(9, specs, kymas, true);
+  to.watch(specs, {.number = 9, .type = kymas, .outdated = true, .inherited = true});
   to.told(9, "ns/b", 20);
   const auto content = decode_journal(bytes, "boot");
   BOOST_TEST(text_of(content) == "s klm Kyma ns/a=0 ns/b=20");

@@ -30,10 +30,10 @@ journal_content::objects known(std::uint32_t number, std::size_t count, bool inh
 }
 
 struct bench {
-  rw::observation::kept_objects under_test{10,
-                                           [this](const managed_watch& of, std::uint32_t number) {
-                                             dropped += of.field + std::to_string(number) + " ";
-                                           }};
+  rw::observation::kept_objects under_test{
+      10, [this](const managed_watch& of, std::uint32_t number, bool lost) {
+        dropped += of.field + std::to_string(number) + (lost ? "! " : " ");
+      }};
   std::string dropped;
 };
 
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(new_watcher_inherits_of_those_of_its_manager_and_resource_t
 BOOST_AUTO_TEST_CASE(objects_are_inherited_once_and_their_states_are_not_known_then) {
   bench b;
   b.under_test.keep(specs, known(3, 2));
-  const auto& inherited = b.under_test.inherit(specs);
+  const auto inherited = b.under_test.inherit(specs);
   BOOST_TEST(inherited.number == 3U);
   BOOST_TEST(inherited.states.size() == 2U);
   BOOST_TEST(b.under_test.heritage_of(edited, plan_of({edited})).empty());
@@ -73,6 +73,25 @@ BOOST_AUTO_TEST_CASE(objects_are_inherited_once_and_their_states_are_not_known_t
              "it was there again");
 }
 
+BOOST_AUTO_TEST_CASE(states_are_not_known_where_the_manager_has_other_watchers) {
+  bench b;
+  for (const auto& each : {specs, others}) b.under_test.keep(each, known(1, 2));
+  std::string changed;
+  const auto note = [&](const managed_watch& of, const auto&) { changed += of.manager + " "; };
+  b.under_test.outdate(plan_of({maps}), note);
+  b.under_test.outdate(plan_of({maps}), note);
+  BOOST_TEST(changed == "klm ", "its reviews may tell of anything, once");
+  BOOST_TEST(b.under_test.take(specs)->states.at("ns/1") == unknown_mark);
+  BOOST_TEST(b.under_test.take(others)->states.at("ns/1") == 11U);
+}
+
+BOOST_AUTO_TEST_CASE(watcher_without_objects_is_not_kept) {
+  bench b;
+  b.under_test.keep(specs, known(5, 0));
+  BOOST_TEST(b.dropped == "spec5 ");
+  BOOST_TEST(b.under_test.all().empty());
+}
+
 BOOST_AUTO_TEST_CASE(what_others_inherited_makes_room_first) {
   bench b;
   b.under_test.keep(specs, known(1, 4));
@@ -81,7 +100,7 @@ BOOST_AUTO_TEST_CASE(what_others_inherited_makes_room_first) {
   b.under_test.keep(others, known(3, 4));
   BOOST_TEST(b.dropped == "status2 ");
   b.under_test.keep(maps, known(4, 4));
-  BOOST_TEST(b.dropped == "status2 spec4 ", "then what is new is not kept");
+  BOOST_TEST(b.dropped == "status2 spec4! ", "then what is new is not kept");
   BOOST_TEST(b.under_test.all().size() == 2U);
 }
 

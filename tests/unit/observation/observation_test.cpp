@@ -270,9 +270,11 @@ asio::awaitable<void> finds_what_a_watch_misses(observed* w) {
   co_await w->review("a");
   EXPECT_EVENT(w, "a");
   BOOST_TEST(w->metric("rw_observation_confirmations_total{result=\"missed\"}") == 1);
-  // The new watch is alive.
+  // The new watch is alive. Its list sends again what was told since the one before.
   co_await w->write("b", "1");
-  EXPECT_EVENT(w, "b");
+  auto told = co_await w->next();
+  if (told == "a") told = co_await w->next();
+  BOOST_TEST(told == "b");
   co_await w->end();
   w->on_request = {};
 }
@@ -316,9 +318,11 @@ asio::awaitable<void> tells_a_restored_store(observed* w) {
   BOOST_TEST((core::time_point::clock::now() - shown < 10s));
   const std::set<std::string> expected{"changed", "created", "deleted", "neighbour", "same"};
   BOOST_TEST(names == expected, boost::test_tools::per_element());
-  BOOST_TEST(w->arrived() == 0U);
-  co_await w->write("neighbour", "2");
-  EXPECT_EVENT(w, "neighbour");
+  co_await w->write("latest", "1");
+  // The list sends again what was told since the one before.
+  auto name = co_await w->next();
+  while (expected.contains(name)) name = co_await w->next();
+  BOOST_TEST(name == "latest");
   co_await w->end();
   w->on_request = {};
 }
