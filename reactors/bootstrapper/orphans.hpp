@@ -26,6 +26,7 @@ class orphans {
   boost::asio::awaitable<void> run();
 
  private:
+  boost::asio::awaitable<k8s::result<void>> check_rights();
   boost::asio::awaitable<k8s::result<void>> release_all();
 
   k8s::client& kcp_;

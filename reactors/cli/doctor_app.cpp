@@ -198,9 +198,7 @@ asio::awaitable<void> doctor_app::check_rights() {
                            : "ServiceAccount " + settings_.service_account;
   std::vector<std::string> missing;
   for (const auto& right : rights) {
-    auto body = json::serialize(review_of(right));
-    const auto got = co_await as_manager_->raw("POST", std::string(access_reviews),
-                                               "application/json", std::move(body));
+    const auto got = co_await has_right(*as_manager_, right);
     if (!got) {
       co_await report_by_settings(
           not_proven, "rights", "of " + subject + ": " + got.error().message,
@@ -208,7 +206,7 @@ asio::awaitable<void> doctor_app::check_rights() {
           "manager's pod with --service-account \"\"");
       co_return;
     }
-    if (!is_allowed(*got)) missing.push_back(text_of(right));
+    if (!*got) missing.push_back(text_of(right));
   }
   for (const auto& right : missing) {
     co_await report_by_settings(failed, "rights", subject + " may not " + right,

@@ -119,29 +119,4 @@ std::vector<access_right> rights_of(const std::string& manifests) {
   return out;
 }
 
-json::value review_of(const access_right& right) {
-  json::object attributes{{"verb", right.verb},         {"group", right.group},
-                          {"resource", right.resource}, {"subresource", right.subresource},
-                          {"namespace", right.ns},      {"name", right.name}};
-  json::object spec{{"resourceAttributes", std::move(attributes)}};
-  return json::object{{"apiVersion", "authorization.k8s.io/v1"},
-                      {"kind", "SelfSubjectAccessReview"},
-                      {"spec", std::move(spec)}};
-}
-
-bool is_allowed(std::string_view review) {
-  boost::system::error_code wrong;
-  const auto read = json::parse(review, wrong);
-  const auto* const allowed = wrong ? nullptr : k8s::find(read, {"status", "allowed"});
-  return allowed != nullptr && *allowed == true;
-}
-
-std::string text_of(const access_right& right) {
-  auto out = right.verb + " " + right.resource;
-  if (!right.group.empty()) out += "." + right.group;
-  if (!right.subresource.empty()) out += "/" + right.subresource;
-  if (!right.name.empty()) out += " \"" + right.name + "\"";
-  return out + (right.ns.empty() ? " in all namespaces" : " in namespace " + right.ns);
-}
-
 }  // namespace rw::cli

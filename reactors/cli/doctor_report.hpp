@@ -1,5 +1,7 @@
 #pragma once
 
+#include "rw/reactors/shared/access_right.hpp"
+
 #include <boost/json/value.hpp>
 
 #include <chrono>
@@ -42,29 +44,8 @@ std::optional<finding> check_orphan(const boost::json::value& bootstrapper, bool
 /// Formats the counts of all findings: "17 checks: 15 proven, 1 failed, 1 not proven".
 std::string summary_of(const std::vector<finding>& all);
 
-/// A right of an identity in a cluster (authorization.k8s.io/v1, ResourceAttributes).
-struct access_right {
-  std::string verb = {};
-  std::string group = {};
-  std::string resource = {};
-  std::string subresource = {};
-  std::string ns = {};    ///< empty: in all namespaces, or cluster-scoped
-  std::string name = {};  ///< empty: any object
-};
-
 /// Returns the rights that the Roles and ClusterRoles of a text of manifests grant. Throws
 /// std::invalid_argument if it is not one.
 std::vector<access_right> rights_of(const std::string& manifests);
-
-inline constexpr std::string_view access_reviews =
-    "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-/// Returns the object to create for a review of one's own right.
-boost::json::value review_of(const access_right& right);
-
-/// Returns what the reviewed object, as JSON, says.
-bool is_allowed(std::string_view review);
-
-/// "list secrets in namespace kcp-system", "patch watchers.operator.kyma-project.io/status".
-std::string text_of(const access_right& right);
 
 }  // namespace rw::cli

@@ -107,13 +107,12 @@ asio::awaitable<void> doctor_app::check_orphans() {
   const auto* const items = list ? k8s::find_array(*list, {"items"}) : nullptr;
   for (const auto& each : items == nullptr ? json::array() : *items) {
     if (!k8s::is_being_deleted(each)) continue;
-    auto body = json::serialize(review_of({.verb = "patch",
-                                           .group = type.gvk.group,
-                                           .resource = type.plural,
-                                           .ns = std::string(kcp_namespace)}));
-    const auto got = co_await as_manager_->raw("POST", std::string(access_reviews),
-                                               "application/json", std::move(body));
-    auto found = check_orphan(each, !got || is_allowed(*got), services_.clock.wall());
+    access_right patch{.verb = "patch",
+                       .group = type.gvk.group,
+                       .resource = type.plural,
+                       .ns = std::string(kcp_namespace)};
+    const auto may = co_await has_right(*as_manager_, std::move(patch));
+    auto found = check_orphan(each, !may || *may, services_.clock.wall());
     if (found)
       co_await report_by_settings(found->state, found->check, found->message, found->remedy);
   }
