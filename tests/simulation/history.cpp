@@ -67,9 +67,23 @@ void history::persisted(const model_kind& kind, const k8s::object_key& key, cons
   }
 }
 
+/// Objects were told of that have no record: a list may have any of them told again.
+void history::lost_records(const managed_watch& watch) {
+  const auto index = std::ranges::find(watches_, watch) - watches_.begin();
+  for (auto& [name, of] : subjects_) {
+    const auto seen = of.views.find(static_cast<std::size_t>(index));
+    if (seen == of.views.end()) continue;
+    seen->second.unknown = true;
+    seen->second.unknown_told = false;
+  }
+}
+
 void history::recorded(const managed_watch& watch, std::string_view key, dispatch::mark delivered,
                        bool changes) {
-  if (key.empty()) return;  // of objects that have no record
+  if (key.empty()) {
+    if (delivered == dispatch::unknown_mark) lost_records(watch);
+    return;
+  }
   const auto name = std::string(key.substr(key.find('/') + 1));
   const auto kind = std::ranges::find(kinds_, watch.watched.plural, &model_kind::plural);
   auto& of = subjects_[{watch.manager, kind->kind + " " + name}];

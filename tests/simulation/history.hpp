@@ -150,6 +150,7 @@ class history {
   };
   using name = std::pair<std::string, std::string>;  ///< manager, kind and key of the object
 
+  void lost_records(const managed_watch& watch);
   bool is_edited(std::size_t watch, std::size_t other) const;
   std::size_t changes_of(std::size_t watch, const view& seen) const;
   std::string_view explain(subject& of) const;
