@@ -1,38 +1,15 @@
-#include "rw/reactors/dispatch/observed_objects.hpp"
-
-#include "rw/core/hash.hpp"
+#include "rw/reactors/dispatch/object_table.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <unordered_map>
 #include <utility>
 
 namespace rw::dispatch {
 namespace {
 
-constexpr unsigned resync_turn = 4;  ///< each so manieth change taken is one of a list
-
-struct key_hash {
-  using is_transparent = void;
-  std::size_t operator()(std::string_view key) const noexcept {
-    return core::string_hash().add(key).value();
-  }
-};
-
-object_key split(std::string_view key) {
-  const auto slash = key.find('/');
-  if (slash == std::string_view::npos) return {"", std::string(key)};
-  return {std::string(key.substr(0, slash)), std::string(key.substr(slash + 1))};
-}
-
 std::uint64_t ticks(core::time_point at) {
   const auto since = std::chrono::floor<std::chrono::microseconds>(at.time_since_epoch());
   return static_cast<std::uint64_t>(since.count()) & ((std::uint64_t{1} << 47) - 1);
-}
-
-core::time_point time_of(std::uint64_t ticks) {
-  return core::time_point(std::chrono::microseconds(ticks));
 }
 
 /// Of the record that objects were told of that have none.
@@ -42,54 +19,6 @@ constexpr std::uint64_t last_listing = 14;
 constexpr std::uint64_t no_listing = 15;  ///< what was in none of those that are still counted
 
 }  // namespace
-
-/// Queues have two ranks: changes of live watches, and resyncs.
-class observed_objects::table {
- public:
-  table(managed_watch of, std::shared_ptr<backlog> into, std::uint32_t as)
-      : watch(std::move(of)), number(as), waiting(std::move(into)) {}
-
-  const managed_watch watch;
-  const std::uint32_t number;
-  const std::shared_ptr<backlog> waiting;
-  k8s::group_version_kind kind;  ///< empty: unknown
-  std::unordered_map<std::string, record, key_hash, std::equal_to<>> records;
-  std::array<queue, 2> deletions;
-  std::size_t taken = 0;      ///< which the schedule bounds
-  std::size_t listed = 0;     ///< by the listing that is under way
-  std::uint64_t listing = 0;  ///< up to `last_listing`
-  std::size_t searched = 0;   ///< buckets without a record that is not listed
-  bool is_listing = false;
-  bool overflowed = false;  ///< there were more objects than may be: its reviews tell of them
-  bool live = true;
-  bool outdated = false;     ///< it was live since the latest list began, or there was none
-  bool has_history = false;  ///< an object that is new was not told of
-  bool incomplete = false;   ///< objects were told of that have no record
-};
-
-class observed_objects::backlog {
- public:
-  explicit backlog(std::string of) : manager(std::move(of)) {}
-
-  /// Events of one object in several API versions are under way independently of each other: their
-  /// number among those that were seen. The sixteenth and later ones, which no Watcher has, share
-  /// one.
-  std::uint64_t flight_of(const std::string& version) {
-    constexpr std::ptrdiff_t last = 15;
-    const auto at = std::ranges::find(versions, version) - versions.begin();
-    if (at == std::ssize(versions) && at < last) versions.push_back(version);
-    return static_cast<std::uint64_t>(std::min(at, last));
-  }
-
-  const std::string manager;
-  std::vector<table*> tables;
-  std::vector<std::string> versions;  ///< of the Watchers' kinds first
-  std::array<queue, 2> changes;       ///< but for deletions, which are in the tables
-  queue expired;
-  std::size_t size = 0;  ///< that waits
-  unsigned turn = 0;
-  bool adopted = false;
-};
 
 observed_objects::observed_objects(std::size_t limit, listeners to)
     : limit_(limit), to_(std::move(to)) {}
@@ -107,13 +36,6 @@ const k8s::group_version_kind& observed_objects::kind_of(const table& of) noexce
 std::size_t observed_objects::size_of(const table& of) noexcept {
   return of.records.size();
 }
-const std::string& observed_objects::manager_of(const backlog& of) noexcept {
-  return of.manager;
-}
-std::size_t observed_objects::size_of(const backlog& of) noexcept {
-  return of.size;
-}
-
 observed_objects::table& observed_objects::add(const managed_watch& watch) {
   auto& entry = tables_[watch];
   if (entry) return *entry;
@@ -418,161 +340,6 @@ bool observed_objects::send_again(const std::string& manager, core::time_point n
 mark observed_objects::state_of(const table& of, const object_key& key) const {
   const auto* object = find(of, key);
   return object == nullptr ? absent_mark : object->newest;
-}
-
-std::shared_ptr<observed_objects::backlog> observed_objects::adopt() {
-  if (awake_.empty()) return nullptr;
-  auto next = std::move(awake_.back());
-  awake_.pop_back();
-  return next;
-}
-
-void observed_objects::release(backlog& of) {
-  of.adopted = false;
-  if (of.tables.empty()) backlogs_.erase(of.manager);
-}
-
-/// Returns what is to be taken next of one rank. Deletions take turns with other changes.
-observed_objects::record* observed_objects::first(backlog& of, place rank) const {
-  const std::size_t i = rank == place::resync ? 1 : 0;
-  record* change = of.changes[i].empty() ? nullptr : &of.changes[i].front();
-  record* deletion = nullptr;
-  for (auto* each : of.tables) {
-    auto& waiting = each->deletions[i];
-    const bool older =
-        !waiting.empty() && (deletion == nullptr || waiting.front().since < deletion->since);
-    if (older) deletion = &waiting.front();
-  }
-  const bool deletion_first = deletion != nullptr && (change == nullptr || of.turn % 2 != 0);
-  auto* next = deletion_first ? deletion : change;
-  const bool ready =
-      next != nullptr && time_of(next->since) <= recorded_ && !next->of->kind.kind.empty();
-  return ready ? next : nullptr;
-}
-
-bool observed_objects::has_changes(const backlog& of, bool closing) const {
-  if (of.size == 0) return false;
-  auto& from = const_cast<backlog&>(of);
-  return first(from, place::live) != nullptr || (!closing && first(from, place::resync) != nullptr);
-}
-
-std::optional<observed_objects::change> observed_objects::take(backlog& of, bool closing) {
-  ++of.turn;
-  auto* next = first(of, place::live);
-  const bool resync_turn_now = next == nullptr || of.turn % resync_turn == 0;
-  if (resync_turn_now && !closing) {
-    if (auto* resync = first(of, place::resync)) next = resync;
-  }
-  if (next == nullptr) return std::nullopt;
-  const auto& table = *next->of;
-  ++(next->place() == place::resync ? taken_resyncs_ : taken_live_);
-  change result{{of.manager, table.kind, split(*next->key), {}}, time_of(next->since)};
-  sending(of, result.event);
-  return result;
-}
-
-/// One event tells all Watchers of the manager.
-void observed_objects::sending(backlog& of, const watch_event& event) {
-  const auto flight = of.flight_of(event.gvk.version);
-  for (auto* each : of.tables) {
-    if (each->kind.group != event.gvk.group || each->kind.kind != event.gvk.kind) continue;
-    auto* object = find(*each, event.watched);
-    const bool is_listed = object != nullptr && object->listing == each->listing;
-    const bool covered = each->live || (is_listed && !each->outdated);
-    if (!covered) make_unknown(*each, event.watched);
-    if (object == nullptr || object->place() == place::delivered) continue;
-    if (time_of(object->since) > recorded_) continue;
-    object->untold = 0;
-    object->blind = covered ? 0 : 1;
-    object->sent = 1;
-    object->flight = flight;
-    if (waits(object->place())) object->undecided = 0;
-    set(*object, place::taken, {});
-  }
-}
-
-/// Calls `then` with each record that is taken and told by the event, and not by one of another
-/// version since. True: there is a record that is taken.
-template <typename Function>
-bool observed_objects::each_taken(backlog& of, const watch_event& event, Function then) {
-  bool any = false;
-  const auto flight = of.flight_of(event.gvk.version);
-  for (auto* each : of.tables) {
-    if (each->kind.group != event.gvk.group || each->kind.kind != event.gvk.kind) continue;
-    auto* object = find(*each, event.watched);
-    if (object == nullptr) continue;
-    const bool taken = is_taken(object->place());
-    any = any || taken;
-    if (taken && object->flight == flight) then(*object);
-  }
-  return any;
-}
-
-void observed_objects::delivered(backlog& of, const watch_event& event, core::time_point now) {
-  bool accepts_again = false;
-  each_taken(of, event, [&](record& object) {
-    accepts_again = accepts_again || object.rejected != 0;
-    object.rejected = 0;
-    object.given_up = 0;
-    if (object.place() == place::changed) return set(object, place::live, now);
-    if (object.blind != 0) set_newest(object, unknown_mark);
-    if (object.newest == absent_mark) return forget(object);
-    set(object, place::delivered, now);
-    if (to_.on_record) to_.on_record(*object.of, *object.key, object.newest, {});
-  });
-  while (accepts_again && !of.expired.empty()) set(of.expired.front(), place::resync, now);
-}
-
-void observed_objects::failed(backlog& of, const watch_event& event, bool rejected) {
-  each_taken(of, event, [&](record& object) {
-    if (rejected) object.rejected = 1;
-    if (!rejected) object.undecided = 1;
-  });
-}
-
-bool observed_objects::returned(backlog& of, const watch_event& event, core::time_point now) {
-  return each_taken(of, event, [&](record& object) {
-    const bool changed = object.place() == place::changed;
-    set(object, changed ? place::live : place::resync, now);
-  });
-}
-
-bool observed_objects::expired(backlog& of, const watch_event& event, core::time_point now) {
-  bool gap = false;
-  const bool any = each_taken(of, event, [&](record& object) {
-    const bool was_rejected = object.rejected != 0 && object.undecided == 0;
-    const bool ends = was_rejected && object.place() != place::changed;
-    if (!ends)
-      return set(object, object.place() == place::changed ? place::live : place::resync, now);
-    gap = gap || object.given_up == 0;
-    object.given_up = 1;
-    // Nothing of the object is left to be told but that.
-    if (object.newest == absent_mark) return forget(object);
-    set(object, place::expired, now);
-  });
-  if (gap && to_.on_gap) to_.on_gap(of.manager);
-  return any;
-}
-
-void observed_objects::try_expired(core::time_point now) {
-  for (const auto& [manager, of] : backlogs_) {
-    const bool busy = of->size > 0 || std::ranges::any_of(of->tables, [](const table* each) {
-                        return each->taken > 0;
-                      });
-    if (!busy && !of->expired.empty()) set(of->expired.front(), place::resync, now);
-  }
-}
-
-core::time_point observed_objects::oldest_of(const backlog& of) const {
-  auto oldest = core::time_point::max();
-  const auto see = [&](const queue& each) {
-    if (!each.empty()) oldest = std::min(oldest, time_of(each.front().since));
-  };
-  for (const auto& each : of.changes) see(each);
-  for (const auto* each : of.tables) {
-    for (const auto& deletions : each->deletions) see(deletions);
-  }
-  return oldest;
 }
 
 void observed_objects::visit(const std::function<void(const table&)>& each) const {

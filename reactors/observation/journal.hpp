@@ -28,7 +28,7 @@ struct journal_environment {
   core::random_source random;
   std::string boot_id;  ///< of the node; empty: not known, no journal is complete
   /// Writes all watches, objects and gaps as they are: called when the file is written whole.
-  std::function<void(const record_writer&)> all;
+  std::function<void(const record_writer&)> all = {};
   std::function<void()> on_written = {};  ///< `written` has increased
   /// Where the file is written, which blocks. None: a thread of its own.
   boost::asio::any_io_executor blocking = {};

@@ -3,9 +3,8 @@
 #include "rw/core/steady_calendar.hpp"
 #include "rw/core/task_group.hpp"
 #include "rw/core/wake.hpp"
+#include "rw/reactors/observation/delivery_record.hpp"
 #include "rw/reactors/observation/feed.hpp"
-#include "rw/reactors/observation/journal.hpp"
-#include "rw/reactors/observation/kept_objects.hpp"
 #include "rw/reactors/observation/plan.hpp"
 
 #include <boost/asio/post.hpp>
@@ -13,7 +12,6 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
-#include <deque>
 #include <map>
 #include <utility>
 #include <vector>
@@ -26,9 +24,7 @@ namespace asio = boost::asio;
 constexpr auto try_interval = std::chrono::seconds(30);  // of what receivers rejected for too long
 constexpr auto tick = std::chrono::seconds(1);           // of metrics, ledger and managers
 constexpr std::size_t reviews_at_once = 256;
-constexpr std::size_t lists_at_once = 2;      // each has its pages in memory
-constexpr std::size_t most_kept = 100'000;    // objects of Watchers that are gone
-const std::string begin_record = "/journal";  ///< in place of a manager: a begin without a journal
+constexpr std::size_t lists_at_once = 2;  // each has its pages in memory
 constexpr auto again_pause =
     std::chrono::minutes(10);  // from one sending of all objects to the next
 
@@ -92,28 +88,23 @@ class observation::implementation {
         calendar_(in_.clock),
         random_(in_.random),
         metrics_(in_.metrics),
-        journal_(executor, observes() ? options_.journal : std::string(),
-                 {.clock = in_.clock,
-                  .log = in_.log,
-                  .metrics = in_.metrics,
-                  .random = [this] { return random_(); },
-                  .boot_id = in_.boot_id,
-                  .all = [this](const record_writer& to) { write_all(to); },
-                  .on_written = [this] { on_written(); },
-                  .blocking = in_.blocking}),
-        kept_(most_kept, [this](const auto& of, std::uint32_t number,
-                                bool lost) { drop_kept(of, number, lost); }),
+        record_(executor, observes() ? options_.journal : std::string(),
+                {.clock = in_.clock,
+                 .log = in_.log,
+                 .metrics = in_.metrics,
+                 .random = [this] { return random_(); },
+                 .boot_id = in_.boot_id,
+                 .blocking = in_.blocking},
+                {.objects = in_.objects,
+                 .gaps = in_.gaps,
+                 .on_recorded = [this] { in_.dispatcher.pump(); }}),
         timer_(in_.clock.make_timer(executor)),
         space_(executor),
         turns_(std::make_shared<list_turns>(executor, lists_at_once)) {}
 
   asio::awaitable<void> run();
   bool missed(const watch_event& review);
-  void record(const dispatch::observed_objects::table& of, std::string_view key, mark delivered,
-              core::time_point now);
-  void record(const std::string& manager, const gap_counts& now) { journal_.gap(manager, now); }
-  void reported();
-  asio::awaitable<void> save() { return journal_.flush(); }
+  delivery_record& record() noexcept { return record_; }
   std::size_t waiting() const noexcept { return observer_.waiting(); }
   observation_statistics statistics() const;
   watch_report report_of(const managed_watch& watch) const;
@@ -128,13 +119,7 @@ class observation::implementation {
   void on_tick(core::time_point now);
   bool observes() const;
   bool needs_tick() const;
-  void load();
   void update_plan();
-  void keep_removed(const plan& next);
-  void drop_kept(const managed_watch& of, std::uint32_t number, bool lost);
-  void take_kept(const managed_watch& added, const plan& next);
-  void write_all(const record_writer& to);
-  void on_written();
   void tell_gaps(core::time_point now);
   void publish();
 
@@ -148,13 +133,7 @@ class observation::implementation {
   series metrics_;
   core::log_limit lag_log_;
   core::log_limit read_log_;
-  journal journal_;
-  kept_objects kept_;                 ///< of Watchers that are not there
-  std::vector<std::string> defined_;  ///< kinds of tables in the journal, by number
-  std::deque<std::pair<journal::position, core::time_point>> unwritten_;  ///< by time
-  bool is_first_plan_ = true;   ///< no event was sent before
-  bool began_without_ = false;  ///< a complete journal, this process or one that reported nothing
-  bool unreported_ = false;     ///< likewise, and KCP does not know
+  delivery_record record_;
   std::map<std::string, core::time_point> sent_again_;  ///< by manager
   const std::unique_ptr<core::timer> timer_;
   core::wake space_;  ///< for reviews
@@ -172,8 +151,8 @@ class observation::implementation {
 asio::awaitable<void> observation::implementation::run() {
   core::task_group tasks(executor_);
   tasks_ = &tasks;
-  load();
-  tasks.spawn(journal_.run());
+  record_.load();
+  tasks.spawn(record_.run());
   tasks.spawn(read_reviews());
   tasks.spawn(drive());
   std::exception_ptr failure;
@@ -304,10 +283,11 @@ void observation::implementation::update_plan() {
   if (current == managers_) return;
   managers_ = std::move(current);
   const auto next = make_plan(*managers_, options_.secrets);
-  keep_removed(next);
-  for (const auto& added : observer_.set_watches(next)) take_kept(added, next);
-  kept_.outdate(next, [&](const auto& of, const auto& known) { journal_.watch(of, known); });
-  is_first_plan_ = false;
+  record_.keep_removed(next);
+  for (const auto& added : observer_.set_watches(next)) {
+    record_.take(added, next, [&](const auto& type) { observer_.set_type(added, type, false); });
+  }
+  record_.applied(next);
   for (const auto& other : next.others) {
     in_.log.info("Watcher not observed, its events come from reviews alone",
                  {{"manager", other.watch.manager},
@@ -336,122 +316,6 @@ void observation::implementation::update_plan() {
     tasks_->spawn(feed::run(feeds.back()));
   }
   feeds_ = std::move(feeds);
-}
-
-/// What was delivered to whom before the start.
-void observation::implementation::load() {
-  in_.objects.set_history(false);
-  if (!observes() || options_.journal.empty()) return;
-  auto content = journal_.load();
-  const auto begin = content.gaps.extract(begin_record);
-  const bool was_reported = begin.empty() || !begin.mapped().outstanding();
-  began_without_ = !was_reported || journal_.state() == "missing";
-  unreported_ = began_without_;
-  kept_.restore(std::move(content.watches));
-  in_.objects.set_history(content.complete);
-  if (in_.gaps == nullptr) return;
-  in_.gaps->restore_series(content.series);
-  for (const auto& [manager, counts] : content.gaps) in_.gaps->restore(manager, counts);
-}
-
-/// Remembers what was delivered of the objects of Watchers that are about to go.
-void observation::implementation::keep_removed(const plan& next) {
-  in_.objects.visit([&](const auto& table) {
-    const auto& watch = in_.objects.watch_of(table);
-    if (next.has(watch)) return;
-    journal_content::objects known{.number = in_.objects.number_of(table),
-                                   .type = {in_.objects.kind_of(table), watch.watched.plural}};
-    in_.objects.visit(
-        table, [&](std::string_view key, mark delivered) { known.states.emplace(key, delivered); });
-    kept_.keep(watch, std::move(known));
-  });
-}
-
-void observation::implementation::drop_kept(const managed_watch& of, std::uint32_t number,
-                                            bool lost) {
-  journal_.watch(number, of, {});
-  journal_.unwatch(number);
-  if (lost) in_.objects.report_gap(of.manager);
-}
-
-/// Has the first list of a new Watcher compared with what is remembered of it, and of those in
-/// whose place it comes.
-void observation::implementation::take_kept(const managed_watch& added, const plan& next) {
-  auto& table = in_.objects.add(added);
-  const auto take_type = [&](const k8s::resource_type& type) {
-    // It may never be served again, or have ended before it was found.
-    const bool is_known = !in_.objects.kind_of(table).kind.empty();
-    if (!is_known && !type.gvk.kind.empty()) observer_.set_type(added, type, false);
-  };
-  const auto own = kept_.take(added);
-  // Its manager may have been told of more by reviews, or for other Watchers.
-  if (!own || own->outdated || !is_first_plan_) in_.objects.set_history(table, false);
-  if (own) {
-    take_type(own->type);
-    for (const auto& [key, delivered] : own->states) {
-      if (own->outdated) in_.objects.inherit(table, key);
-      if (!own->outdated) in_.objects.remember(table, key, delivered);
-    }
-  }
-  for (const auto& gone : kept_.heritage_of(added, next)) {
-    const auto known = kept_.inherit(gone);
-    take_type(known.type);
-    for (const auto& [key, delivered] : known.states) in_.objects.inherit(table, key);
-    journal_.watch(gone, known);
-  }
-}
-
-void observation::implementation::record(const dispatch::observed_objects::table& of,
-                                         std::string_view key, mark delivered,
-                                         core::time_point now) {
-  if (options_.journal.empty()) return;
-  const auto number = in_.objects.number_of(of);
-  const auto& kind = in_.objects.kind_of(of);
-  if (defined_.size() <= number) defined_.resize(number + 1, "-");
-  if (defined_[number] != kind.kind) {
-    const auto& watch = in_.objects.watch_of(of);
-    journal_.watch(number, watch, {kind, watch.watched.plural});
-    defined_[number] = kind.kind;
-  }
-  const auto position = journal_.told(number, key, delivered);
-  const bool gates = delivered == unknown_mark && now != core::time_point();
-  if (!gates || journal_.written() >= position) return;
-  if (unwritten_.empty() || unwritten_.back().second != now) unwritten_.emplace_back(0, now);
-  unwritten_.back().first = position;
-  if (unwritten_.size() == 1) in_.objects.set_recorded(now - std::chrono::microseconds(1));
-}
-
-void observation::implementation::on_written() {
-  const auto written = journal_.written();
-  while (!unwritten_.empty() && unwritten_.front().first <= written) unwritten_.pop_front();
-  in_.objects.set_recorded(unwritten_.empty()
-                               ? core::time_point::max()
-                               : unwritten_.front().second - std::chrono::microseconds(1));
-  in_.dispatcher.pump();
-}
-
-void observation::implementation::write_all(const record_writer& to) {
-  in_.objects.visit([&](const auto& table) {
-    const auto number = in_.objects.number_of(table);
-    const auto& watch = in_.objects.watch_of(table);
-    const auto& kind = in_.objects.kind_of(table);
-    to.watch(number, watch, {kind, watch.watched.plural});
-    if (defined_.size() <= number) defined_.resize(number + 1, "-");
-    defined_[number] = kind.kind;
-    in_.objects.visit(
-        table, [&](std::string_view key, mark delivered) { to.told(number, key, delivered); });
-  });
-  for (const auto& [watch, objects] : kept_.all()) {
-    to.watch(watch, objects);
-    for (const auto& [key, delivered] : objects.states) to.told(objects.number, key, delivered);
-  }
-  to.gap(begin_record, {1, unreported_ ? 0U : 1U});
-  if (in_.gaps == nullptr) return;
-  for (const auto& [manager, counts] : in_.gaps->counts()) to.gap(manager, counts);
-}
-
-void observation::implementation::reported() {
-  if (std::exchange(unreported_, false)) journal_.gap(begin_record, {1, 1});
 }
 
 /// A manager whose receiver takes no heartbeats learns of its gaps by the events of all that
@@ -484,8 +348,7 @@ bool observation::implementation::missed(const watch_event& review) {
 observation_statistics observation::implementation::statistics() const {
   observation_statistics out{.not_persisted = not_persisted_,
                              .resyncs = in_.objects.taken_resyncs()};
-  if (observes()) out.ledger = journal_.state();
-  if (began_without_ && out.ledger == "read") out.ledger = "missing";
+  out.ledger = record_.state();
   return out;
 }
 
@@ -538,13 +401,13 @@ bool observation::missed(const watch_event& review) {
 }
 void observation::record(const dispatch::observed_objects::table& of, std::string_view key,
                          mark delivered, core::time_point now) {
-  impl_->record(of, key, delivered, now);
+  impl_->record().record(of, key, delivered, now);
 }
 void observation::record(const std::string& manager, const gap_counts& now) {
-  impl_->record(manager, now);
+  impl_->record().record_gap(manager, now);
 }
 asio::awaitable<void> observation::save() {
-  return impl_->save();
+  return impl_->record().flush();
 }
 std::size_t observation::waiting() const noexcept {
   return impl_->waiting();
@@ -553,7 +416,7 @@ observation_statistics observation::statistics() const {
   return impl_->statistics();
 }
 void observation::reported() {
-  impl_->reported();
+  impl_->record().reported();
 }
 watch_report observation::report_of(const managed_watch& watch) const {
   return impl_->report_of(watch);
