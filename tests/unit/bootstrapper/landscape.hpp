@@ -24,7 +24,6 @@ using runtime_rollout::runtime_rollouts_type;
 using namespace std::chrono_literals;
 
 inline const k8s::object_key rollout_key{"kcp-system", "bootstrapper"};
-inline const k8s::resource_type pods{{"", "v1", "Pod"}, "pods"};
 
 /// "1.0.0" of an image "example.com/rt-bootstrapper:1.0.0".
 inline std::string version_of(const json::value& deployment) {
@@ -165,31 +164,7 @@ class landscape : public test_env {
         k8s::find_number(*got, {"status", "readyReplicas"}) == ready) {
       co_return;
     }
-    const k8s::object_key pod_key{"kyma-system", "rt-bootstrapper-1"};
-    if (crashes) {
-      json::value pod{
-          {"apiVersion", "v1"},
-          {"kind", "Pod"},
-          {"metadata",
-           {{"name", pod_key.name},
-            {"namespace", pod_key.ns},
-            {"labels", {{"app", "rt-bootstrapper"}}}}},
-          {"spec", {{"containers", json::array{{{"name", "manager"}, {"image", "a"}}}}}}};
-      co_await api(name).create(pods, std::move(pod));
-      json::value status{
-          {"status",
-           {{"containerStatuses",
-             json::array{{{"name", "manager"},
-                          {"image", "a"},
-                          {"imageID", "a"},
-                          {"ready", false},
-                          {"restartCount", 1},
-                          {"state", {{"waiting", {{"reason", "CrashLoopBackOff"}}}}}}}}}}};
-      co_await api(name).patch(pods, pod_key, k8s::patch_type::merge, std::move(status),
-                               {.subresource = "status"});
-    } else {
-      co_await api(name).remove(pods, pod_key);
-    }
+    co_await set_crashing(name, deployment_key, "manager", crashes);
     json::value status{{"status",
                         {{"observedGeneration", generation},
                          {"replicas", 1},

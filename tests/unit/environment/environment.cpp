@@ -250,6 +250,32 @@ asio::awaitable<void> environment::set_ready(std::string cluster, k8s::object_ke
                                    std::move(status), {.subresource = "status"}));
 }
 
+asio::awaitable<void> environment::set_crashing(std::string cluster, k8s::object_key deployment,
+                                                std::string container, bool crashes) {
+  static const k8s::resource_type pods{{"", "v1", "Pod"}, "pods"};
+  const k8s::object_key key{deployment.ns, deployment.name + "-1"};
+  if (!crashes) {
+    co_await api(cluster).remove(pods, key);
+    co_return;
+  }
+  auto pod = object_of(pods, key.ns, key.name);
+  const auto owner = co_await must(api(cluster).get(deployments, deployment));
+  pod.at("metadata").as_object()["labels"] = owner.at("spec").at("selector").at("matchLabels");
+  pod.as_object()["spec"] = {{"containers", json::array{{{"name", container}, {"image", "a"}}}}};
+  co_await api(cluster).create(pods, std::move(pod));
+  json::value status{
+      {"status",
+       {{"containerStatuses",
+         json::array{{{"name", container},
+                      {"image", "a"},
+                      {"imageID", "a"},
+                      {"ready", false},
+                      {"restartCount", 1},
+                      {"state", {{"waiting", {{"reason", "CrashLoopBackOff"}}}}}}}}}}};
+  co_await api(cluster).patch(pods, key, k8s::patch_type::merge, std::move(status),
+                              {.subresource = "status"});
+}
+
 // --- waiting ---------------------------------------------------------------------------
 
 asio::awaitable<bool> environment::until(std::string cluster, k8s::resource_type type,

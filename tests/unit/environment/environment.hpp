@@ -124,6 +124,9 @@ class environment {
   asio::awaitable<void> add_runtime(std::string name, json::object annotations = {});
   /// What a cluster's controllers would say of a Deployment, when it is there.
   asio::awaitable<void> set_ready(std::string cluster, k8s::object_key deployment);
+  /// The Deployment has a pod whose container of that name crashes, or has none.
+  asio::awaitable<void> set_crashing(std::string cluster, k8s::object_key deployment,
+                                     std::string container, bool crashes);
 
   // --- waiting, with a deadline --------------------------------------------------------
 

@@ -41,11 +41,7 @@ cluster_record failing() {
 }
 
 options quick() {
-  options out;
-  out.ready_interval = 50ms;
-  out.ready_interval_limit = 200ms;
-  out.backoff_base = 50ms;
-  out.backoff_limit = 500ms;
+  auto out = quick_options();
   out.record_interval = 50ms;
   return out;
 }

@@ -21,29 +21,8 @@ using watcher_installer::state;
 
 namespace {
 
-const k8s::object_key deployment{"kyma-system", "skr-webhook"};
-const k8s::object_key tls_secret{"kyma-system", "skr-webhook-tls"};
 const k8s::object_key owner{"kcp-system", "skr"};
 const k8s::object_key intruder{"kcp-system", "intruder"};
-
-options quick() {
-  options out;
-  out.ready_interval = 50ms;
-  out.ready_interval_limit = 200ms;
-  out.backoff_base = 50ms;
-  out.backoff_limit = 500ms;
-  out.how.delays.propagation = 1s;
-  return out;
-}
-
-asio::awaitable<void> begin(world* w) {
-  co_await w->begin();
-  w->add_cluster("skr");
-  co_await w->add_watcher("kyma", "lifecycle-manager", "spec");
-  co_await w->add_kyma("skr", w->kubeconfig("skr"));
-  const bool ready = co_await w->until_ready("skr");
-  BOOST_REQUIRE(ready);
-}
 
 asio::awaitable<bool> until_identity(world* w, std::string cluster, std::string kyma) {
   const auto found = co_await w->until(
@@ -80,7 +59,7 @@ asio::awaitable<void> reconcile_both(world* w) {
 }  // namespace
 
 asio::awaitable<void> leaves_the_owner(world* w) {
-  co_await begin(w);
+  co_await w->begin_with_runtime();
   co_await w->add_kyma("intruder", w->kubeconfig("skr"));
   bool good = co_await w->until_event("intruder", "WatcherFailed", "also Kyma skr");
   BOOST_TEST(good);
@@ -106,12 +85,12 @@ asio::awaitable<void> leaves_the_owner(world* w) {
 }
 
 BOOST_AUTO_TEST_CASE(second_kyma_of_a_cluster_installs_and_removes_nothing) {
-  world w(quick());
+  world w(quick_options());
   test::run(w.context, leaves_the_owner(&w));
 }
 
 asio::awaitable<void> takes_over_after_deletion(world* w) {
-  co_await begin(w);
+  co_await w->begin_with_runtime();
   co_await w->add_kyma("intruder", w->kubeconfig("skr"));
   bool good = co_await w->until_event("intruder", "WatcherFailed", "also Kyma skr");
   BOOST_TEST(good);
@@ -130,12 +109,12 @@ asio::awaitable<void> takes_over_after_deletion(world* w) {
 }
 
 BOOST_AUTO_TEST_CASE(second_kyma_takes_over_when_the_owner_is_deleted) {
-  world w(quick());
+  world w(quick_options());
   test::run(w.context, takes_over_after_deletion(&w));
 }
 
 asio::awaitable<void> takes_over_after_a_move(world* w) {
-  co_await begin(w);
+  co_await w->begin_with_runtime();
   w->add_cluster("other");
   co_await w->add_kyma("intruder", w->kubeconfig("skr"));
   bool good = co_await w->until_event("intruder", "WatcherFailed", "also Kyma skr");
@@ -148,12 +127,12 @@ asio::awaitable<void> takes_over_after_a_move(world* w) {
 }
 
 BOOST_AUTO_TEST_CASE(second_kyma_takes_over_when_the_owner_names_another_cluster) {
-  world w(quick());
+  world w(quick_options());
   test::run(w.context, takes_over_after_a_move(&w));
 }
 
 asio::awaitable<void> counts_the_runtime_id(world* w) {
-  co_await begin(w);
+  co_await w->begin_with_runtime();
   w->add_cluster("other");
   co_await w->set_kubeconfig("intruder", "intruder", w->kubeconfig("other"));
   auto kyma = test::object_of(kymas_type(), "kcp-system", "intruder");
@@ -170,13 +149,13 @@ asio::awaitable<void> counts_the_runtime_id(world* w) {
 }
 
 BOOST_AUTO_TEST_CASE(second_kyma_of_a_runtime_id_installs_nothing_until_it_has_its_own) {
-  world w(quick());
+  world w(quick_options());
   test::run(w.context, counts_the_runtime_id(&w));
 }
 
 asio::awaitable<void> counts_kymas_out_of_scope(world* w) {
-  co_await begin(w);
-  auto with = quick();
+  co_await w->begin_with_runtime();
+  auto with = quick_options();
   with.only = *k8s::label_selector::parse("canary=yes");
   co_await w->take_over(std::move(with));  // "skr" is out of scope now
   co_await w->set_kubeconfig("intruder", "intruder", w->kubeconfig("skr"));
@@ -194,7 +173,7 @@ asio::awaitable<void> counts_kymas_out_of_scope(world* w) {
 }
 
 BOOST_AUTO_TEST_CASE(kyma_out_of_scope_keeps_its_cluster) {
-  world w(quick());
+  world w(quick_options());
   test::run(w.context, counts_kymas_out_of_scope(&w));
 }
 

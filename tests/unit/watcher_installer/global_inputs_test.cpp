@@ -24,29 +24,13 @@ using watcher_installer::state;
 
 namespace {
 
-const k8s::object_key configuration{{}, "skr-webhook"};
-const k8s::object_key deployment{"kyma-system", "skr-webhook"};
 const k8s::object_key gateway{"kcp-system", "klm-watcher"};
 const k8s::object_key gateway_secret{"istio-system", "klm-istio-gateway"};
 
 options quick() {
-  options out;
-  out.ready_interval = 50ms;
-  out.ready_interval_limit = 200ms;
-  out.backoff_base = 50ms;
-  out.backoff_limit = 500ms;
+  auto out = quick_options();
   out.input_patience = 100ms;
-  out.how.delays.propagation = 1s;
   return out;
-}
-
-asio::awaitable<void> one_runtime(world* w) {
-  co_await w->begin();
-  w->add_cluster("skr");
-  co_await w->add_watcher("kyma", "lifecycle-manager", "spec");
-  co_await w->add_kyma("skr", w->kubeconfig("skr"));
-  const bool ready = co_await w->until_ready("skr");
-  BOOST_REQUIRE(ready);
 }
 
 asio::awaitable<void> set_hosts(world* w, json::array hosts) {
@@ -100,7 +84,7 @@ asio::awaitable<void> until_valid(world* w) {
 }  // namespace
 
 asio::awaitable<void> keeps_the_address(world* w) {
-  co_await one_runtime(w);
+  co_await w->begin_with_runtime();
   json::array two{"one.example.com", "two.example.com"};
   co_await set_hosts(w, std::move(two));
   co_await until_error(
@@ -126,7 +110,7 @@ BOOST_AUTO_TEST_CASE(runtimes_keep_the_address_when_its_gateway_is_damaged_or_de
 }
 
 asio::awaitable<void> keeps_the_bundle(world* w) {
-  co_await one_runtime(w);
+  co_await w->begin_with_runtime();
   const auto trusted = [w](std::string pem) {
     return w->until("skr", secrets_type(), {"kyma-system", "skr-webhook-tls"},
                     [pem](const json::value& one) {
@@ -164,7 +148,7 @@ BOOST_AUTO_TEST_CASE(runtimes_keep_the_bundle_when_it_is_damaged_or_deleted) {
 
 /// A leader that has never seen a valid value holds still, and removes nothing.
 asio::awaitable<void> holds_still(world* w) {
-  co_await one_runtime(w);
+  co_await w->begin_with_runtime();
   const auto kept = co_await w->api("kcp").get(gateways_type(), gateway);
   co_await w->stop();
   co_await w->remove("kcp", gateways_type(), gateway);

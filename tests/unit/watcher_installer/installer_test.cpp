@@ -33,21 +33,6 @@ namespace {
 /// These tests run against a real API server as well.
 const boost::unit_test::label kube("kube");
 
-const k8s::object_key configuration{{}, "skr-webhook"};
-const k8s::object_key deployment{"kyma-system", "skr-webhook"};
-const k8s::object_key tls_secret{"kyma-system", "skr-webhook-tls"};
-
-/// Quick where the real one is patient.
-options quick() {
-  options out;
-  out.ready_interval = 50ms;
-  out.ready_interval_limit = 200ms;
-  out.backoff_base = 50ms;
-  out.backoff_limit = 500ms;
-  out.how.delays.propagation = 1s;
-  return out;
-}
-
 /// The manager that each webhook's path names.
 std::set<std::string> managers(const json::value& of) {
   std::set<std::string> out;
@@ -62,15 +47,6 @@ std::function<bool(const json::value&)> has(std::set<std::string> wanted) {
   return [wanted = std::move(wanted)](const json::value& one) {
     return one.is_object() && managers(one) == wanted;
   };
-}
-
-asio::awaitable<void> one_runtime(world* w) {
-  co_await w->begin();
-  co_await w->add_any_runtime();
-  co_await w->add_watcher("kyma", "lifecycle-manager", "spec");
-  co_await w->add_kyma("skr", w->kubeconfig("skr"));
-  const bool ready = co_await w->until_ready("skr");
-  BOOST_REQUIRE(ready);
 }
 
 /// A reconcile begins and ends.
@@ -116,13 +92,13 @@ asio::awaitable<void> installs(world* w) {
 }
 
 BOOST_AUTO_TEST_CASE(the_watcher_is_installed_on_the_runtime_of_a_new_kyma, *kube) {
-  world w(quick());
+  world w(quick_options());
   test::run(w.context, installs(&w));
 }
 
 asio::awaitable<void> settles(world* w) {
   const auto writes = [w] { return w->metric("rw_watcher_installer_writes_total"); };
-  co_await one_runtime(w);
+  co_await w->begin_with_runtime();
   co_await one_pass(w, "skr");
   const auto before = writes();
   const auto asked = w->asked["skr"];
@@ -134,13 +110,13 @@ asio::awaitable<void> settles(world* w) {
 }
 
 BOOST_AUTO_TEST_CASE(a_settled_runtime_costs_reads_only, *kube) {
-  world w(quick());
+  world w(quick_options());
   test::run(w.context, settles(&w));
 }
 
 /// Objects as another release has left them, whose digests have another form.
 asio::awaitable<void> upgrades(world* w) {
-  co_await one_runtime(w);
+  co_await w->begin_with_runtime();
   const std::string applied(watcher_installer::applied_annotation);
   const std::string content(watcher_installer::content_annotation);
   const auto before = co_await w->must(w->api("skr").get(deployments, deployment));
@@ -154,7 +130,7 @@ asio::awaitable<void> upgrades(world* w) {
   for (const auto& [type, key] : objects) {
     co_await w->must(w->api("skr").patch(type, key, k8s::patch_type::merge, change));
   }
-  co_await w->take_over(quick());
+  co_await w->take_over(quick_options());
   for (const auto& [type, key] : objects) {
     const bool good = co_await w->until("skr", type, key, [&](const json::value& one) {
       return k8s::annotation(one, applied).value_or("").size() == 32;
@@ -168,13 +144,13 @@ asio::awaitable<void> upgrades(world* w) {
 }
 
 BOOST_AUTO_TEST_CASE(upgrade_to_another_form_of_digests_restarts_no_pod, *kube) {
-  world w(quick());
+  world w(quick_options());
   test::run(w.context, upgrades(&w));
 }
 
 /// Without a resync, which comes after an hour.
 asio::awaitable<void> drifts(world* w) {
-  co_await one_runtime(w);
+  co_await w->begin_with_runtime();
   json::value change = {{"spec", {{"replicas", 0}}}};
   auto done = co_await w->api("skr").patch(deployments, deployment, k8s::patch_type::merge, change);
   BOOST_REQUIRE(done.has_value());
@@ -204,7 +180,7 @@ asio::awaitable<void> skips_events(world* w) {
   const auto skipped = [w] { return w->metric("rw_watcher_installer_skipped_events_total"); };
   const auto adds = [w] { return w->metric("workqueue_adds_total{name=\"watcher-installer\"}"); };
   const auto event = [w, skr] { w->installer->on_event(skr, core::duration::zero()); };
-  co_await one_runtime(w);
+  co_await w->begin_with_runtime();
   bool good = co_await eventually([&] {
     event();
     return skipped() > 0;
@@ -255,13 +231,13 @@ asio::awaitable<void> skips_events(world* w) {
 }
 
 BOOST_AUTO_TEST_CASE(event_of_a_runtime_where_all_is_in_place_costs_no_request) {
-  world w(quick());
+  world w(quick_options());
   test::run(w.context, skips_events(&w), 3 * test::patience);
 }
 
 /// A runtime that touches the objects for ever costs a reconcile less and less often.
 asio::awaitable<void> is_contested(world* w) {
-  co_await one_runtime(w);
+  co_await w->begin_with_runtime();
   for (int i = 0; i < 6; ++i) {
     json::value change = {{"spec", {{"replicas", 0}}}};
     const auto done =
@@ -276,19 +252,19 @@ asio::awaitable<void> is_contested(world* w) {
 }
 
 BOOST_AUTO_TEST_CASE(repairs_that_are_undone_wait_longer_each_time) {
-  auto with = quick();
+  auto with = quick_options();
   with.drift_delay = 20ms;
   world w(with);
   test::run(w.context, is_contested(&w));
 }
 
 BOOST_AUTO_TEST_CASE(drift_on_a_runtime_is_repaired, *kube) {
-  world w(quick());
+  world w(quick_options());
   test::run(w.context, drifts(&w));
 }
 
 asio::awaitable<void> follows_watchers(world* w) {
-  co_await one_runtime(w);
+  co_await w->begin_with_runtime();
   const auto arrived = [w](std::set<std::string> wanted) {
     return w->until("skr", webhook_configurations, configuration, has(std::move(wanted)));
   };
@@ -324,12 +300,12 @@ asio::awaitable<void> follows_watchers(world* w) {
 }
 
 BOOST_AUTO_TEST_CASE(webhooks_follow_the_watchers, *kube) {
-  world w(quick());
+  world w(quick_options());
   test::run(w.context, follows_watchers(&w));
 }
 
 asio::awaitable<void> drops_webhooks_of_others(world* w) {
-  co_await one_runtime(w);
+  co_await w->begin_with_runtime();
   auto object = co_await w->api("skr").get(webhook_configurations, configuration);
   BOOST_REQUIRE(object.has_value());
   auto& webhooks = object->as_object()["webhooks"].as_array();
@@ -355,12 +331,12 @@ asio::awaitable<void> drops_webhooks_of_others(world* w) {
 }
 
 BOOST_AUTO_TEST_CASE(a_webhook_of_ours_goes_even_if_somebody_else_wrote_it, *kube) {
-  world w(quick());
+  world w(quick_options());
   test::run(w.context, drops_webhooks_of_others(&w));
 }
 
 asio::awaitable<void> moves(world* w) {
-  co_await one_runtime(w);
+  co_await w->begin_with_runtime();
   w->add_cluster("new");
   co_await w->set_kubeconfig("skr", "skr", w->kubeconfig("new"));
   const bool good = co_await w->until("new", deployments, deployment, is_there);
@@ -368,12 +344,12 @@ asio::awaitable<void> moves(world* w) {
 }
 
 BOOST_AUTO_TEST_CASE(another_kubeconfig_leads_to_another_cluster) {
-  world w(quick());
+  world w(quick_options());
   test::run(w.context, moves(&w));
 }
 
 asio::awaitable<void> follows_the_gateway(world* w) {
-  co_await one_runtime(w);
+  co_await w->begin_with_runtime();
   const k8s::object_key key{"kcp-system", "klm-watcher"};
   const auto set = [w, key](json::array hosts, int port) {
     json::value change = {
@@ -396,7 +372,7 @@ asio::awaitable<void> follows_the_gateway(world* w) {
 }
 
 BOOST_AUTO_TEST_CASE(another_address_for_events_reaches_the_runtimes) {
-  world w(quick());
+  world w(quick_options());
   test::run(w.context, follows_the_gateway(&w));
 }
 
@@ -416,7 +392,7 @@ asio::awaitable<void> waits_for_certificate(world* w) {
 }
 
 BOOST_AUTO_TEST_CASE(nothing_runs_before_there_is_a_certificate) {
-  world w(quick());
+  world w(quick_options());
   test::run(w.context, waits_for_certificate(&w));
 }
 
@@ -461,7 +437,7 @@ asio::awaitable<void> bears_the_unhealthy(world* w) {
 }
 
 BOOST_AUTO_TEST_CASE(unhealthy_runtimes_do_not_keep_the_others_waiting) {
-  auto with = quick();
+  auto with = quick_options();
   with.concurrent = 3;
   with.unhealthy_concurrent = 1;
   with.runtime_limit = 2s;
@@ -471,7 +447,7 @@ BOOST_AUTO_TEST_CASE(unhealthy_runtimes_do_not_keep_the_others_waiting) {
 }
 
 asio::awaitable<void> removes(world* w) {
-  co_await one_runtime(w);
+  co_await w->begin_with_runtime();
   const auto done = co_await w->api("kcp").remove(kymas_type(), {"kcp-system", "skr"});
   BOOST_REQUIRE(done.has_value());
   bool good = co_await w->until("kcp", kymas_type(), {"kcp-system", "skr"}, is_gone);
@@ -491,7 +467,7 @@ asio::awaitable<void> removes(world* w) {
 }
 
 BOOST_AUTO_TEST_CASE(a_kyma_that_goes_leaves_a_clean_runtime, *kube) {
-  world w(quick());
+  world w(quick_options());
   test::run(w.context, removes(&w));
 }
 
@@ -556,7 +532,7 @@ asio::awaitable<void> takes_over(world* w) {
 }
 
 BOOST_AUTO_TEST_CASE(fields_of_lifecycle_manager_are_taken_over_once, *kube) {
-  world w(quick());
+  world w(quick_options());
   test::run(w.context, takes_over(&w));
 }
 
@@ -573,7 +549,7 @@ asio::awaitable<bool> klm_wins(world* w) {
 }
 
 asio::awaitable<void> stands_back(world* w) {
-  co_await one_runtime(w);
+  co_await w->begin_with_runtime();
   bool good = co_await klm_wins(w);
   BOOST_REQUIRE(good);
   good = co_await w->until_event("skr", "WatcherFailed", "lifecycle-manager writes");
@@ -594,12 +570,12 @@ asio::awaitable<void> stands_back(world* w) {
 }
 
 BOOST_AUTO_TEST_CASE(runtime_is_left_to_lifecycle_manager_when_that_writes_it_too) {
-  world w(quick());
+  world w(quick_options());
   test::run(w.context, stands_back(&w));
 }
 
 asio::awaitable<void> comes_back(world* w) {
-  co_await one_runtime(w);
+  co_await w->begin_with_runtime();
   bool good = co_await klm_wins(w);
   BOOST_REQUIRE(good);
   // It is gone: after the pause the runtime is taken over again.
@@ -612,7 +588,7 @@ asio::awaitable<void> comes_back(world* w) {
 
 /// A tenant that writes as lifecycle-manager, which does not run, gains nothing.
 asio::awaitable<void> writes_over(world* w, std::shared_ptr<bool> runs) {
-  co_await one_runtime(w);
+  co_await w->begin_with_runtime();
   bool good = co_await klm_wins(w);
   BOOST_REQUIRE(good);
   *runs = false;
@@ -629,7 +605,7 @@ asio::awaitable<void> writes_over(world* w, std::shared_ptr<bool> runs) {
 }
 
 BOOST_AUTO_TEST_CASE(what_is_written_in_the_name_of_an_absent_manager_is_written_over) {
-  auto with = quick();
+  auto with = quick_options();
   const auto runs = std::make_shared<bool>(true);
   with.how.former_runs = runs;
   world w(with);
@@ -637,14 +613,14 @@ BOOST_AUTO_TEST_CASE(what_is_written_in_the_name_of_an_absent_manager_is_written
 }
 
 BOOST_AUTO_TEST_CASE(runtime_is_taken_over_when_lifecycle_manager_has_gone) {
-  auto with = quick();
+  auto with = quick_options();
   with.how.contest_pause = 3s;
   world w(with);
   test::run(w.context, comes_back(&w));
 }
 
 asio::awaitable<void> shadows(world* w, std::shared_ptr<bool> dry_run) {
-  co_await one_runtime(w);
+  co_await w->begin_with_runtime();
   *dry_run = true;
   co_await apply_as_klm(w, 15);
   const auto before =
@@ -668,7 +644,7 @@ asio::awaitable<void> shadows(world* w, std::shared_ptr<bool> dry_run) {
 }
 
 BOOST_AUTO_TEST_CASE(shadow_tells_what_would_be_written_and_writes_nothing, *kube) {
-  auto with = quick();
+  auto with = quick_options();
   with.how.contest_pause = 0s;
   const auto dry_run = std::make_shared<bool>(false);
   with.how.dry_run = dry_run;
@@ -694,7 +670,7 @@ asio::awaitable<void> canaries(world* w) {
 }
 
 BOOST_AUTO_TEST_CASE(only_canaries_are_touched) {
-  auto with = quick();
+  auto with = quick_options();
   with.only = *k8s::label_selector::parse("canary=yes");
   world w(with);
   test::run(w.context, canaries(&w));
@@ -713,7 +689,7 @@ asio::awaitable<void> set_other_finalizer(world* w, bool present) {
 }
 
 asio::awaitable<void> outlasts_the_modules(world* w) {
-  co_await one_runtime(w);
+  co_await w->begin_with_runtime();
   co_await set_other_finalizer(w, true);
   const auto done = co_await w->api("kcp").remove(kymas_type(), {"kcp-system", "skr"});
   BOOST_REQUIRE(done.has_value());
@@ -740,12 +716,12 @@ asio::awaitable<void> outlasts_the_modules(world* w) {
 }
 
 BOOST_AUTO_TEST_CASE(watcher_outlasts_the_other_finalizers_of_its_kyma) {
-  world w(quick());
+  world w(quick_options());
   test::run(w.context, outlasts_the_modules(&w));
 }
 
 asio::awaitable<void> gives_up(world* w) {
-  co_await one_runtime(w);
+  co_await w->begin_with_runtime();
   w->add_cluster("lost");
   co_await w->add_kyma("lost", w->kubeconfig("lost"));
   bool good = co_await w->until_ready("lost");
@@ -767,7 +743,7 @@ asio::awaitable<void> gives_up(world* w) {
 }
 
 BOOST_AUTO_TEST_CASE(a_kyma_does_not_wait_for_ever_for_a_runtime_that_is_gone) {
-  auto with = quick();
+  auto with = quick_options();
   with.runtime_limit = 2s;
   with.unhealthy_probe = 300ms;
   with.removal_limit = 1s;
@@ -777,7 +753,7 @@ BOOST_AUTO_TEST_CASE(a_kyma_does_not_wait_for_ever_for_a_runtime_that_is_gone) {
 
 /// It left the scope, or got the label, after it was installed.
 asio::awaitable<void> leaves_alone(world* w, json::object labels) {
-  co_await one_runtime(w);
+  co_await w->begin_with_runtime();
   json::value change{{"metadata", {{"labels", std::move(labels)}}}};
   co_await w->merge(kymas_type(), {"kcp-system", "skr"}, std::move(change));
   // Nothing tells when the reconcile of a Kyma that is left alone has ended, but its state.
@@ -805,14 +781,14 @@ asio::awaitable<void> releases_what_it_leaves_alone(world* w, json::object label
 }
 
 BOOST_AUTO_TEST_CASE(kyma_that_is_skipped_is_released_when_it_is_deleted) {
-  auto with = quick();
+  auto with = quick_options();
   with.removal_limit = 1s;
   world w(with);
   test::run(w.context, releases_what_it_leaves_alone(&w, {{skip_label, "true"}}));
 }
 
 BOOST_AUTO_TEST_CASE(kyma_that_left_the_scope_is_released_when_it_is_deleted) {
-  auto with = quick();
+  auto with = quick_options();
   with.removal_limit = 1s;
   with.only = *k8s::label_selector::parse("scope!=other");
   world w(with);
@@ -821,7 +797,7 @@ BOOST_AUTO_TEST_CASE(kyma_that_left_the_scope_is_released_when_it_is_deleted) {
 
 asio::awaitable<void> cleans_what_another_leaves(world* w) {
   co_await leaves_alone(w, {{"scope", "other"}});
-  auto in_scope = quick();
+  auto in_scope = quick_options();
   in_scope.only = *k8s::label_selector::parse("scope=other");
   co_await w->take_over(std::move(in_scope));
   bool good = co_await w->until("kcp", kymas_type(), {"kcp-system", "skr"}, is_gone);
@@ -833,7 +809,7 @@ asio::awaitable<void> cleans_what_another_leaves(world* w) {
 }
 
 BOOST_AUTO_TEST_CASE(manager_in_scope_removes_at_once_what_another_leaves) {
-  auto with = quick();
+  auto with = quick_options();
   with.only = *k8s::label_selector::parse("scope!=other");
   world w(with);
   test::run(w.context, cleans_what_another_leaves(&w));
@@ -857,7 +833,7 @@ class shifted_clock final : public core::clock {
 };
 
 asio::awaitable<void> gives_up_under_the_next_leader(world* w, shifted_clock* clock, options with) {
-  co_await one_runtime(w);
+  co_await w->begin_with_runtime();
   w->hanging["skr"] = true;
   const auto done = co_await w->api("kcp").remove(kymas_type(), {"kcp-system", "skr"});
   BOOST_REQUIRE(done.has_value());
@@ -871,7 +847,7 @@ asio::awaitable<void> gives_up_under_the_next_leader(world* w, shifted_clock* cl
 }
 
 BOOST_AUTO_TEST_CASE(limit_of_a_removal_survives_a_leader) {
-  auto with = quick();
+  auto with = quick_options();
   with.runtime_limit = 2s;
   with.unhealthy_probe = 300ms;
   with.removal_limit = 1h;
@@ -883,7 +859,7 @@ BOOST_AUTO_TEST_CASE(limit_of_a_removal_survives_a_leader) {
 
 /// What was created since the backup is gone, and its runtime is not touched.
 asio::awaitable<void> follows_a_restored_control_plane(world* w) {
-  co_await one_runtime(w);
+  co_await w->begin_with_runtime();
   w->add_cluster("later");
   const auto backup = w->server.back_up("kcp");
   co_await w->add_kyma("later", w->kubeconfig("later"));
@@ -905,7 +881,7 @@ asio::awaitable<void> follows_a_restored_control_plane(world* w) {
 }
 
 BOOST_AUTO_TEST_CASE(kymas_of_a_restored_control_plane_are_followed) {
-  world w(quick());
+  world w(quick_options());
   test::run(w.context, follows_a_restored_control_plane(&w));
 }
 
@@ -965,7 +941,7 @@ asio::awaitable<void> rotates(world* w) {
 }
 
 BOOST_AUTO_TEST_CASE(a_rotated_authority_is_trusted_before_it_is_needed, *kube) {
-  world w(quick());
+  world w(quick_options());
   test::run(w.context, rotates(&w));
 }
 
@@ -989,7 +965,7 @@ std::uint64_t version_of(const json::value& object) {
 }  // namespace
 
 asio::awaitable<void> keeps_managers(world* w) {
-  co_await one_runtime(w);
+  co_await w->begin_with_runtime();
   std::uint64_t secret = 0;
   std::uint64_t webhooks = 0;
   std::set<std::string> expected{"lifecycle-manager"};
@@ -1026,7 +1002,7 @@ asio::awaitable<void> keeps_managers(world* w) {
 }
 
 BOOST_AUTO_TEST_CASE(managers_file_grows_before_the_webhooks_and_narrows_after_them, *kube) {
-  world w(quick());
+  world w(quick_options());
   test::run(w.context, keeps_managers(&w));
 }
 
@@ -1060,7 +1036,7 @@ asio::awaitable<std::chrono::steady_clock::duration> introduce(world* w, std::st
 }
 
 asio::awaitable<void> introduces_managers(world* w) {
-  co_await one_runtime(w);
+  co_await w->begin_with_runtime();
   const auto first = co_await introduce(w, "warden", 1);
   BOOST_TEST((first >= 1s), "kubelet has not brought the managers' file");
   // The Watcher keeps the webhook of its former manager until the pods know the new one.
@@ -1069,7 +1045,7 @@ asio::awaitable<void> introduces_managers(world* w) {
 }
 
 BOOST_AUTO_TEST_CASE(webhook_of_a_new_manager_waits_until_the_pods_know_it) {
-  world w(quick());
+  world w(quick_options());
   test::run(w.context, introduces_managers(&w));
 }
 

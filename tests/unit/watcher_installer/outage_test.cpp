@@ -21,20 +21,13 @@ using watcher_installer::state;
 
 namespace {
 
-const k8s::object_key configuration{{}, "skr-webhook"};
-
 /// As patient with a request as in production, and a few workers.
 options few_workers() {
-  options out;
+  auto out = quick_options();
   out.concurrent = 4;
   out.unhealthy_concurrent = 1;
   out.probe_timeout = 500ms;
   out.unhealthy_probe = 200ms;
-  out.ready_interval = 50ms;
-  out.ready_interval_limit = 200ms;
-  out.backoff_base = 50ms;
-  out.backoff_limit = 500ms;
-  out.how.delays.propagation = 1s;
   return out;
 }
 

@@ -29,10 +29,6 @@ using watcher_installer::options;
 namespace {
 
 const k8s::object_key rollout_key{"kcp-system", "watcher"};
-const k8s::object_key configuration{{}, "skr-webhook"};
-const k8s::object_key deployment{"kyma-system", "skr-webhook"};
-const k8s::object_key tls_secret{"kyma-system", "skr-webhook-tls"};
-const k8s::resource_type pods{{"", "v1", "Pod"}, "pods"};
 
 /// Enough for canaries to be a few of many.
 #if defined(__has_feature)
@@ -47,11 +43,7 @@ constexpr int many = 100;
 #endif
 
 options with_image(std::string image) {
-  options out;
-  out.ready_interval = 50ms;
-  out.ready_interval_limit = 200ms;
-  out.backoff_base = 50ms;
-  out.backoff_limit = 500ms;
+  auto out = quick_options();
   out.drift_delay = 20ms;
   out.probe_timeout = 500ms;
   out.how.delays.propagation = 200ms;
@@ -211,31 +203,7 @@ class landscape : public world {
     const bool crashes = image_of(*got) == "crash";
     // The former pod stays until the new one is ready.
     const bool had_one = k8s::find_number(*got, {"status", "readyReplicas"}) > 0;
-    const k8s::object_key pod_key{"kyma-system", "skr-webhook-1"};
-    if (crashes) {
-      json::value pod{
-          {"apiVersion", "v1"},
-          {"kind", "Pod"},
-          {"metadata",
-           {{"name", pod_key.name},
-            {"namespace", pod_key.ns},
-            {"labels", {{"app", "skr-webhook"}}}}},
-          {"spec", {{"containers", json::array{{{"name", "server"}, {"image", "a"}}}}}}};
-      co_await api(name).create(pods, std::move(pod));
-      json::value status{
-          {"status",
-           {{"containerStatuses",
-             json::array{{{"name", "server"},
-                          {"image", "a"},
-                          {"imageID", "a"},
-                          {"ready", false},
-                          {"restartCount", 1},
-                          {"state", {{"waiting", {{"reason", "CrashLoopBackOff"}}}}}}}}}}};
-      co_await api(name).patch(pods, pod_key, k8s::patch_type::merge, std::move(status),
-                               {.subresource = "status"});
-    } else {
-      co_await api(name).remove(pods, pod_key);
-    }
+    co_await set_crashing(name, deployment, "server", crashes);
     json::value status{{"status",
                         {{"observedGeneration", generation},
                          {"replicas", crashes && had_one ? 2 : 1},

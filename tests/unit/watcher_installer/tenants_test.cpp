@@ -32,11 +32,7 @@ std::string well(int i) {
 }
 
 options quick() {
-  options out;
-  out.ready_interval = 50ms;
-  out.ready_interval_limit = 200ms;
-  out.backoff_base = 50ms;
-  out.backoff_limit = 500ms;
+  auto out = quick_options();
   out.runtime_limit = 2s;
   out.unhealthy_probe = 300ms;
   out.removal_limit = 1s;

@@ -23,6 +23,14 @@ using test::is_there;
 using test::services;
 using test::webhook_configurations;
 
+// On a runtime.
+inline const k8s::object_key configuration{{}, "skr-webhook"};
+inline const k8s::object_key deployment{"kyma-system", "skr-webhook"};
+inline const k8s::object_key tls_secret{"kyma-system", "skr-webhook-tls"};
+
+/// Quick where an installer is patient.
+watcher_installer::options quick_options();
+
 /// Issues certificates at once, by the CA that the test says.
 class issuing final : public certificate_provider {
  public:
@@ -55,6 +63,8 @@ class world : public test::environment {
 
   /// Definitions, namespaces, Gateway, bundle; then the installer and its informers run.
   asio::awaitable<void> begin();
+  /// Likewise, until "skr" has all that one Watcher needs.
+  asio::awaitable<void> begin_with_runtime();
   /// The cluster "skr": on the real API server that RW_CONFORMANCE_KUBECONFIG leads to, if it is
   /// set, cleaned of what tests before have left there.
   asio::awaitable<void> add_any_runtime();

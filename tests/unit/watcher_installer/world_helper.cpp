@@ -5,12 +5,25 @@
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
+#include <boost/test/unit_test.hpp>
 
 #include "tests/unit/run.hpp"
 #include "tests/unit/watcher_installer/world.hpp"
+#include <chrono>
 #include <utility>
 
 namespace rw::watcher_installer_test {
+
+watcher_installer::options quick_options() {
+  using namespace std::chrono_literals;
+  watcher_installer::options out;
+  out.ready_interval = 50ms;
+  out.ready_interval_limit = 200ms;
+  out.backoff_base = 50ms;
+  out.backoff_limit = 500ms;
+  out.how.delays.propagation = 1s;
+  return out;
+}
 
 using test::object_of;
 
@@ -72,6 +85,15 @@ asio::awaitable<void> world::begin() {
                   secrets_type());
   co_await set_bundle(first.pem());
   start();
+}
+
+asio::awaitable<void> world::begin_with_runtime() {
+  co_await begin();
+  co_await add_any_runtime();
+  co_await add_watcher("kyma", "lifecycle-manager", "spec");
+  co_await add_kyma("skr", kubeconfig("skr"));
+  const bool ready = co_await until_ready("skr");
+  BOOST_REQUIRE(ready);
 }
 
 void world::start() {
