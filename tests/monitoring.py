@@ -65,7 +65,7 @@ SERIES = {
     "HeartbeatsOfUnknownRuntimes": ('rw_heartbeats_received_total{outcome="unknown"}', GROWS, NEVER),
     "SendersRejected": ("watcher_listener_failed_verification_requests_total", GROWS, NEVER),
     "ListenerErrors": ("watcher_listener_request_errors_total", GROWS, "0x110 5x10"),
-    "EventsOfUnknownRuntimes": ('rw_kyma_router_events_total{outcome="forgotten"}', GROWS, NEVER),
+    "EventsOfUnknownRuntimes": ('rw_kyma_router_events_total{outcome="unknown"}', GROWS, NEVER),
     "RuntimeCertificateNotReissued": ('lifecycle_mgr_self_signed_cert_not_renew{kyma_name="k"}', "1x120", NEVER),
     "GatewayCertificateExpires": ("lifecycle_mgr_gateway_secret_server_cert_close_to_expiry", "1x120", NEVER),
     "RotationBlocked": ('rw_gateway_secret_phase{phase="blocked"}', "1x120", NEVER),

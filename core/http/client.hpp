@@ -54,8 +54,7 @@ struct client_options {
   std::string host;  ///< name or address; with TLS also what the certificate is checked for
   std::uint16_t port = 443;
   client_limits limits = {};
-  std::optional<connect_proxy> proxy = {};         ///< its time counts against the limit `connect`
-  std::shared_ptr<const send_permit> permit = {};  ///< of guarded exchanges; none: all may go
+  std::optional<connect_proxy> proxy = {};  ///< its time counts against the limit `connect`
 };
 
 /// What a client needs from its surroundings; all of it must outlive the client.
@@ -79,10 +78,10 @@ struct exchange_options {
   std::chrono::milliseconds silence{};  ///< longest time without a byte of the body; 0: no limit
   std::size_t body_bytes = 0;           ///< of an answer that no sink takes
 
-  /// To be sent only while the client's permit is open. If it shuts before the request's last byte
-  /// was handed to the socket, the exchange ends as not_permitted and the upstream never gets that
-  /// byte; where others are queued before it the connection is dropped.
-  bool guarded = false;
+  /// The request is sent only while it is open; null: always. If it shuts before the request's last
+  /// byte was handed to the socket, the exchange ends as not_permitted and the upstream never gets
+  /// that byte; where others are queued before it the connection is dropped.
+  std::shared_ptr<const send_permit> permit = {};
 };
 
 class client_connection;

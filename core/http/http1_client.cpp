@@ -107,7 +107,7 @@ class http1_client final : public client_connection {
   void write_head(const request& what);
   asio::awaitable<boost::system::error_code> send_and_receive(const request* what, response* into,
                                                               exchange_options options);
-  asio::awaitable<boost::system::error_code> send(bool guarded);
+  asio::awaitable<boost::system::error_code> send(const send_permit* permit);
   asio::awaitable<boost::system::error_code> receive(response_parser* parser);
   core::io_result read(response_parser& parser);
   boost::system::error_code parse(response_parser& parser, std::string_view bytes);
@@ -159,8 +159,7 @@ asio::awaitable<boost::system::error_code> http1_client::wait(core::want what) {
   co_return error;
 }
 
-asio::awaitable<boost::system::error_code> http1_client::send(bool guarded) {
-  const auto* permit = guarded ? options_.permit.get() : nullptr;
+asio::awaitable<boost::system::error_code> http1_client::send(const send_permit* permit) {
   for (std::size_t sent = 0; sent < out_.size();) {
     // The upstream lacks the request's end then, which the closed connection tells it.
     if (permit != nullptr && !permit->open()) co_return client_error::not_permitted;
@@ -243,7 +242,7 @@ asio::awaitable<boost::system::error_code> http1_client::receive(response_parser
 asio::awaitable<boost::system::error_code> http1_client::send_and_receive(
     const request* what, response* into, exchange_options options) {
   write_head(*what);
-  const auto unsent = co_await send(options.guarded);
+  const auto unsent = co_await send(options.permit.get());
   if (unsent) co_return unsent;
   const auto body_bytes = options.body_bytes > 0 ? options.body_bytes : options_.limits.body_bytes;
   std::optional<response_parser> parser;

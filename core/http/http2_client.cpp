@@ -127,7 +127,8 @@ bool http2_client::begin(call& one, const request& what) {
     retired_ = true;  // stream ids are used up, or the peer said goodbye
     return false;
   }
-  if (one.guarded) guarded_out_ = true;
+  const bool is_known = std::ranges::find(permits_out_, one.permit) != permits_out_.end();
+  if (one.permit && !is_known) permits_out_.push_back(one.permit);
   one.self = calls_.insert(calls_.end(), &one);
   last_use_ = environment_.watchdog.now();
   look_at(one.time.due());

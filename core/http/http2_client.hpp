@@ -51,7 +51,7 @@ class http2_client final : public client_connection,
           into(&answer),
           sink(options.sink),
           body_bytes(options.body_bytes > 0 ? options.body_bytes : o.options_.limits.body_bytes),
-          guarded(options.guarded && o.options_.permit != nullptr),
+          permit(options.permit),
           time(options, o.options_.limits, o.environment_.watchdog.now()) {}
     ~call() {
       sink = nullptr;
@@ -70,7 +70,7 @@ class http2_client final : public client_connection,
     response* into;  ///< null once the head of an opened one was handed over
     body_sink* sink;
     const std::size_t body_bytes;
-    const bool guarded;
+    const std::shared_ptr<const send_permit> permit;  ///< null: it needs none
     outgoing_body body;
     std::array<char, 24> content_length{};  ///< in digits
     exchange_clock time;
@@ -133,7 +133,6 @@ class http2_client final : public client_connection,
     deadline_.arm(when);
   }
   bool may_still_be_held_back(const call& one) const;
-  bool holds_guarded() const;
   void hold_back();
   void drop();
   void flush();
@@ -163,7 +162,8 @@ class http2_client final : public client_connection,
   core::time_point last_use_;
   core::time_point last_heard_;
   core::time_point probed_until_ = core::time_point::max();  ///< when an answer to PING is due
-  bool guarded_out_ = false;  ///< what is on its way out may be of a guarded exchange
+  /// Of requests of which something may be on its way out, each once.
+  std::vector<std::shared_ptr<const send_permit>> permits_out_;
   bool push_pending_ = false;
   bool write_blocked_ = false;
   bool settled_ = false;    ///< the peer's settings are known

@@ -1,4 +1,4 @@
-// How bytes leave an HTTP/2 connection, and what holds them back: the permit of guarded requests.
+// How bytes leave an HTTP/2 connection, and what holds them back: permits of requests.
 
 #include "rw/core/http/http2_client.hpp"
 
@@ -6,27 +6,24 @@ namespace rw::http {
 
 namespace asio = boost::asio;
 
-/// True if a part of a guarded request is not framed yet, so that the upstream lacks its end.
+/// True if a part of the request is not framed yet, so that the upstream lacks its end.
 bool http2_client::may_still_be_held_back(const call& one) const {
   const bool begun = nghttp2_session_find_stream(session_.get(), one.id) != nullptr;
-  return one.guarded && !(begun && one.body.rest.empty());
+  return !(begun && one.body.rest.empty());
 }
 
-bool http2_client::holds_guarded() const {
-  return std::ranges::any_of(calls_, [this](auto* one) { return may_still_be_held_back(*one); });
-}
-
-/// Withdraws the guarded requests of which something is still here, once the permit is gone. A
-/// stream that is reset before its request is whole is a request that was not made.
+/// Withdraws the requests of which something is still here, once their permit is gone. A stream
+/// that is reset before its request is whole is a request that was not made.
 void http2_client::hold_back() {
-  if (!guarded_out_ || options_.permit->open()) return;
+  if (all_open(permits_out_)) return;
   const auto current = calls_;
   for (auto* one : current) {
-    if (may_still_be_held_back(*one)) give_up(*one, client_error::not_permitted);
+    const bool is_shut = one->permit && !one->permit->open();
+    if (is_shut && may_still_be_held_back(*one)) give_up(*one, client_error::not_permitted);
   }
   // What is gathered already can't be told apart, and half of a TLS record can't be taken back.
   if (!out_.empty()) return drop();
-  guarded_out_ = false;
+  std::erase_if(permits_out_, [](const auto& permit) { return !permit->open(); });
 }
 
 void http2_client::drop() {
@@ -39,8 +36,7 @@ void http2_client::drop() {
 void http2_client::flush() {
   hold_back();
   if (write_blocked_ || dropped_) return;
-  const auto* permit = guarded_out_ ? options_.permit.get() : nullptr;
-  const auto put = out_.write(session_.get(), *stream_, permit);
+  const auto put = out_.write(session_.get(), *stream_, permits_out_);
   if (put.error == client_error::not_permitted) {
     hold_back();
     drop();
@@ -49,8 +45,11 @@ void http2_client::flush() {
   } else if (put.wants != core::want::nothing) {
     write_blocked_ = true;
     tasks_.spawn(write_when_possible());
-  } else if (guarded_out_) {
-    guarded_out_ = holds_guarded();
+  } else {
+    std::erase_if(permits_out_, [this](const auto& permit) {
+      return std::ranges::none_of(
+          calls_, [&](auto* one) { return one->permit == permit && may_still_be_held_back(*one); });
+    });
   }
 }
 

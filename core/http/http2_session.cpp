@@ -6,10 +6,10 @@
 namespace rw::http {
 
 core::io_result frame_output::write(nghttp2_session* session, core::stream& to,
-                                    const send_permit* permit) {
+                                    std::span<const std::shared_ptr<const send_permit>> permits) {
   constexpr std::size_t gathered = 32 * 1024;  // two TLS records
   const auto put_on = [&](std::string_view bytes) -> core::io_result {
-    if (permit != nullptr && !permit->open()) return {.error = client_error::not_permitted};
+    if (!all_open(permits)) return {.error = client_error::not_permitted};
     return to.write(bytes);
   };
   while (!empty()) {

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -154,9 +155,9 @@ class frame_output {
  public:
   /// Writes what the session has to say, as far as the stream takes it. With `wants` it is to be
   /// called again then; with neither that nor an error all is written.
-  /// Hands nothing to the stream once `permit` is shut, which is an error; null: always open.
+  /// Hands nothing to the stream once one of the permits is shut, which is an error.
   core::io_result write(nghttp2_session* session, core::stream& to,
-                        const send_permit* permit = nullptr);
+                        std::span<const std::shared_ptr<const send_permit>> permits = {});
 
   bool empty() const noexcept { return begin_ == bytes_.size(); }
   std::size_t held() const noexcept { return bytes_.capacity(); }

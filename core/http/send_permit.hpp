@@ -1,9 +1,13 @@
 #pragma once
 
+#include <algorithm>
+#include <memory>
+#include <span>
+
 namespace rw::http {
 
 /// Whether this process may still change the upstream's state; k8s::fence is one. A client asks it
-/// each time that it is about to hand bytes of a guarded request to the socket, so that what was
+/// each time that it is about to hand bytes of such a request to the socket, so that what was
 /// queued while the permit was open does not go out when it is no more.
 class send_permit {
  public:
@@ -12,5 +16,9 @@ class send_permit {
  protected:
   ~send_permit() = default;
 };
+
+inline bool all_open(std::span<const std::shared_ptr<const send_permit>> permits) noexcept {
+  return std::ranges::all_of(permits, [](const auto& one) { return one->open(); });
+}
 
 }  // namespace rw::http

@@ -37,6 +37,7 @@ std::string_view label_of(verb what) noexcept;
 struct call {
   verb what = verb::get;
   bool writes = false;
+  std::shared_ptr<const fence> permit = {};  ///< of a writing one; null: none is needed
   std::string plural;  ///< for messages; of a discovery or raw request the target
   object_key key;      ///< for messages
   http::request wire;  ///< method, target (without the server's prefix) and body

@@ -9,6 +9,7 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
+#include <stdexcept>
 #include <utility>
 
 namespace rw::k8s {
@@ -137,19 +138,21 @@ class client::implementation {
 
   const std::string& ns() const { return api->configuration().ns; }
 
-  bool tries(bool dry_run) const {
-    const auto& all = api->options().dry_run;
-    return dry_run || (all && *all);
-  }
-
-  asio::awaitable<result<json::value>> write(verb what, const resource_type& type, object_key key,
-                                             const json::value& body, write_options options,
-                                             call_options bounds,
+  asio::awaitable<result<json::value>> write(const client& by, verb what, const resource_type& type,
+                                             object_key key, const json::value& body,
+                                             write_options options, call_options bounds,
                                              std::string_view content_type = "application/json") {
     if (options.field_manager.empty()) options.field_manager = api->options().field_manager;
-    options.dry_run = tries(options.dry_run);
-    return ask(api, write_call(what, content_type, type, std::move(key), body, options, ns()),
-               bounds);
+    options.dry_run = options.dry_run || by.is_dry();
+    return ask(
+        api, guarded(write_call(what, content_type, type, std::move(key), body, options, ns()), by),
+        bounds);
+  }
+
+  /// The call, as that copy of the client may make it.
+  static call guarded(call what, const client& by) {
+    if (what.writes) what.permit = by.writes_;
+    return what;
   }
 
   static asio::awaitable<result<resource_type>> find(std::shared_ptr<implementation> self,
@@ -179,6 +182,22 @@ client::client(asio::any_io_executor executor, config how, client_options option
     : impl_(std::make_shared<implementation>(std::move(executor), std::move(how),
                                              std::move(options), environment)) {}
 client::~client() = default;
+client::client(const client&) = default;
+client& client::operator=(const client&) = default;
+
+client client::fenced(std::shared_ptr<const fence> writes) const {
+  if (writes_) throw std::logic_error("the client is fenced already");
+  auto out = *this;
+  out.writes_ = std::move(writes);
+  return out;
+}
+
+client client::dry(std::shared_ptr<const bool> is_dry) const {
+  if (dry_) throw std::logic_error("the client is dry already");
+  auto out = *this;
+  out.dry_ = std::move(is_dry);
+  return out;
+}
 
 asio::awaitable<result<json::value>> client::get(resource_type type, object_key key,
                                                  bool metadata_only, call_options bounds) {
@@ -202,39 +221,45 @@ asio::awaitable<result<opened_watch>> client::open_watch(resource_type type, sel
 
 asio::awaitable<result<json::value>> client::create(resource_type type, value object,
                                                     write_options options, call_options bounds) {
-  return impl_->write(verb::create, type, key_of(object), object, std::move(options), bounds);
+  return impl_->write(*this, verb::create, type, key_of(object), object, std::move(options),
+                      bounds);
 }
 
 asio::awaitable<result<json::value>> client::update(resource_type type, value object,
                                                     write_options options, call_options bounds) {
-  return impl_->write(verb::update, type, key_of(object), object, std::move(options), bounds);
+  return impl_->write(*this, verb::update, type, key_of(object), object, std::move(options),
+                      bounds);
 }
 
 asio::awaitable<result<json::value>> client::patch(resource_type type, object_key key,
                                                    patch_type how, value change,
                                                    write_options options, call_options bounds) {
-  return impl_->write(verb::patch, type, std::move(key), change, std::move(options), bounds,
+  return impl_->write(*this, verb::patch, type, std::move(key), change, std::move(options), bounds,
                       content_type_of(how));
 }
 
 asio::awaitable<result<json::value>> client::apply(resource_type type, value object,
                                                    apply_options options, call_options bounds) {
   // JSON is YAML.
-  return impl_->write(verb::apply, type, key_of(object), object, std::move(options), bounds,
+  return impl_->write(*this, verb::apply, type, key_of(object), object, std::move(options), bounds,
                       "application/apply-patch+yaml");
 }
 
 asio::awaitable<result<json::value>> client::remove(resource_type type, object_key key,
                                                     delete_options options, call_options bounds) {
-  options.dry_run = impl_->tries(options.dry_run);
-  return ask(impl_->api, remove_call(type, std::move(key), options, impl_->ns()), bounds);
+  options.dry_run = options.dry_run || is_dry();
+  return ask(
+      impl_->api,
+      implementation::guarded(remove_call(type, std::move(key), options, impl_->ns()), *this),
+      bounds);
 }
 
 asio::awaitable<result<json::value>> client::remove_all(resource_type type, selection what,
                                                         delete_options options,
                                                         call_options bounds) {
-  options.dry_run = impl_->tries(options.dry_run);
-  return ask(impl_->api, remove_all_call(type, what, options), bounds);
+  options.dry_run = options.dry_run || is_dry();
+  return ask(impl_->api, implementation::guarded(remove_all_call(type, what, options), *this),
+             bounds);
 }
 
 asio::awaitable<result<std::vector<discovered_resource>>> client::resources(
@@ -259,10 +284,13 @@ asio::awaitable<result<std::pair<unsigned, unsigned>>> client::server_version(ca
 asio::awaitable<result<std::string>> client::raw(std::string method, std::string target,
                                                  std::string content_type, std::string body,
                                                  call_options bounds) {
-  return ask_text(
-      impl_->api,
-      raw_call(std::move(method), std::move(target), std::move(content_type), std::move(body)),
-      bounds);
+  auto what =
+      raw_call(std::move(method), std::move(target), std::move(content_type), std::move(body));
+  if (what.writes && is_dry()) {
+    what.wrong = failure{.code = errc::bad_request,
+                         .message = "cannot " + what.text() + ": the client is dry"};
+  }
+  return ask_text(impl_->api, implementation::guarded(std::move(what), *this), bounds);
 }
 
 void client::retire() {

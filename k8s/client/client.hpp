@@ -56,14 +56,6 @@ struct client_options {
   /// or fails as timed_out where that would take longer than `connect` and `request`.
   double requests_per_second = 0;
   unsigned burst = 10;
-
-  /// Asked before each writing request, at each attempt, and whenever bytes of one are handed to
-  /// the socket.
-  std::shared_ptr<const fence> writes = {};
-
-  /// While it is true every write is tried only (Kubernetes API concepts, "Dry-run"), and nothing
-  /// is persisted; `raw` apart.
-  std::shared_ptr<const bool> dry_run = {};
 };
 
 /// All of it must outlive the client.
@@ -159,6 +151,10 @@ using opened_watch = std::unique_ptr<http::opened_exchange>;
 /// `rw_kube_request_duration_seconds{verb}` (watches apart), `rw_kube_retries_total` and
 /// `rw_kube_rate_limited_seconds_total`. A series is made when it is first needed.
 ///
+/// A client is a handle: a copy shares its connections, its discovery and its rate limit, and costs
+/// nothing. `fenced` and `dry` give copies that cannot write past a fence, or cannot write at all;
+/// who gets such a copy cannot get rid of that, so a second one is a std::logic_error.
+///
 /// Objects are JSON values; typed views of some kinds stand in k8s/objects/types.hpp. Everything
 /// happens on one executor (thread or strand); arguments are taken by value, so that a call may be
 /// kept and awaited later. A call ends by its deadline, by an answer, by a failure that will not
@@ -171,8 +167,19 @@ class client {
   client(boost::asio::any_io_executor executor, config how, client_options options,
          client_environment environment);
   ~client();
-  client(const client&) = delete;
-  client& operator=(const client&) = delete;
+  client(const client&);
+  client& operator=(const client&);
+
+  /// Returns a copy whose writing requests go only while the fence is open: it is asked at each
+  /// attempt, and whenever bytes of one are handed to the socket. Null: as it is.
+  client fenced(std::shared_ptr<const fence> writes) const;
+  /// Returns a copy whose writes are tried only (Kubernetes API concepts, "Dry-run") while `is_dry`
+  /// is true, so that nothing is persisted; writing ones of `raw` are
+  /// not sent then (`errc::bad_request`). Null: as it is.
+  client dry(std::shared_ptr<const bool> is_dry) const;
+  bool is_dry() const noexcept { return dry_ && *dry_; }
+  /// True for copies of one client, whatever they may write.
+  bool shares_connections_with(const client& other) const noexcept { return impl_ == other.impl_; }
 
   boost::asio::awaitable<result<value>> get(resource_type type, object_key key,
                                             bool metadata_only = false, call_options bounds = {});
@@ -236,7 +243,7 @@ class client {
   void retire();
 
   /// Cancels what is under way (it ends with `errc::shut_down`), closes all connections, and waits
-  /// for that. To be awaited before the client goes.
+  /// for that. To be awaited once, before the last copy goes.
   boost::asio::awaitable<void> close();
 
   const config& configuration() const noexcept;
@@ -246,7 +253,10 @@ class client {
 
  private:
   class implementation;
+
   std::shared_ptr<implementation> impl_;
+  std::shared_ptr<const fence> writes_;
+  std::shared_ptr<const bool> dry_;
 };
 
 }  // namespace rw::k8s

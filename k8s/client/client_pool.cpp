@@ -104,7 +104,8 @@ core::time_point client_pool::end_of_life() const {
 }
 
 std::shared_ptr<client> client_pool::make(config how) {
-  auto made = std::make_unique<client>(executor_, std::move(how), options_.client, environment_);
+  const client open(executor_, std::move(how), options_.client, environment_);
+  auto made = std::make_unique<client>(open.fenced(options_.writes));
   numbers_->made.Increment();
   return closer_->keep(std::move(made));
 }
@@ -152,6 +153,15 @@ asio::awaitable<void> client_pool::close() {
   co_await asio::this_coro::throw_if_cancelled(false);
   while (closer_->held > 0) co_await closer_->released.wait();
   co_await closer_->tasks.join();
+}
+
+std::shared_ptr<client> dry(const std::shared_ptr<client>& of, std::shared_ptr<const bool> is_dry) {
+  struct holder {
+    std::shared_ptr<client> kept;
+    client copy;
+  };
+  auto both = std::make_shared<holder>(holder{of, of->dry(std::move(is_dry))});
+  return {both, &both->copy};
 }
 
 bool is_unhealthy(const failure& why) noexcept {

@@ -25,6 +25,7 @@ struct client_pool_options {
   core::duration expiry = std::chrono::hours(1);
   /// For each client; its name is the metrics' label that they share.
   client_options client = {};
+  std::shared_ptr<const fence> writes = {};  ///< of each client (`client::fenced`); may be null
 };
 
 /// Clients for many API servers, one for each cluster's name, made when they are first asked for.
@@ -91,6 +92,9 @@ class client_pool {
   const std::shared_ptr<closer> closer_;
   core::lru_map<std::string, entry> clients_;
 };
+
+/// Returns a pool's client as `client::dry` does. It keeps the pool's.
+std::shared_ptr<client> dry(const std::shared_ptr<client>& of, std::shared_ptr<const bool> is_dry);
 
 /// True if a failure says something about the connection or the credentials rather than about the
 /// request: then the cluster's client is not worth keeping.

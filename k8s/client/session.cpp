@@ -141,7 +141,6 @@ http::client_options session::http_options() const {
   out.limits.body_bytes = options_.answer_bytes;
   out.limits.connect = options_.connect;
   out.limits.exchange = options_.request;
-  out.permit = options_.writes;
   const auto proxy = config_.proxy_url.empty() ? proxy_of_environment(server_) : config_.proxy_url;
   if (!proxy.empty()) {
     auto parsed = parse_proxy_url(proxy);
@@ -233,13 +232,13 @@ asio::awaitable<void> session::exchange(call* request, attempt* now) {
                                  .limit = request->limit,
                                  .silence = request->silence,
                                  .body_bytes = options_.answer_bytes,
-                                 .guarded = request->writes};
+                                 .permit = request->permit};
   if (request->sink == nullptr) {
     options.limit = std::clamp(left(), milliseconds(1), options_.request);
   } else if (!slot.multiplexed() && options.silence.count() == 0) {
     options.silence = options_.watch_silence;
   }
-  if (request->writes && options_.writes && !options_.writes->open()) {
+  if (request->permit && !request->permit->open()) {
     co_return fail(*request, *now, errc::fenced, make_error_code(errc::fenced).message());
   }
   const auto began = environment_.clock.now();

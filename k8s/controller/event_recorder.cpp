@@ -120,14 +120,4 @@ void event_recorder::give_up_rest() {
   environment_.log.warning("events were not written before the end", {{"events", left}});
 }
 
-void event_recorder::normal(const object_reference& about, std::string_view reason,
-                            std::string_view message) {
-  record({about, event_type::normal, std::string(reason), std::string(message)});
-}
-
-void event_recorder::warning(const object_reference& about, std::string_view reason,
-                             std::string_view message) {
-  record({about, event_type::warning, std::string(reason), std::string(message)});
-}
-
 }  // namespace rw::k8s

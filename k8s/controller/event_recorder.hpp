@@ -7,6 +7,7 @@
 #include "rw/core/metrics.hpp"
 #include "rw/k8s/client/object_api.hpp"
 #include "rw/k8s/controller/event_correlator.hpp"
+#include "rw/k8s/controller/event_sink.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -36,13 +37,12 @@ struct event_recorder_environment {
 };
 
 /// Emits Kubernetes Events (event_correlator.hpp decides which, and how often); `run` writes them
-/// one after the other. `record` never blocks and never fails: events are for people, and must not
-/// delay work.
+/// one after the other.
 ///
 /// Metrics: `rw_events_total{component,outcome}`: created, repeated, spam (too many for one
 /// object), dropped (the queue was full or closed), failed (the API server rejected it), abandoned
 /// (not written before shutdown).
-class event_recorder {
+class event_recorder final : public event_sink {
  public:
   event_recorder(boost::asio::any_io_executor executor, std::shared_ptr<object_api> api,
                  event_recorder_options options, event_recorder_environment environment);
@@ -50,9 +50,7 @@ class event_recorder {
   event_recorder& operator=(const event_recorder&) = delete;
 
   /// Thread-safe.
-  void record(event_note note) noexcept;
-  void normal(const object_reference& about, std::string_view reason, std::string_view message);
-  void warning(const object_reference& about, std::string_view reason, std::string_view message);
+  void record(event_note note) noexcept override;
 
   /// Writes until cancelled; then counts the remaining notes as abandoned. Or returns when `close`
   /// was called and everything is written.

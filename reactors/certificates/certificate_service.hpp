@@ -6,7 +6,7 @@
 #include "rw/k8s/cache/informer.hpp"
 #include "rw/k8s/cache/store.hpp"
 #include "rw/k8s/client/client.hpp"
-#include "rw/k8s/controller/event_recorder.hpp"
+#include "rw/k8s/controller/event_sink.hpp"
 #include "rw/k8s/objects/failure.hpp"
 #include "rw/k8s/objects/names.hpp"
 #include "rw/reactors/certificates/rendering.hpp"
@@ -42,7 +42,7 @@ struct service_environment {
   core::clock& clock;
   core::logger& log;
   core::metrics& metrics;
-  k8s::event_recorder* events = nullptr;  ///< on the Kymas; may be null
+  k8s::event_sink* events = nullptr;  ///< on the Kymas; may be null
 };
 
 /// Returns the options of the informers of Certificates, and of their Secrets. A change of one of

@@ -45,19 +45,10 @@ manager_app::manager_app(services& with, manager_settings settings, manager_obse
                                           "1 while the leader only dry-runs its writes: because "
                                           "lifecycle-manager runs, or in shadow mode")),
       fence_(with.clock),
-      kcp_(std::make_unique<k8s::client>(with.executor, load(settings_),
-                                         client_options("kcp", settings_.leader_elect),
-                                         services_.for_client())),
-      watcher_kcp_(std::make_unique<k8s::client>(
-          with.executor, load(settings_), trying(client_options("kcp", settings_.leader_elect)),
-          services_.for_client())),
-      shared_(std::make_unique<k8s::client>(with.executor, load(settings_),
-                                            client_options("kcp-shared", false),
-                                            services_.for_client())),
-      watcher_events_(std::make_unique<k8s::client>(with.executor, load(settings_),
-                                                    trying(client_options("kcp-events", false)),
-                                                    services_.for_client())),
-      klm_(*shared_, lease_options(settings_), with.clock, with.log),
+      shared_(connect("kcp-shared")),
+      kcp_(connect("kcp").fenced(leader_fence())),
+      watcher_kcp_(kcp_.dry(dry_run_)),
+      klm_(shared_, lease_options(settings_), with.clock, with.log),
       watchers_(inform(watchers_type(), {})),
       gateways_(inform(gateways_type(), {})),
       virtual_services_(inform(virtual_services_type(), {})),
@@ -75,9 +66,9 @@ manager_app::manager_app(services& with, manager_settings settings, manager_obse
       gateway_secret_(
           inform(secrets_type(), gateway_secret::informer_of({settings_.istio_namespace,
                                                               std::string(gateway_secret_name)}))),
-      rollouts_(*shared_, runtime_rollout::runtime_rollouts_type(), within(kcp_namespace),
+      rollouts_(shared_, runtime_rollout::runtime_rollouts_type(), within(kcp_namespace),
                 services_.for_informer()),
-      watcher_contents_(*kcp_, settings_.runtime_config.direct.state_namespace, "watcher-content-"),
+      watcher_contents_(kcp_, settings_.runtime_config.direct.state_namespace, "watcher-content-"),
       heartbeat_channel_(settings_.heartbeat_timeout > std::chrono::milliseconds(0)
                              ? std::make_shared<core::channel<received_heartbeat>>(heartbeat_room)
                              : nullptr),
@@ -106,21 +97,21 @@ admin::page_options manager_app::page_options() {
           .live = &live_};
 }
 
-k8s::client_options manager_app::client_options(const std::string& name, bool fenced) const {
-  k8s::client_options out{.name = name, .user_agent = "runtime-watcher-manager"};
-  // Not owned: the fence lives as long as the clients do.
-  if (fenced) out.writes = std::shared_ptr<const k8s::fence>(std::shared_ptr<void>(), &fence_);
-  return out;
+/// Not owned: it lives as long as the clients do. Null: this process leads without a Lease.
+std::shared_ptr<const k8s::fence> manager_app::leader_fence() const {
+  if (!settings_.leader_elect) return nullptr;
+  return {std::shared_ptr<void>(), &fence_};
 }
 
-k8s::client_options manager_app::trying(k8s::client_options options) const {
-  options.dry_run = dry_run_;
-  return options;
+k8s::client manager_app::connect(const char* name) const {
+  return {services_.executor, load(settings_),
+          k8s::client_options{.name = name, .user_agent = "runtime-watcher-manager"},
+          services_.for_client()};
 }
 
 k8s::informer& manager_app::inform(const k8s::resource_type& type, k8s::informer_options how) {
   informers_.push_back(
-      std::make_unique<k8s::informer>(*shared_, type, std::move(how), services_.for_informer()));
+      std::make_unique<k8s::informer>(shared_, type, std::move(how), services_.for_informer()));
   return *informers_.back();
 }
 
@@ -301,16 +292,13 @@ asio::awaitable<void> manager_app::lead() {
 
 asio::awaitable<void> manager_app::close_clients() {
   co_await pool_->close();
-  co_await kcp_->close();
-  co_await watcher_kcp_->close();
-  co_await watcher_events_->close();
-  co_await shared_->close();
+  co_await kcp_.close();
+  co_await shared_.close();
 }
 
 asio::awaitable<int> manager_app::run() {
   core::task_group background(services_.executor, fail_on_exception());
   core::task_group intake(services_.executor, fail_on_exception());
-  core::task_group routing(services_.executor, fail_on_exception());
   core::task_group leading(services_.executor, fail_on_exception());
   core::task_group recording(services_.executor, fail_on_exception());
   background.spawn(services_.watchdog.run());
@@ -320,9 +308,7 @@ asio::awaitable<int> manager_app::run() {
   for (const auto& each : informers_) background.spawn(each->run());
   if (runtime_config_) background.spawn(runtime_config_->watch());
   recording.spawn(recorder_->run());
-  recording.spawn(watcher_recorder_->run());
   background.spawn(pool_->run());
-  routing.spawn(router_->run());
   intake.spawn(take_events());
   intake.spawn(read_events());  // ends after the last accepted event
   leading.spawn(elector_ ? elector_->run() : lead());
@@ -340,10 +326,7 @@ asio::awaitable<int> manager_app::run() {
   // Releases the lease once the controllers have ended.
   leading.cancel();
   co_await join_by(leading, end);
-  routing.cancel();
-  co_await routing.join();
   recorder_->close();
-  watcher_recorder_->close();
   co_await join_by(recording, services_.clock.now() + last_words);
   background.cancel();
   co_await background.join();

@@ -78,8 +78,8 @@ class manager_app final : public app {
  private:
   class view;
 
-  k8s::client_options client_options(const std::string& name, bool fenced) const;
-  k8s::client_options trying(k8s::client_options options) const;
+  std::shared_ptr<const k8s::fence> leader_fence() const;
+  k8s::client connect(const char* name) const;
   k8s::informer& inform(const k8s::resource_type& type, k8s::informer_options how);
   listener::listener_options listener_options();
   std::vector<k8s::object> owners_of(std::string_view runtime_id) const;
@@ -108,10 +108,9 @@ class manager_app final : public app {
   const std::shared_ptr<bool> klm_runs_;  ///< lifecycle-manager; true as long as it is not known
   core::gauge& stands_back_gauge_;
   k8s::fence fence_;
-  std::unique_ptr<k8s::client> kcp_;          ///< writes while this replica leads
-  std::unique_ptr<k8s::client> watcher_kcp_;  ///< the same client, or dry-runs only
-  std::unique_ptr<k8s::client> shared_;       ///< of all replicas: the Lease, events, the informers
-  std::unique_ptr<k8s::client> watcher_events_;
+  k8s::client shared_;       ///< of all replicas: the Lease, events, the informers
+  k8s::client kcp_;          ///< writes while this replica leads
+  k8s::client watcher_kcp_;  ///< likewise; that of watchers, which is dry where dry_run_ says so
   lifecycle_manager_lease klm_;
   std::unique_ptr<k8s::client_pool> pool_;
 
@@ -129,8 +128,8 @@ class manager_app final : public app {
 
   content_store watcher_contents_;  ///< that were rolled out
   std::unique_ptr<k8s::event_recorder> recorder_;
-  std::unique_ptr<k8s::event_recorder> watcher_recorder_;
-  cluster_states clusters_;  ///< written by the installer
+  std::unique_ptr<k8s::quiet_events> watcher_events_;  ///< of watchers
+  cluster_states clusters_;                            ///< written by the installer
   std::unique_ptr<certificates::certificate_service> service_;
   std::unique_ptr<watcher_controller::controller> watcher_controller_;
   std::unique_ptr<gateway_secret::rotator> rotator_;

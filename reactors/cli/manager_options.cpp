@@ -77,14 +77,12 @@ gateway_secret::rotation_options rotation_options(const manager_settings& settin
 }
 
 watcher_installer::options installer_options(const manager_settings& settings,
-                                             std::shared_ptr<const bool> dry_run,
                                              std::shared_ptr<const bool> former_runs) {
   watcher_installer::options how;
   how.concurrent = settings.concurrent;
   how.resync_period = settings.success_interval;
   how.watch_runtimes = settings.runtime_config.direct.watch_runtimes;
   how.how.delays.propagation = settings.ca_propagation;
-  how.how.dry_run = std::move(dry_run);
   how.how.field_manager = settings.field_manager;
   how.how.former_manager = settings.former_field_manager;
   how.how.contest_pause = settings.contest_pause;

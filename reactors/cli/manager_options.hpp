@@ -20,7 +20,6 @@ lifecycle_manager_options lease_options(const manager_settings& settings);
 gateway_secret::rotation_options rotation_options(const manager_settings& settings);
 /// Throws setting_error if the manifests of --skr-manifests are invalid.
 watcher_installer::options installer_options(const manager_settings& settings,
-                                             std::shared_ptr<const bool> dry_run,
                                              std::shared_ptr<const bool> former_runs);
 
 }  // namespace rw::cli

@@ -13,14 +13,12 @@ namespace rw::cli {
 void manager_app::make_reactors() {
   const auto& executor = services_.executor;
   recorder_ = std::make_unique<k8s::event_recorder>(
-      executor, k8s::objects_of(*shared_),
+      executor, k8s::objects_of(shared_),
       k8s::event_recorder_options{.component = "runtime-watcher"}, services_.for_recorder());
-  watcher_recorder_ = std::make_unique<k8s::event_recorder>(
-      executor, k8s::objects_of(*watcher_events_),
-      k8s::event_recorder_options{.component = "runtime-watcher"}, services_.for_recorder());
+  watcher_events_ = std::make_unique<k8s::quiet_events>(*recorder_, dry_run_);
   k8s::client_pool_options to_runtimes{.name = "skr",
                                        .client = watcher_installer::runtime_client_options()};
-  to_runtimes.client.writes = client_options("skr", settings_.leader_elect).writes;
+  to_runtimes.writes = leader_fence();
   // A watched runtime keeps its connection.
   if (settings_.runtime_config.direct.watch_runtimes) to_runtimes.capacity = 16384;
   pool_ =
@@ -28,7 +26,7 @@ void manager_app::make_reactors() {
   watcher_controller_ = std::make_unique<watcher_controller::controller>(
       executor, watcher_controller::controller_sources{watchers_, gateways_, virtual_services_},
       controller_options(settings_),
-      watcher_controller::controller_environment{*watcher_kcp_, *watcher_recorder_, services_.clock,
+      watcher_controller::controller_environment{watcher_kcp_, *watcher_events_, services_.clock,
                                                  services_.watchdog, services_.log,
                                                  services_.metrics});
   gateway_secret::rotator_options rotation;
@@ -36,23 +34,23 @@ void manager_app::make_reactors() {
   rotation.gateway.ns = settings_.istio_namespace;
   rotation.rotation = rotation_options(settings_);
   rotator_ = std::make_unique<gateway_secret::rotator>(
-      executor, *watcher_kcp_, root_secret_, gateway_secret_, clusters_, rotation,
+      executor, watcher_kcp_, root_secret_, gateway_secret_, clusters_, rotation,
       gateway_secret::rotator_environment{services_.clock, services_.watchdog, services_.log,
                                           services_.metrics, services_.random(),
-                                          watcher_recorder_.get()});
+                                          watcher_events_.get()});
   service_ = std::make_unique<certificates::certificate_service>(
-      *watcher_kcp_,
+      watcher_kcp_,
       certificates::service_caches{certificates_.objects(), certificate_secrets_.objects(),
                                    gateway_secret_.objects()},
       certificate_options(settings_),
       certificates::service_environment{services_.clock, services_.log, services_.metrics,
-                                        watcher_recorder_.get()});
+                                        watcher_events_.get()});
 
   std::function<void(const k8s::object_key&)> on_reconcile;
   if (observer_ != nullptr) {
     on_reconcile = [this](const k8s::object_key& kyma) { observer_->reconciling(kyma); };
   }
-  auto how = installer_options(settings_, dry_run_, klm_runs_);
+  auto how = installer_options(settings_, klm_runs_);
   const auto installed = how.how.manifests;
   installer_ = std::make_unique<watcher_installer::watcher_installer>(
       executor, std::move(how),
@@ -64,25 +62,25 @@ void manager_app::make_reactors() {
                                  virtual_services_,
                                  {&certificates_, &certificate_secrets_}},
       watcher_installer::environment{
-          .common = {*watcher_kcp_, *pool_, *watcher_recorder_, services_.clock, services_.watchdog,
-                     services_.log, services_.metrics, services_.random()},
+          .common = {watcher_kcp_, *pool_, *watcher_events_, services_.clock, services_.watchdog,
+                     services_.log, services_.metrics, services_.random(), dry_run_},
           .certificates = *service_,
           .clusters = clusters_,
           .lease = lease(),
-          .finalizers = kcp_.get(),
+          .finalizers = &kcp_,
           .on_reconcile = std::move(on_reconcile)});
   if (settings_.runtime_config.mode != bootstrapper_mode::off) {
     runtime_config_ = std::make_unique<runtime_config>(
         services_, settings_.runtime_config,
-        runtime_config::clients{*kcp_, *shared_, *pool_, rollouts_, lease()}, kubeconfigs_,
+        runtime_config::clients{kcp_, shared_, *pool_, rollouts_, lease()}, kubeconfigs_,
         *recorder_);
   } else {
-    orphans_ = std::make_unique<bootstrapper::orphans>(*kcp_, services_.for_controller());
+    orphans_ = std::make_unique<bootstrapper::orphans>(kcp_, services_.for_controller());
   }
   rollout_ = std::make_unique<runtime_rollout::runtime_rollout>(
       executor,
       runtime_rollout::options{.component = "watcher", .usual = settings_.runtime_config.rollout},
-      runtime_rollout::environment{*kcp_, rollouts_, kymas_, kymas_, *recorder_,
+      runtime_rollout::environment{kcp_, rollouts_, kymas_, kymas_, *recorder_,
                                    services_.for_controller(), lease()});
   router_ = std::make_unique<kyma_router::router>(
       kymas_, [this](const k8s::object_key& kyma, core::duration after) { route(kyma, after); },
@@ -91,7 +89,7 @@ void manager_app::make_reactors() {
   if (heartbeat_channel_) make_heartbeats();
   if (!settings_.pod_ip.empty()) {
     endpoint_ = std::make_unique<listener::leader_endpoint>(
-        *kcp_,
+        kcp_,
         listener::endpoint_options{
             .service = {std::string(kcp_namespace), settings_.events_service},
             .address = settings_.pod_ip,
@@ -101,7 +99,7 @@ void manager_app::make_reactors() {
   if (!settings_.leader_elect) return;
   auto source = services_.random();
   elector_ = std::make_unique<k8s::leader_elector>(
-      executor, k8s::objects_of(*shared_),
+      executor, k8s::objects_of(shared_),
       k8s::election_options{.ns = settings_.lease_namespace,
                             .name = settings_.lease_name,
                             .identity = k8s::make_election_identity(source),
@@ -138,7 +136,7 @@ void manager_app::make_heartbeats() {
           .clock = services_.clock,
           .log = services_.log,
           .metrics = services_.metrics,
-          .events = *watcher_recorder_,
+          .events = *watcher_events_,
           .kymas = kymas_,
           .kymas_of = [this](std::string_view id) { return owners_of(id); },
           .reports = reports,

@@ -349,7 +349,7 @@ void manager_app::view::add_flow(const core::metrics_snapshot& values,
       {"inflight", whole(values.sum("watcher_listener_inflight_requests"))},
       {"connections", whole(values.sum("rw_http_open_connections", {{"server", "listener"}}))}};
   double taken = 0;
-  for (const auto* const outcome : {"routed", "held", "waiting"}) {
+  for (const auto* const outcome : {"routed", "held", "unknown"}) {
     taken += values.sum("rw_kyma_router_events_total", {{"outcome", outcome}});
   }
   to["channel"] = {{"taken", whole(taken)},

@@ -32,7 +32,7 @@ k8s::informer_options of_kcp(std::string labels = {}) {
 }  // namespace
 
 runtime_config::runtime_config(services& with, runtime_config_settings settings, clients to,
-                               k8s::informer& kubeconfigs, k8s::event_recorder& events)
+                               k8s::informer& kubeconfigs, k8s::event_sink& events)
     : settings_(std::move(settings)),
       executor_(with.executor),
       runtimes_(to.watching, runtimes_type(),

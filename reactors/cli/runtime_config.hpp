@@ -2,7 +2,7 @@
 
 #include "rw/k8s/cache/informer.hpp"
 #include "rw/k8s/client/client.hpp"
-#include "rw/k8s/controller/event_recorder.hpp"
+#include "rw/k8s/controller/event_sink.hpp"
 #include "rw/reactors/bootstrapper/direct_sync.hpp"
 #include "rw/reactors/cli/app.hpp"
 #include "rw/reactors/cli/runtime_config_settings.hpp"
@@ -37,7 +37,7 @@ class runtime_config {
   };
 
   runtime_config(services& with, runtime_config_settings settings, clients to,
-                 k8s::informer& kubeconfigs, k8s::event_recorder& events);
+                 k8s::informer& kubeconfigs, k8s::event_sink& events);
 
   /// Runs on every replica, until cancelled.
   boost::asio::awaitable<void> watch();

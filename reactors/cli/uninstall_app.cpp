@@ -40,12 +40,10 @@ k8s::config load(const uninstall_settings& settings) {
   return std::move(*config);
 }
 
-k8s::client_options options_of(const char* name, const k8s::fence* fence) {
-  k8s::client_options out{.name = name, .user_agent = "runtime-watcher-uninstall"};
-  if (fence != nullptr) {
-    out.writes = std::shared_ptr<const k8s::fence>(std::shared_ptr<void>(), fence);
-  }
-  return out;
+k8s::client connect(services& with, const uninstall_settings& settings, const char* name) {
+  return {with.executor, load(settings),
+          k8s::client_options{.name = name, .user_agent = "runtime-watcher-uninstall"},
+          with.for_client()};
 }
 
 }  // namespace
@@ -54,20 +52,22 @@ uninstall_app::uninstall_app(services& with, uninstall_settings settings)
     : app(with),
       settings_(std::move(settings)),
       fence_(with.clock),
-      kcp_(std::make_unique<k8s::client>(with.executor, load(settings_),
-                                         options_of("kcp", settings_.dry_run ? nullptr : &fence_),
-                                         with.for_client())),
-      lease_(std::make_unique<k8s::client>(with.executor, load(settings_),
-                                           options_of("lease", nullptr), with.for_client())),
+      lease_(connect(with, settings_, "lease")),
+      kcp_(connect(with, settings_, "kcp").fenced(settings_.dry_run ? nullptr : leader_fence())),
       output_(with.executor, STDOUT_FILENO) {
   k8s::client_pool_options to_runtimes{.name = "skr",
                                        .client = watcher_installer::runtime_client_options()};
-  to_runtimes.client.writes = options_of("skr", &fence_).writes;
+  to_runtimes.writes = leader_fence();
   pool_ =
       std::make_unique<k8s::client_pool>(with.executor, std::move(to_runtimes), with.for_client());
 }
 
 uninstall_app::~uninstall_app() = default;
+
+/// Not owned: it lives as long as the clients do.
+std::shared_ptr<const k8s::fence> uninstall_app::leader_fence() const {
+  return {std::shared_ptr<void>(), &fence_};
+}
 
 /// Prints a line. Several coroutines add lines, and one at a time writes them.
 asio::awaitable<void> uninstall_app::say(std::string line) {
@@ -92,7 +92,7 @@ asio::awaitable<k8s::result<uninstall_app::list>> uninstall_app::read_all(k8s::r
   list out;
   k8s::list_options page{.limit = 500};
   do {
-    auto got = co_await kcp_->list(type, {.ns = ns, .metadata_only = finalizer.empty()}, page);
+    auto got = co_await kcp_.list(type, {.ns = ns, .metadata_only = finalizer.empty()}, page);
     if (!got && got.error().is(k8s::errc::not_found)) co_return out;
     if (!got) co_return got.error();
     for (auto& one : got->at("items").as_array()) {
@@ -108,7 +108,7 @@ asio::awaitable<std::string> uninstall_app::remove(k8s::resource_type type, std:
                                                    std::string name) {
   if (settings_.dry_run) co_return "";
   const auto what = type.gvk.kind + " " + ns + "/" + name;
-  const auto removed = co_await kcp_->remove(std::move(type), {ns, name});
+  const auto removed = co_await kcp_.remove(std::move(type), {ns, name});
   if (removed || removed.error().is(k8s::errc::not_found)) co_return "";
   co_return what + ": " + removed.error().message;
 }
@@ -118,12 +118,12 @@ asio::awaitable<std::string> uninstall_app::remove(k8s::resource_type type, std:
 asio::awaitable<std::string> uninstall_app::release(k8s::resource_type type, json::value object,
                                                     std::string finalizer) {
   if (settings_.dry_run) co_return "";
-  resource_writer writer(*kcp_, type);
+  resource_writer writer(kcp_, type);
   for (int i = 0; i < 5; ++i) {
     const auto ended = co_await writer.set_finalizer(&object, finalizer, false);
     if (!ended || ended->what == k8s::reconcile_result::kind::done) co_return "";
     if (ended->what == k8s::reconcile_result::kind::error) co_return ended->text;
-    auto live = co_await kcp_->get(type, k8s::key_of(object));
+    auto live = co_await kcp_.get(type, k8s::key_of(object));
     if (!live && live.error().is(k8s::errc::not_found)) co_return "";
     if (!live) co_return live.error().message;
     object = std::move(*live);
@@ -134,7 +134,7 @@ asio::awaitable<std::string> uninstall_app::release(k8s::resource_type type, jso
 /// Removes the watcher from a runtime, or gives its webhooks to lifecycle-manager. A dry run checks
 /// whether the runtime responds.
 asio::awaitable<k8s::result<void>> uninstall_app::clean_runtime(std::string name) {
-  const auto kubeconfig = co_await read_kubeconfig(*kcp_, name);
+  const auto kubeconfig = co_await read_kubeconfig(kcp_, name);
   if (!kubeconfig && kubeconfig.error().is(k8s::errc::not_found)) co_return k8s::result<void>();
   if (!kubeconfig) co_return kubeconfig.error();
   auto api = pool_->get(name, *kubeconfig);
@@ -259,8 +259,7 @@ asio::awaitable<k8s::result<std::size_t>> uninstall_app::count_others() {
 }
 
 asio::awaitable<void> uninstall_app::read_settings() {
-  leader_ =
-      co_await read_leader_settings(lease_.get(), settings_.lease_namespace, settings_.lease_name);
+  leader_ = co_await read_leader_settings(&lease_, settings_.lease_namespace, settings_.lease_name);
   how_.field_manager = leader_.field_manager;
   how_.former_manager = leader_.former_field_manager;
   if (!leader_.skr_objects.empty()) {
@@ -305,10 +304,10 @@ asio::awaitable<void> uninstall_app::lead() {
 /// Deletes the Lease unless it is held again.
 asio::awaitable<void> uninstall_app::remove_lease() {
   const k8s::object_key key{settings_.lease_namespace, settings_.lease_name};
-  const auto seen = co_await lease_->get(k8s::leases_type(), key);
+  const auto seen = co_await lease_.get(k8s::leases_type(), key);
   if (!seen || !k8s::find_string(*seen, {"spec", "holderIdentity"}).empty()) co_return;
   k8s::delete_options as_seen{.resource_version = std::string(k8s::resource_version_of(*seen))};
-  co_await lease_->remove(k8s::leases_type(), key, std::move(as_seen));
+  co_await lease_.remove(k8s::leases_type(), key, std::move(as_seen));
 }
 
 asio::awaitable<int> uninstall_app::run() {
@@ -318,7 +317,7 @@ asio::awaitable<int> uninstall_app::run() {
   background.spawn(pool_->run());
   auto random = core::make_random_source();
   k8s::leader_elector elector(
-      services_.executor, k8s::objects_of(*lease_),
+      services_.executor, k8s::objects_of(lease_),
       k8s::election_options{.ns = settings_.lease_namespace,
                             .name = settings_.lease_name,
                             .identity = k8s::make_election_identity(random)},
@@ -337,8 +336,8 @@ asio::awaitable<int> uninstall_app::run() {
   const bool complete = error_.empty() && left_ == 0;
   if (complete && !settings_.dry_run) co_await remove_lease();
   co_await pool_->close();
-  co_await kcp_->close();
-  co_await lease_->close();
+  co_await kcp_.close();
+  co_await lease_.close();
   background.cancel();
   co_await background.join();
   rethrow_failure();

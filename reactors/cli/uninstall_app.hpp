@@ -55,6 +55,7 @@ class uninstall_app final : public app {
   work<std::string> remove(k8s::resource_type type, std::string ns, std::string name);
   work<std::string> clean_control_plane();
   work<k8s::result<std::size_t>> count_others();
+  std::shared_ptr<const k8s::fence> leader_fence() const;
   work<std::string> release_all(k8s::resource_type type, std::string finalizer, bool with_routes);
   work<void> remove_lease();
   work<void> say(std::string line);
@@ -63,8 +64,8 @@ class uninstall_app final : public app {
   leader_settings leader_;  ///< read from the Lease
   watcher_installer::method how_;
   k8s::fence fence_;
-  std::unique_ptr<k8s::client> kcp_;
-  std::unique_ptr<k8s::client> lease_;  ///< not fenced
+  k8s::client lease_;  ///< not fenced
+  k8s::client kcp_;
   std::unique_ptr<k8s::client_pool> pool_;
   output output_;
   std::size_t done_ = 0;

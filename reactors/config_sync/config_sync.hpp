@@ -4,7 +4,7 @@
 #include "rw/k8s/cache/informer.hpp"
 #include "rw/k8s/client/client.hpp"
 #include "rw/k8s/controller/controller.hpp"
-#include "rw/k8s/controller/event_recorder.hpp"
+#include "rw/k8s/controller/event_sink.hpp"
 #include "rw/k8s/controller/reconciler.hpp"
 #include "rw/reactors/config_sync/runtime_signal.hpp"
 #include "rw/reactors/config_sync/target.hpp"
@@ -34,7 +34,7 @@ k8s::informer_options runtimes_informer(bool conditions = false);
 /// All of it must outlive the reactor.
 struct sync_environment {
   k8s::client& api;  ///< with the leader's fence, where there is one
-  k8s::event_recorder& events;
+  k8s::event_sink& events;
   k8s::controller_environment common;
 };
 

@@ -52,7 +52,7 @@ std::string state_of(const plan& made) {
 
 }  // namespace
 
-report::report(core::logger& log, core::metrics& metrics, k8s::event_recorder* events)
+report::report(core::logger& log, core::metrics& metrics, k8s::event_sink* events)
     : log_(log),
       metrics_(metrics),
       events_(events),

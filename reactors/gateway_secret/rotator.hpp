@@ -7,7 +7,7 @@
 #include "rw/core/watchdog.hpp"
 #include "rw/k8s/cache/informer.hpp"
 #include "rw/k8s/client/client.hpp"
-#include "rw/k8s/controller/event_recorder.hpp"
+#include "rw/k8s/controller/event_sink.hpp"
 #include "rw/k8s/controller/reconciler.hpp"
 #include "rw/reactors/gateway_secret/rotation.hpp"
 #include "rw/reactors/shared/cluster_state.hpp"
@@ -38,7 +38,7 @@ struct rotator_environment {
   core::logger& log;
   core::metrics& metrics;
   core::random_source random;
-  k8s::event_recorder* events = nullptr;  ///< null: no events
+  k8s::event_sink* events = nullptr;  ///< null: no events
 };
 
 /// Returns the options of an informer of one Secret only: one for the root, one for the gateway.

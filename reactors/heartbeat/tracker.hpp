@@ -5,7 +5,7 @@
 #include "rw/core/log.hpp"
 #include "rw/core/metrics.hpp"
 #include "rw/k8s/cache/informer.hpp"
-#include "rw/k8s/controller/event_recorder.hpp"
+#include "rw/k8s/controller/event_sink.hpp"
 #include "rw/reactors/heartbeat/health.hpp"
 #include "rw/reactors/shared/heartbeat.hpp"
 
@@ -28,7 +28,7 @@ struct tracker_environment {
   core::clock& clock;
   core::logger& log;
   core::metrics& metrics;
-  k8s::event_recorder& events;  ///< on the Kymas
+  k8s::event_sink& events;  ///< on the Kymas
   k8s::informer& kymas;
   /// The Kymas with a runtime id; usually one.
   std::function<std::vector<k8s::object>(std::string_view runtime_id)> kymas_of;

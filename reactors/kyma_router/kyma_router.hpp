@@ -7,15 +7,9 @@
 #include "rw/k8s/cache/informer.hpp"
 #include "rw/k8s/objects/names.hpp"
 
-#include <boost/asio/awaitable.hpp>
-
 #include <chrono>
-#include <cstddef>
 #include <functional>
-#include <list>
-#include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace rw::kyma_router {
@@ -29,9 +23,7 @@ void index_by_runtime(k8s::informer& kymas);
 std::vector<k8s::object> kymas_of(const k8s::informer& kymas, std::string_view runtime_id);
 
 struct router_options {
-  std::size_t capacity = 4096;                         ///< runtimes that wait for their Kyma
-  core::duration patience = std::chrono::minutes(10);  ///< maximum wait of each
-  core::duration interval = std::chrono::seconds(1);   ///< between two requeues of one Kyma
+  core::duration interval = std::chrono::seconds(1);  ///< between two requeues of one Kyma
 };
 
 /// All of it must outlive the router.
@@ -42,16 +34,15 @@ struct router_environment {
 };
 
 /// Routes events of runtimes to their Kymas: the common name of the sender's certificate is the
-/// runtime id, and a reconcile of the Kyma with that label follows.
+/// runtime id, and a reconcile of the Kyma with that label follows. A Kyma whose runtime changes
+/// continuously is requeued after a delay, which the destination's queue merges: twice in each
+/// `interval` at most.
 ///
-/// An event of a runtime without a Kyma is kept until there is one: this process may not have
-/// observed the Kyma's creation before the runtime's first event. An event only triggers a
-/// reconcile, so one for each runtime is enough. Beyond `capacity`, and after `patience`, events
-/// are dropped, counted and logged. A Kyma whose runtime changes continuously is requeued after a
-/// delay, which the destination's queue merges: twice in each `interval` at most.
+/// An event of a runtime without a Kyma is counted, and logged. Nothing is lost: a Kyma that is
+/// new, or gets its runtime id later, is reconciled for that.
 ///
-/// Metric: `rw_kyma_router_events_total{outcome}`: routed, held (requeued after a delay), waiting
-/// (its Kyma is not known yet), late (a waiting one, whose Kyma has appeared), forgotten.
+/// Metric: `rw_kyma_router_events_total{outcome}`: routed, held (requeued after a delay), unknown
+/// (no Kyma has the runtime id).
 ///
 /// Everything happens on one executor, which is also the informer's.
 class router {
@@ -60,31 +51,17 @@ class router {
   using destination = std::function<void(const k8s::object_key&, core::duration)>;
 
   /// The informer must have its index, and outlive the router; the caller runs it.
-  router(k8s::informer& kymas, destination to, router_options options,
+  router(const k8s::informer& kymas, destination to, router_options options,
          router_environment environment);
   router(const router&) = delete;
   router& operator=(const router&) = delete;
 
   void on_event(std::string_view runtime_id);
 
-  /// Handles the waiting events, until cancelled.
-  boost::asio::awaitable<void> run();
-
-  std::size_t waiting() const noexcept { return by_id_.size(); }
-
  private:
-  struct waiter {
-    std::string runtime_id;
-    core::time_point until;
-  };
-  using waiters = std::list<waiter>;
-
   bool lead(const k8s::object_key& kyma);
-  void forget(waiters::iterator which);
-  boost::asio::awaitable<void> follow();
-  boost::asio::awaitable<void> expire();
 
-  k8s::informer& kymas_;
+  const k8s::informer& kymas_;
   const destination to_;
   const router_options options_;
   core::clock& clock_;
@@ -92,13 +69,9 @@ class router {
   core::log_limit log_limit_;
   core::counter& routed_;
   core::counter& held_;
-  core::counter& waiting_;
-  core::counter& late_;
-  core::counter& forgotten_;
+  core::counter& unknown_;
   /// When a Kyma may be requeued at once. A Kyma evicted here may be requeued a little early.
   core::lru_map<k8s::object_key, core::time_point, k8s::object_key_hash> next_{16384};
-  waiters in_order_;  ///< oldest first
-  std::unordered_map<std::string, waiters::iterator> by_id_;
 };
 
 }  // namespace rw::kyma_router

@@ -200,7 +200,7 @@ void remote_watch::watch(const k8s::object_key& key, std::shared_ptr<k8s::client
   if (!tasks_) return;
   const auto found = entries_.find(key);
   if (found != entries_.end()) {
-    if (found->second->api == api && found->second->watches_the_same(set)) {
+    if (found->second->api->shares_connections_with(*api) && found->second->watches_the_same(set)) {
       found->second->expected = std::move(set.versions);
       return;
     }

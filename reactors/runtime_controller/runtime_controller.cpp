@@ -78,7 +78,7 @@ asio::awaitable<bool> runtime_controller::connect(contact* to, std::string clien
   auto probe = (*api)->get(namespaces_type(), {{}, std::string(skr_namespace)}, true);
   const auto got = co_await core::within(in_.clock, in_.clock.now() + limit, std::move(probe));
   if (got && (*got || !k8s::is_unhealthy(got->error()))) {
-    to->api = std::move(*api);
+    to->api = in_.dry ? k8s::dry(*api, in_.dry) : std::move(*api);
     co_return true;
   }
   if (got) {

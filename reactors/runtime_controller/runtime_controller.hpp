@@ -4,7 +4,7 @@
 #include "rw/k8s/client/client.hpp"
 #include "rw/k8s/client/client_pool.hpp"
 #include "rw/k8s/controller/controller.hpp"
-#include "rw/k8s/controller/event_recorder.hpp"
+#include "rw/k8s/controller/event_sink.hpp"
 #include "rw/reactors/runtime_controller/permits.hpp"
 #include "rw/reactors/runtime_controller/remote_watch.hpp"
 #include "rw/reactors/runtime_controller/runtimes.hpp"
@@ -68,12 +68,13 @@ struct runtime_options {
 struct runtime_environment {
   k8s::client& kcp;
   k8s::client_pool& runtimes;
-  k8s::event_recorder& events;  ///< on the resources
+  k8s::event_sink& events;  ///< on the resources
   core::clock& clock;
   core::watchdog& watchdog;
   core::logger& log;
   core::metrics& metrics;
   core::random_source random;
+  std::shared_ptr<const bool> dry = {};  ///< of the runtimes' clients (`client::dry`)
 };
 
 /// Names of a reactor.

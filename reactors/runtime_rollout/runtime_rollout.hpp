@@ -3,7 +3,7 @@
 #include "rw/k8s/cache/informer.hpp"
 #include "rw/k8s/client/client.hpp"
 #include "rw/k8s/controller/controller.hpp"
-#include "rw/k8s/controller/event_recorder.hpp"
+#include "rw/k8s/controller/event_sink.hpp"
 #include "rw/reactors/runtime_rollout/resource.hpp"
 #include "rw/reactors/shared/content_gate.hpp"
 #include "rw/reactors/shared/resource_writer.hpp"
@@ -30,7 +30,7 @@ struct environment {
   k8s::informer& rollouts;   ///< RuntimeRollouts of kcp-system
   k8s::informer& resources;  ///< one for each runtime; only their keys count
   k8s::informer& runtimes;   ///< of the same names, for the labels of canaries
-  k8s::event_recorder& events;
+  k8s::event_sink& events;
   k8s::controller_environment common;
   boost::json::value lease = {};  ///< what Events are about while nothing is rolled out
 };

@@ -6,7 +6,7 @@
 #include "rw/core/watchdog.hpp"
 #include "rw/k8s/cache/informer.hpp"
 #include "rw/k8s/client/client.hpp"
-#include "rw/k8s/controller/event_recorder.hpp"
+#include "rw/k8s/controller/event_sink.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -56,7 +56,7 @@ struct controller_sources {
 /// All of it must outlive the controller.
 struct controller_environment {
   k8s::client& api;  ///< with the leader's fence, if there is one
-  k8s::event_recorder& events;
+  k8s::event_sink& events;
   core::clock& clock;
   core::watchdog& watchdog;
   core::logger& log;

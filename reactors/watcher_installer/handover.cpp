@@ -43,7 +43,7 @@ asio::awaitable<k8s::result<void>> hand_over(std::shared_ptr<k8s::client> api, c
     auto patch = take_over_fields(*live, how->former_manager, how->field_manager);
     if (!patch) co_return k8s::result<void>();
     drop_probe(*live, *patch);
-    k8s::write_options by{.field_manager = how->former_manager, .dry_run = how->only_tries()};
+    k8s::write_options by{.field_manager = how->former_manager};
     const auto written =
         co_await api->patch(type, key, k8s::patch_type::merge, std::move(*patch), std::move(by));
     if (written || written.error().is(k8s::errc::not_found)) co_return k8s::result<void>();

@@ -266,7 +266,7 @@ std::string pass::contested() const {
 asio::awaitable<answer> pass::write_one(part* one) {
   const auto type = type_of(one->wanted);
   if (one->held) {
-    k8s::write_options by{.field_manager = how_.field_manager, .dry_run = how_.only_tries()};
+    k8s::write_options by{.field_manager = how_.field_manager};
     auto updated = co_await api_->update(type, one->wanted, std::move(by));
     co_return updated;
   }
@@ -276,14 +276,13 @@ asio::awaitable<answer> pass::write_one(part* one) {
   auto change = others ? take_over_fields(*one->present, how_.field_manager, how_.former_manager)
                        : std::nullopt;
   if (change) {
-    k8s::write_options by{.field_manager = how_.field_manager, .dry_run = how_.only_tries()};
+    k8s::write_options by{.field_manager = how_.field_manager};
     auto taken = co_await api_->patch(type, k8s::key_of(one->wanted), k8s::patch_type::merge,
                                       std::move(*change), std::move(by));
     if (!taken) co_return taken;
     ++out_.writes;
   }
-  k8s::apply_options options{
-      .field_manager = how_.field_manager, .force = true, .dry_run = how_.only_tries()};
+  k8s::apply_options options{.field_manager = how_.field_manager, .force = true};
   auto written = co_await api_->apply(type, one->wanted, std::move(options));
   co_return written;
 }
@@ -294,8 +293,7 @@ asio::awaitable<k8s::result<void>> pass::ensure_namespace() {
   json::value object = {
       {"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", skr_namespace}}}};
   ++out_.writes;
-  k8s::write_options by{.dry_run = how_.only_tries()};
-  const auto made = co_await api_->create(namespaces_type(), std::move(object), std::move(by));
+  const auto made = co_await api_->create(namespaces_type(), std::move(object));
   if (made || made.error().is(k8s::errc::already_exists)) co_return k8s::result<void>();
   co_return made.error();
 }
@@ -352,7 +350,7 @@ asio::awaitable<k8s::result<void>> pass::drop_unwanted_webhooks() {
   }
   webhooks = std::move(kept);
   ++out_.writes;
-  k8s::write_options options{.field_manager = how_.field_manager, .dry_run = how_.only_tries()};
+  k8s::write_options options{.field_manager = how_.field_manager};
   auto done = co_await api_->update(webhooks_type, std::move(object), std::move(options));
   if (!done) co_return done.error();
   one.present = std::move(*done);
@@ -418,7 +416,7 @@ void pass::conclude() {
                   {.ns = key.ns, .fields = "metadata.name=" + key.name});
   }
   // What was only dry-run is not in place.
-  if (!how_.only_tries()) out_.trust = summary_of(observe(present_now()));
+  if (!api_->is_dry()) out_.trust = summary_of(observe(present_now()));
 }
 
 asio::awaitable<k8s::result<outcome>> pass::run() {
@@ -466,8 +464,7 @@ asio::awaitable<k8s::result<void>> uninstall(std::shared_ptr<k8s::client> api, c
     const auto begin = end;
     std::vector<asio::awaitable<answer>> work;
     for (; end != objects.rend() && rank_of(*end) == rank_of(*begin); ++end) {
-      k8s::delete_options options{.dry_run = how->only_tries()};
-      work.push_back(api->remove(type_of(*end), k8s::key_of(*end), std::move(options)));
+      work.push_back(api->remove(type_of(*end), k8s::key_of(*end)));
     }
     const auto answers = co_await core::gather(std::move(work));
     for (const auto& got : answers) {

@@ -52,10 +52,6 @@ struct method {
   /// While it is false nobody runs that writes as the former manager: what does is the runtime's
   /// own client, and is written over. Null: it may run.
   std::shared_ptr<const bool> former_runs = {};
-  /// While it is true every write to a runtime is only dry-run (as client_options::dry_run).
-  std::shared_ptr<const bool> dry_run = {};
-
-  bool only_tries() const { return dry_run && *dry_run; }
 };
 
 /// State of a runtime after one reconcile, and what that wrote.

@@ -79,7 +79,7 @@ asio::awaitable<void> watcher_installer::run() {
   core::task_group tasks(executor);
   tasks.spawn(complete_states());
   tasks.spawn(report_inputs());
-  if (!with_.how.only_tries()) {
+  if (!in_.kcp.is_dry()) {
     tasks.spawn(keep_records());
     tasks.spawn(keep_content());
   }
@@ -188,7 +188,7 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::reconcile(object_key k
     clusters_.set_scope(key, cluster_scope::leaving);
     drop_findings(key);
   }
-  if (goes && with_.how.only_tries()) {
+  if (goes && in_.kcp.is_dry()) {
     auto released = co_await release(std::move(kyma));
     co_return released;
   }

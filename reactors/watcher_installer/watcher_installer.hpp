@@ -4,7 +4,7 @@
 #include "rw/k8s/client/client.hpp"
 #include "rw/k8s/client/client_pool.hpp"
 #include "rw/k8s/controller/controller.hpp"
-#include "rw/k8s/controller/event_recorder.hpp"
+#include "rw/k8s/controller/event_sink.hpp"
 #include "rw/k8s/objects/label_selector.hpp"
 #include "rw/reactors/runtime_controller/runtime_controller.hpp"
 #include "rw/reactors/shared/cluster_state.hpp"
@@ -122,7 +122,7 @@ k8s::client_options runtime_client_options();
 /// A runtime that lifecycle-manager writes to as well is left to it (installation.hpp), which is an
 /// event and the reason `Contested`; it is reconciled again when the pause is over.
 ///
-/// With clients that only dry-run each write (`client_options::dry_run`) nothing changes, and
+/// With dry clients (`client::dry`) nothing changes, and
 /// `changes` has what would be written; but a Kyma that is deleted does not wait for this reactor.
 ///
 /// With a roll-out (content_gate.hpp) another content of the Deployment, such as its image, reaches

@@ -52,9 +52,9 @@ class lease_writer {
       : executor_(std::move(executor)),
         identity_(std::move(identity)),
         leases_(executor_, how, {.name = "lease"}, environment()),
-        writes_(executor_, how,
-                {.name = "writes", .field_manager = identity_, .writes = fenced ? fence_ : nullptr},
-                environment()),
+        writes_(
+            client(executor_, how, {.name = "writes", .field_manager = identity_}, environment())
+                .fenced(fenced ? fence_ : nullptr)),
         elector_(executor_, objects_of(leases_),
                  {.ns = "default",
                   .name = "writer",

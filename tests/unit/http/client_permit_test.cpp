@@ -32,8 +32,6 @@ class permit final : public send_permit {
   std::atomic<bool> open_ = true;
 };
 
-const exchange_options guarded{.guarded = true};
-
 /// A client that has a permit.
 struct permitted : client_fixture {
   explicit permitted(bool http2)
@@ -42,12 +40,12 @@ struct permitted : client_fixture {
 
   void use_permit(std::uint16_t port) {
     used = std::make_unique<client>(
-        here.executor(),
-        client_options{.name = "test", .host = "127.0.0.1", .port = port, .permit = leave},
+        here.executor(), client_options{.name = "test", .host = "127.0.0.1", .port = port},
         client_environment{*transport, here.watchdog, here.log, here.metrics});
   }
 
   const std::shared_ptr<permit> leave = std::make_shared<permit>();
+  const exchange_options guarded{.permit = leave};
 };
 
 /// The same with our own server as the upstream.
@@ -81,7 +79,7 @@ std::size_t count_rest(tcp::socket& from) {
 BOOST_AUTO_TEST_CASE(a_guarded_request_goes_out_while_the_permit_is_open) {
   for (const bool http2 : {false, true}) {
     permitted_and_served f(http2);
-    const auto got = client_fixture::end(f.begin("/", "body", guarded));
+    const auto got = client_fixture::end(f.begin("/", "body", f.guarded));
     BOOST_TEST(!got.error, got.error.message());
     BOOST_TEST(got.answer.body == "body");
   }
@@ -93,16 +91,32 @@ BOOST_AUTO_TEST_CASE(without_the_permit_only_what_is_not_guarded_goes_out_on_the
       permitted_and_served f(http2);
       BOOST_TEST(!f.ask_client("/", "warm").error);
       f.leave->set(false);
-      auto held_back = f.begin("/", body, guarded);
+      auto held_back = f.begin("/", body, f.guarded);
       auto sent = f.begin("/", "sent");
       BOOST_TEST(client_fixture::end(std::move(held_back)).error ==
                  make_error_code(client_error::not_permitted));
       BOOST_TEST(client_fixture::end(std::move(sent)).answer.body == "sent");
       BOOST_TEST(f.answers.seen == 2);
       f.leave->set(true);
-      BOOST_TEST(client_fixture::end(f.begin("/", "again", guarded)).answer.body == "again");
+      BOOST_TEST(client_fixture::end(f.begin("/", "again", f.guarded)).answer.body == "again");
       if (http2) BOOST_TEST(f.opened() == 1);
     }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(each_request_has_the_permit_of_its_own) {
+  for (const bool http2 : {false, true}) {
+    permitted_and_served f(http2);
+    BOOST_TEST(!f.ask_client("/", "warm").error);
+    const exchange_options others{.permit = std::make_shared<permit>()};
+    f.leave->set(false);
+    auto held_back = f.begin("/", "a", f.guarded);
+    auto sent = f.begin("/", "b", others);
+    BOOST_TEST(client_fixture::end(std::move(held_back)).error ==
+               make_error_code(client_error::not_permitted));
+    BOOST_TEST(client_fixture::end(std::move(sent)).answer.body == "b");
+    BOOST_TEST(f.answers.seen == 2);
+    if (http2) BOOST_TEST(f.opened() == 1);
   }
 }
 
@@ -128,7 +142,7 @@ BOOST_AUTO_TEST_CASE(a_request_that_is_half_sent_when_the_permit_goes_is_never_c
     });
     permitted f(http2);
     f.use_permit(peer.port());
-    auto under_way = f.begin("/", std::string(more_than_buffers_hold, 'x'), guarded);
+    auto under_way = f.begin("/", std::string(more_than_buffers_hold, 'x'), f.guarded);
     begun.get_future().wait();
     f.leave->set(false);
     go_on.set_value();

@@ -291,10 +291,9 @@ BOOST_AUTO_TEST_CASE(a_server_with_a_certificate_of_another_is_refused) {
 
 BOOST_AUTO_TEST_CASE(a_shut_fence_lets_no_writing_request_out) {
   api_fixture f;
-  auto options = api_fixture::quick();
   const auto leader = std::make_shared<fence>(f.here.clock);
-  options.writes = leader;
-  auto& api = f.use(f.config(), options);
+  auto& shared = f.use(f.config(), api_fixture::quick());
+  auto api = shared.fenced(leader);
   const auto got = f.call(write(api));
   BOOST_REQUIRE(got.has_error());
   BOOST_TEST(got.error().is(errc::fenced));
@@ -304,20 +303,42 @@ BOOST_AUTO_TEST_CASE(a_shut_fence_lets_no_writing_request_out) {
   leader->open_until(f.here.clock.now() + std::chrono::hours(1));
   BOOST_TEST(f.call(write(api)).has_value());
   BOOST_TEST(f.script.count() == 2u);
+  leader->shut();
+  BOOST_TEST(f.call(write(shared)).has_value(), "the fence is the copy's alone");
+  BOOST_CHECK_THROW(api.fenced(nullptr), std::logic_error);
+}
+
+BOOST_AUTO_TEST_CASE(a_dry_client_has_nothing_persisted) {
+  api_fixture f;
+  const auto is_dry = std::make_shared<bool>(true);
+  auto& shared = f.use(f.config(), api_fixture::quick());
+  auto api = shared.dry(is_dry);
+  BOOST_TEST(f.call(write(api)).has_value());
+  BOOST_TEST(f.script.last().target.find("dryRun=All") != std::string::npos);
+  const auto raw = f.call(api.raw("POST", "/x", "", ""));
+  BOOST_REQUIRE(raw.has_error());
+  BOOST_TEST(raw.error().is(errc::bad_request));
+  BOOST_TEST(f.script.count() == 1u);
+  BOOST_TEST(f.call(write(shared)).has_value());
+  BOOST_TEST(f.script.last().target.find("dryRun") == std::string::npos);
+  *is_dry = false;
+  BOOST_TEST(f.call(write(api)).has_value());
+  BOOST_TEST(f.script.last().target.find("dryRun") == std::string::npos);
+  BOOST_TEST(f.call(api.raw("POST", "/x", "", "")).has_value());
+  BOOST_CHECK_THROW(api.dry(is_dry), std::logic_error);
 }
 
 BOOST_AUTO_TEST_CASE(the_fence_is_asked_again_before_each_attempt) {
   api_fixture f;
-  auto options = api_fixture::quick();
   const auto leader = std::make_shared<fence>(f.here.clock);
   leader->open_until(f.here.clock.now() + std::chrono::hours(1));
-  options.writes = leader;
   f.script.answers([&](const seen_request&, http::response& into) {
     leader->shut();
     into.headers.add("retry-after", "0");
     reply(into, 429, "later");
   });
-  const auto got = f.call(write(f.use(f.config(), options)));
+  auto api = f.use(f.config(), api_fixture::quick()).fenced(leader);
+  const auto got = f.call(write(api));
   BOOST_REQUIRE(got.has_error());
   BOOST_TEST(got.error().is(errc::fenced));
   BOOST_TEST(f.script.count() == 1u);

@@ -31,16 +31,12 @@ struct test_env : environment {
     replica(test_env& in, std::string at)
         : address(std::move(at)),
           fence(in.clock),
-          api(in.connect("kcp", options_of(fence))),
-          under_test(*api, {.service = service, .address = address, .port = 8082, .interval = 20ms},
+          api(in.connect("kcp", {.name = "replica"})),
+          under_test(fenced,
+                     {.service = service, .address = address, .port = 8082, .interval = 20ms},
                      {in.clock, in.log, rw::core::make_random_source()}),
           tasks(in.context.get_executor()) {
       fence.open_until(rw::core::time_point::max());
-    }
-    static k8s::client_options options_of(const k8s::fence& fence) {
-      k8s::client_options out{.name = "replica"};
-      out.writes = std::shared_ptr<const k8s::fence>(std::shared_ptr<void>(), &fence);
-      return out;
     }
     asio::awaitable<void> start(test_env& in) {
       tasks.spawn(under_test.run());
@@ -55,6 +51,7 @@ struct test_env : environment {
     const std::string address;
     k8s::fence fence;
     std::unique_ptr<k8s::client> api;
+    k8s::client fenced = api->fenced({std::shared_ptr<void>(), &fence});
     rw::listener::leader_endpoint under_test;
     rw::core::task_group tasks;
   };

@@ -235,6 +235,27 @@ BOOST_AUTO_TEST_CASE(event_of_a_runtime_where_all_is_in_place_costs_no_request) 
   test::run(w.context, skips_events(&w), 3 * test::patience);
 }
 
+/// The router drops events whose Kyma is not known.
+asio::awaitable<void> gets_its_runtime_id(world* w) {
+  int reconciled = 0;
+  w->on_reconcile = [&](const k8s::object_key&) { ++reconciled; };
+  co_await w->begin_with_runtime();
+  bool good = co_await eventually([w] {
+    return w->metric("controller_runtime_active_workers{controller=\"watcher-installer\"}") == 0;
+  });
+  BOOST_TEST(good);
+  const auto before = reconciled;
+  json::value change{{"metadata", {{"labels", {{runtime_id_label, "another"}}}}}};
+  co_await w->merge(kymas_type(), {"kcp-system", "skr"}, std::move(change));
+  good = co_await eventually([&] { return reconciled > before; });
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(kyma_that_gets_another_runtime_id_is_reconciled) {
+  world w(quick_options());
+  test::run(w.context, gets_its_runtime_id(&w));
+}
+
 /// A runtime that touches the objects for ever costs a reconcile less and less often.
 asio::awaitable<void> is_contested(world* w) {
   co_await w->begin_with_runtime();
@@ -619,9 +640,9 @@ BOOST_AUTO_TEST_CASE(runtime_is_taken_over_when_lifecycle_manager_has_gone) {
   test::run(w.context, comes_back(&w));
 }
 
-asio::awaitable<void> shadows(world* w, std::shared_ptr<bool> dry_run) {
+asio::awaitable<void> shadows(world* w) {
   co_await w->begin_with_runtime();
-  *dry_run = true;
+  *w->is_dry = true;
   co_await apply_as_klm(w, 15);
   const auto before =
       test::required(co_await w->api("skr").get(webhook_configurations, configuration));
@@ -646,10 +667,8 @@ asio::awaitable<void> shadows(world* w, std::shared_ptr<bool> dry_run) {
 BOOST_AUTO_TEST_CASE(shadow_tells_what_would_be_written_and_writes_nothing, *kube) {
   auto with = quick_options();
   with.how.contest_pause = 0s;
-  const auto dry_run = std::make_shared<bool>(false);
-  with.how.dry_run = dry_run;
   world w(with);
-  test::run(w.context, shadows(&w, dry_run));
+  test::run(w.context, shadows(&w));
 }
 
 asio::awaitable<void> canaries(world* w) {

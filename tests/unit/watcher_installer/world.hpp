@@ -83,6 +83,8 @@ class world : public test::environment {
   /// Reconciles that ended well.
   double passes() const;
 
+  const std::shared_ptr<bool> is_dry = std::make_shared<bool>(false);  ///< the installer
+  std::function<void(const k8s::object_key&)> on_reconcile = {};       ///< set before `begin`
   issuing certificates;
   cluster_states tracker;
   authority first{"klm-watcher"};
@@ -95,6 +97,7 @@ class world : public test::environment {
   virtual void prepare(k8s::informer& /*kymas*/) {}
 
   watcher_installer::options with_;
+  k8s::client kcp_;
   std::unique_ptr<core::task_group> installing_;
 };
 

@@ -56,7 +56,8 @@ asio::awaitable<k8s::result<void>> issuing::remove(k8s::object_key kyma) {
 world::world(watcher_installer::options with, std::unique_ptr<core::clock> time)
     : environment(
           {.server = {.bookmark_interval = std::chrono::seconds(1)}, .clock = std::move(time)}),
-      with_(std::move(with)) {
+      with_(std::move(with)),
+      kcp_(api("kcp").dry(is_dry)) {
   certificates.use(first);
 }
 
@@ -112,14 +113,16 @@ void world::start() {
                                  .gateway_secrets = secrets,
                                  .virtual_services = routes},
       watcher_installer::environment{
-          .common = {api("kcp"), open_pool({.client = watcher_installer::runtime_client_options()}),
+          .common = {kcp_, open_pool({.client = watcher_installer::runtime_client_options()}),
                      record_events("watcher-installer"), clock, watchdog, log, numbers,
-                     core::make_random_source()},
+                     core::make_random_source(), is_dry},
           .certificates = certificates,
           .clusters = tracker,
           .lease = {{"apiVersion", "coordination.k8s.io/v1"},
                     {"kind", "Lease"},
-                    {"metadata", {{"name", "manager"}, {"namespace", "kcp-system"}}}}});
+                    {"metadata", {{"name", "manager"}, {"namespace", "kcp-system"}}}},
+          .finalizers = &api("kcp"),
+          .on_reconcile = on_reconcile});
   prepare(kymas);
   installing_ = std::make_unique<core::task_group>(context.get_executor());
   installing_->spawn(installer->run());
