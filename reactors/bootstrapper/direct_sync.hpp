@@ -130,6 +130,7 @@ class direct_sync final : public runtime_controller {
   // lifecycle.cpp: before the first pass, and the last one.
   work<result> create(k8s::object_key key);
   work<result> undeploy_all(pass* in);
+  work<k8s::result<void>> undeploy(pass* in, std::shared_ptr<k8s::client> api);
   work<result> release(pass* in, std::string abandoned);
   void forget(const k8s::object_key& key);
   void note_decision(const k8s::object_key& key, const runtime_facts& facts,

@@ -27,26 +27,27 @@ asio::awaitable<k8s::reconcile_result> direct_sync::create(k8s::object_key key) 
 
 asio::awaitable<k8s::reconcile_result> direct_sync::undeploy_all(pass* in) {
   const auto& key = in->to.key;
-  drift_.unwatch(key);
-  const auto left = removal_left(in->resource);
-  bool removed = false;
-  const bool connected = co_await connect(&in->to, kcp_.client_name(key), kcp_.kubeconfig_of(key));
-  if (connected) {
-    auto work = bootstrapper::undeploy(in->to.api, &with_.apply, read_state(in->resource).objects,
-                                       [this, key] { return may(key, action::undeploy); });
-    const auto done = co_await bounded(&in->to, std::move(work));
-    removed = done.has_value();
-    if (removed) writes_.Increment(static_cast<double>(*done));
-    if (!removed) in->to.error = done.error().message;
-  }
-  if (removed || left <= core::duration::zero()) {
-    auto released = co_await release(in, removed ? std::string() : in->to.error);
+  const auto done = co_await remove_runtime(
+      &in->to, kcp_.client_name(key), kcp_.kubeconfig_of(key), removal_left(in->resource),
+      [this, in](std::shared_ptr<k8s::client> api) { return undeploy(in, std::move(api)); });
+  if (done.ended) {
+    auto released = co_await release(in, done.abandoned);
     co_return released;
   }
-  controller_.add_after(key, left + std::chrono::milliseconds(10));  // the backoff may be longer
   in->input.failed = "the bootstrapper can't be removed from the runtime: " + in->to.error;
   auto reported = co_await report(in, result::error(in->input.failed, "removal failed"));
   co_return reported;
+}
+
+asio::awaitable<k8s::result<void>> direct_sync::undeploy(pass* in,
+                                                         std::shared_ptr<k8s::client> api) {
+  const auto& key = in->to.key;
+  const auto done = co_await bootstrapper::undeploy(
+      std::move(api), &with_.apply, read_state(in->resource).objects,
+      [this, key] { return may(key, action::undeploy); });
+  if (!done) co_return done.error();
+  writes_.Increment(static_cast<double>(*done));
+  co_return k8s::result<void>();
 }
 
 /// Lets the resource go. `abandoned`: why objects may be left on the runtime; empty: none are.

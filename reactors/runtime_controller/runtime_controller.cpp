@@ -93,6 +93,23 @@ asio::awaitable<bool> runtime_controller::connect(contact* to, std::string clien
   co_return false;
 }
 
+asio::awaitable<runtime_controller::removal> runtime_controller::remove_runtime(
+    contact* to, std::string client_name, k8s::result<std::string> kubeconfig, core::duration left,
+    std::function<work<k8s::result<void>>(std::shared_ptr<k8s::client>)> undeploy) {
+  drift_.unwatch(to->key);
+  const bool connected = co_await connect(to, std::move(client_name), std::move(kubeconfig));
+  if (connected) {
+    auto requests = undeploy(to->api);
+    const auto removed = co_await bounded(to, std::move(requests));
+    if (removed) co_return removal{.ended = true};
+    to->error = removed.error().message;
+  }
+  if (left <= core::duration::zero()) co_return removal{.ended = true, .abandoned = to->error};
+  controller_.add_after(to->key,
+                        left + std::chrono::milliseconds(10));  // the backoff may be longer
+  co_return removal{};
+}
+
 void runtime_controller::set_unreachable(contact* of, const k8s::failure& error) {
   using k8s::errc;
   in_.runtimes.evict(of->client_name);

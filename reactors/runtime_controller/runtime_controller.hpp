@@ -149,6 +149,17 @@ class runtime_controller : protected k8s::reconciler {
   /// `to->deferred` ends the reconcile.
   work<bool> connect(contact* to, std::string client_name, k8s::result<std::string> kubeconfig);
 
+  struct removal {
+    bool ended = false;          ///< the resource may go; otherwise `contact::error` says why not
+    std::string abandoned = {};  ///< why the component may still be there; empty: it is not
+  };
+  /// Has the component removed from a runtime whose resource goes. Where that fails it is tried
+  /// again, by the backoff and when `left` is over at the latest; then it is abandoned.
+  work<removal> remove_runtime(
+      contact* to, std::string client_name, k8s::result<std::string> kubeconfig,
+      core::duration left,
+      std::function<work<k8s::result<void>>(std::shared_ptr<k8s::client>)> undeploy);
+
   /// Awaits requests to the runtime within its remaining limit. After a failure of the connection,
   /// or when the limit is missed, the runtime is unhealthy; otherwise it is healthy.
   template <class T>

@@ -52,24 +52,17 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::keep_removed(json::val
     forget(key);
     co_return result::done();
   }
-  drift_.unwatch(key);
   const auto secrets = claims_.kubeconfigs_of(key.name);
-  const bool connected = co_await connect(&to, to_string(key), kubeconfig_of(key.name, secrets));
-  bool removed = false;
-  if (connected) {
-    auto work = uninstall(to.api, &with_.how);
-    const auto done = co_await bounded(&to, std::move(work));
-    removed = done.has_value();
-    if (!removed) to.error = done.error().message;
-  }
-  const auto left = removal_left(kyma);
-  if (!removed && !secrets.empty() && left > core::duration::zero()) {
-    // The backoff must not outlast the limit.
-    controller_.add_after(key, left + std::chrono::milliseconds(10));
+  // A runtime whose kubeconfig is deleted is not waited for.
+  const auto left = secrets.empty() ? core::duration::zero() : removal_left(kyma);
+  const auto done = co_await remove_runtime(
+      &to, to_string(key), kubeconfig_of(key.name, secrets), left,
+      [this](std::shared_ptr<k8s::client> api) { return uninstall(std::move(api), &with_.how); });
+  if (!done.ended) {
     co_return result::error("the watcher can't be removed from the runtime: " + to.error,
                             "removal failed");
   }
-  auto finished = co_await finish_removal(std::move(kyma), removed ? std::string() : to.error, {});
+  auto finished = co_await finish_removal(std::move(kyma), done.abandoned, {});
   co_return finished;
 }
 
