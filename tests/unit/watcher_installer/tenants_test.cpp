@@ -10,6 +10,7 @@
 
 #include "tests/unit/run.hpp"
 #include "tests/unit/watcher_installer/world.hpp"
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -120,6 +121,16 @@ asio::awaitable<void> forge(world* w, std::string cluster) {
   BOOST_REQUIRE(done.has_value());
 }
 
+/// Whether each runtime trusts the first authority, which the gateway serves with, and the one that
+/// its own certificate is of.
+bool all_trust(world* w, const std::vector<std::string>& all) {
+  const auto first = tls::certificate::from_pem(w->first.pem()).value().fingerprint();
+  return std::ranges::all_of(all, [&](const auto& name) {
+    const auto& observed = w->tracker.find({"kcp-system", name})->observed;
+    return observed && observed->trusts(first) && observed->trusts(observed->client_issuer);
+  });
+}
+
 }  // namespace
 
 /// One of each fault holds up a rotation for as long as it is not excused, and no longer.
@@ -159,7 +170,12 @@ asio::awaitable<void> rotates_with_five_ill(world* w) {
     }
     return out;
   };
-  good = co_await eventually([&] { return names(0h, false) == ill; });
+  bool trust_holds = true;
+  good = co_await eventually([&] {
+    trust_holds = trust_holds && all_trust(w, all);
+    return names(0h, false) == ill;
+  });
+  BOOST_TEST(trust_holds, "at each moment");
   BOOST_TEST(good, "96 have the new authority and certificates of it, the forged one among them");
   const auto shows = [w](const std::string& name, status_reason why) {
     const auto& error = w->tracker.find({"kcp-system", name})->error;
@@ -188,6 +204,57 @@ BOOST_AUTO_TEST_CASE(rotation_of_a_hundred_ends_after_the_excuse_of_those_that_a
   with.how.delays.propagation = 1s;
   world w(with);
   test::run(w.context, rotates_with_five_ill(&w), 4 * test::patience);
+}
+
+/// The issuer makes no certificate of the new authority, and three runtimes are ill by themselves.
+asio::awaitable<void> rotates_without_issuer(world* w) {
+  co_await w->begin();
+  co_await w->add_watcher("kyma", "lifecycle-manager", "spec");
+  const std::vector<std::string> ill{"hangs", "revoked", "denied"};
+  std::vector<std::string> all = ill;
+  for (int i = 0; all.size() < 100; ++i) all.push_back(well(i));
+  for (const auto& name : all) {
+    w->add_cluster(name);
+    co_await w->add_kyma(name, w->kubeconfig(name));
+  }
+  for (const auto& name : all) co_await w->set_ready(name);
+  bool good = co_await eventually([&] { return w->installer->count(state::installed) == 100; });
+  BOOST_REQUIRE(good);
+
+  w->on_request = illness_in_rotation;
+  co_await w->set_bundle(w->second.pem() + w->first.pem());
+  const auto second = tls::certificate::from_pem(w->second.pem()).value().fingerprint();
+  bool trust_holds = true;
+  good = co_await eventually([&] {
+    trust_holds = trust_holds && all_trust(w, all);
+    return std::ranges::count_if(all, [&](const auto& name) {
+             return w->tracker.find({"kcp-system", name})->observed->trusts(second);
+           }) == 97;
+  });
+  BOOST_TEST(good, "those that are well trust the new authority");
+  BOOST_TEST(trust_holds, "at each moment");
+  const auto is_told = [&](const std::string& name) {
+    return w->tracker.find({"kcp-system", name})->own_fault_since().has_value();
+  };
+  good = co_await eventually([&] { return std::ranges::all_of(ill, is_told); });
+  BOOST_TEST(good);
+  const gateway_secret::trust_demand demand{
+      .authority = second, .newest = second, .since = w->clock.wall()};
+  const gateway_secret::rotation_options options{.propagation = 0s};
+  const auto waited_for = [&](const std::string& name) {
+    const auto& known = *w->tracker.find({"kcp-system", name});
+    const auto found = gateway_secret::lacks(known, demand, options, w->clock.wall() + 25h * 20);
+    return !found.reason.empty() && !found.excused;
+  };
+  BOOST_TEST(std::ranges::count_if(all, waited_for) == 97, "the issuer's fault excuses nobody");
+  w->on_request = {};
+}
+
+BOOST_AUTO_TEST_CASE(rotation_of_a_hundred_never_ends_while_the_issuer_is_down) {
+  auto with = quick();
+  with.how.delays.propagation = 1s;
+  world w(with);
+  test::run(w.context, rotates_without_issuer(&w), 4 * test::patience);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
