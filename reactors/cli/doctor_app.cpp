@@ -4,8 +4,10 @@
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/bootstrapper/resource.hpp"
 #include "rw/reactors/certificates/rendering.hpp"
+#include "rw/reactors/gateway_secret/rotation.hpp"
 #include "rw/reactors/runtime_rollout/resource.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
+#include "rw/reactors/shared/status_reason.hpp"
 #include "rw/reactors/shared/trust_bundle.hpp"
 #include "rw/reactors/watcher_installer/access.hpp"
 #include "rw/reactors/watcher_installer/watcher_installer.hpp"
@@ -76,6 +78,12 @@ std::vector<access_right> needed_rights(const leader_settings& settings) {
   return rights_of(text);
 }
 
+/// What the manager says of a Watcher that it does not route; nothing: it does.
+std::optional<k8s::condition> error_of(const json::value& watcher) {
+  auto out = k8s::find_condition(watcher, "VirtualService");
+  return out && out->status == "False" ? out : std::nullopt;
+}
+
 }  // namespace
 
 doctor_app::doctor_app(services& with, doctor_settings settings)
@@ -107,12 +115,15 @@ asio::awaitable<void> doctor_app::report(finding_state state, std::string_view c
 }
 
 asio::awaitable<void> doctor_app::report_by_settings(finding_state state, std::string_view check,
-                                                     std::string message, std::string remedy) {
+                                                     std::string message, std::string remedy,
+                                                     std::string reason) {
   if (!leader_.known) {
     state = not_proven;
     message += ", if the manager has the default settings";
   }
-  co_await report({state, std::string(check), std::move(message), std::move(remedy)});
+  if (!reason.empty()) message.insert(0, reason + ": ");
+  co_await report(
+      {state, std::string(check), std::move(message), std::move(remedy), std::move(reason)});
 }
 
 asio::awaitable<void> doctor_app::read_settings() {
@@ -180,10 +191,15 @@ asio::awaitable<void> doctor_app::check_kinds() {
     ++missing;
     auto message = gvk.kind + " (" + gvk.group + "/" + gvk.version + ") is not served";
     if (!found.error().is(k8s::errc::not_found)) message += ": " + found.error().message;
+    // As the manager's condition says.
+    const bool closes =
+        each.type == runtime_rollout::runtime_rollouts_type() && !leader_.rollout_none;
+    const std::string reason = closes ? "RolloutClosed" : "";
     if (each.by_settings) {
       co_await report_by_settings(failed, "kinds", std::move(message), std::string(each.remedy));
     } else {
-      co_await report(failed, "kinds", std::move(message), std::string(each.remedy));
+      if (closes) message.insert(0, reason + ": ");
+      co_await report({failed, "kinds", std::move(message), std::string(each.remedy), reason});
     }
   }
   if (missing == 0) {
@@ -247,10 +263,14 @@ asio::awaitable<void> doctor_app::check_leader() {
 
 /// A Secret in istio-system with a certificate for servers.
 asio::awaitable<void> doctor_app::check_certificate(std::string name, std::string owner) {
+  const bool bundles = name == gateway_secret_name;
+  const std::string reason(bundles ? to_string(status_reason::ca_bundle_invalid)
+                                   : gateway_secret::reason_of(gateway_secret::phase::no_root));
   const auto where = "Secret " + leader_.istio_namespace + "/" + name;
   const auto got = co_await kcp_->get(secrets_type(), {leader_.istio_namespace, name});
   if (!got) {
-    co_await report_by_settings(failed, "certificates", got.error().message, std::move(owner));
+    co_await report_by_settings(failed, "certificates", got.error().message, std::move(owner),
+                                reason);
     co_return;
   }
   const auto text = k8s::secret_data(*got, certificate_entry);
@@ -259,12 +279,11 @@ asio::awaitable<void> doctor_app::check_certificate(std::string name, std::strin
     co_await report_by_settings(
         failed, "certificates",
         where + " has no usable " + std::string(certificate_entry) + ": " + read.error().message(),
-        std::move(owner));
+        std::move(owner), bundles ? std::string() : reason);
     co_return;
   }
   const auto now = services_.clock.wall();
   const auto problem = read_trust_bundle(*got).problem;
-  const bool bundles = name == gateway_secret_name;
   if (!read->valid_at(now)) {
     co_await report_by_settings(failed, "certificates",
                                 where + ": its certificate is valid from " +
@@ -272,7 +291,8 @@ asio::awaitable<void> doctor_app::check_certificate(std::string name, std::strin
                                     k8s::format_time(read->not_after()) + " only",
                                 std::move(owner));
   } else if (bundles && !problem.empty()) {
-    co_await report_by_settings(failed, "certificates", where + ": " + problem, std::move(owner));
+    co_await report_by_settings(failed, "certificates", where + ": " + problem, std::move(owner),
+                                reason);
   } else if (!read->valid_at(now + soon)) {
     co_await report_by_settings(
         failed, "certificates",
@@ -288,14 +308,15 @@ asio::awaitable<void> doctor_app::check_gateway() {
   const k8s::object_key key{leader_.gateway_namespace, leader_.gateway_name};
   const auto got = co_await kcp_->get(gateways_type(), key);
   const std::string remedy = "kubectl apply -f deploy/pki/gateway.yaml, with KCP's host";
+  const std::string reason(to_string(status_reason::gateway_invalid));
   if (!got) {
-    co_await report_by_settings(failed, "gateway", got.error().message, remedy);
+    co_await report_by_settings(failed, "gateway", got.error().message, remedy, reason);
     co_return;
   }
   const auto address = watcher_installer::address_of(k8s::object::from_text(json::serialize(*got)),
                                                      key.name, std::nullopt);
   if (!address) {
-    co_await report_by_settings(failed, "gateway", address.error().message, remedy);
+    co_await report_by_settings(failed, "gateway", address.error().message, remedy, reason);
     co_return;
   }
   const auto& server = got->at("spec").at("servers").as_array().front();
@@ -309,6 +330,7 @@ asio::awaitable<void> doctor_app::check_gateway() {
                                 remedy);
     co_return;
   }
+  gateway_is_valid_ = true;
   co_await report_by_settings(
       proven, "gateway", "events go to " + address->host + ":" + std::to_string(address->port));
 }
@@ -330,13 +352,16 @@ asio::awaitable<void> doctor_app::check_watchers() {
   for (const auto& one : all) {
     const auto key = k8s::key_of(one);
     const auto read = read_watcher(one);
-    if (read) {
+    const auto refused = error_of(one);
+    if (read && (!refused || !gateway_is_valid_)) {
       routed.push_back(key);
       continue;
     }
-    co_await report(failed, "watchers",
-                    "Watcher " + k8s::to_string(key) + ": " + read.error().text(),
-                    "correct these fields; until then its last valid content is in force");
+    const auto reason = read ? refused->reason : std::string(watcher_invalid);
+    co_await report({failed, "watchers",
+                     "Watcher " + k8s::to_string(key) + ": " + reason + ": " +
+                         (read ? refused->message : read.error().text()),
+                     "correct the Watcher; until then its last valid content is in force", reason});
   }
   const bool valid = routed.size() == all.size();
   if (leader_.has_heartbeats()) routed.push_back(heartbeats);

@@ -17,6 +17,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace rw::cli {
@@ -73,7 +74,7 @@ class doctor_app final : public app {
                     std::string remedy = {});
   /// Of what the manager's settings decide: where they are not known nothing is proven.
   work<void> report_by_settings(finding_state state, std::string_view check, std::string message,
-                                std::string remedy = {});
+                                std::string remedy = {}, std::string reason = {});
   work<void> report(finding what);
 
   const doctor_settings settings_;
@@ -84,6 +85,9 @@ class doctor_app final : public app {
   std::optional<runtimes_client> manager_;
   /// Kymas that claim the cluster of another, by name.
   std::unordered_map<std::string, std::string> duplicates_;
+  std::unordered_map<std::string, std::string> invalid_;  ///< Kymas, with what is wrong
+  std::unordered_set<std::string> failed_;                ///< Kymas of which a check has failed
+  bool gateway_is_valid_ = false;
   output output_;
   std::vector<finding> findings_;
   bool finished_ = false;

@@ -30,6 +30,8 @@ struct finding {
   std::string check = {};    ///< "rights"
   std::string message = {};  ///< one sentence: the object, and its defect
   std::string remedy = {};   ///< what to do; empty if nothing is to be done
+  /// The word that `status` shows for it, which the message names, too; empty: it has none there.
+  std::string reason = {};
 };
 
 /// Formats a finding: one line, and a second one with the remedy.

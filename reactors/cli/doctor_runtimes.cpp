@@ -31,8 +31,21 @@ using enum finding_state;
 
 constexpr std::size_t most_lines = 50;
 
-finding failed_finding(const std::string& kyma, const std::string& message, std::string remedy) {
-  return {failed, "runtime", kyma + ": " + message, std::move(remedy)};
+finding failed_finding(const std::string& kyma, status_reason reason, const std::string& message,
+                       std::string remedy) {
+  const std::string word(to_string(reason));
+  return {failed, "runtime", kyma + ": " + (word.empty() ? "" : word + ": ") + message,
+          std::move(remedy), word};
+}
+
+/// The reason that the manager has for a request that failed. What is absent it writes.
+status_reason reason_of_request(const k8s::failure& error) {
+  using k8s::errc;
+  if (error.is(errc::not_found)) return status_reason::none;
+  if (error.is(errc::unauthorized) || error.is(errc::not_configured)) {
+    return status_reason::access_rejected;
+  }
+  return k8s::is_unhealthy(error) ? status_reason::runtime_unreachable : reason_of_failure(error);
 }
 
 }  // namespace
@@ -51,29 +64,36 @@ asio::awaitable<std::optional<finding>> doctor_app::check_installation(k8s::clie
   if (!configuration) {
     const bool absent = configuration.error().is(k8s::errc::not_found);
     auto out = failed_finding(
-        kyma, configuration.error().message,
+        kyma, reason_of_request(configuration.error()), configuration.error().message,
         absent ? remedy : "see the runtime's API server and the kubeconfig's rights");
     if (absent && !leader_.known) out.state = not_proven;  // it may be out of --only
     co_return out;
   }
   const auto secret =
       co_await runtime->get(secrets_type(), {skr, std::string(watcher_installer::secret_name)});
-  if (!secret) co_return failed_finding(kyma, secret.error().message, remedy);
+  if (!secret) {
+    co_return failed_finding(kyma, reason_of_request(secret.error()), secret.error().message,
+                             remedy);
+  }
   const auto text = k8s::secret_data(*secret, certificate_entry);
   const auto own = tls::certificate::from_pem(text.value_or(std::string()));
   const auto renewal = "see Certificate " + leader_.istio_namespace + "/" +
                        certificates::certificate_name(kyma) + " in KCP, and its issuer";
   if (!own || !own->valid_at(services_.clock.wall())) {
     co_return failed_finding(
-        kyma,
+        kyma, own ? status_reason::certificate_expired : status_reason::none,
         own ? "the watcher's certificate ended at " + k8s::format_time(own->not_after())
             : "the watcher's certificate is unusable",
         renewal);
   }
   const auto deployment = co_await runtime->get(deployments, {skr, std::string(skr_webhook_name)});
-  if (!deployment) co_return failed_finding(kyma, deployment.error().message, remedy);
+  if (!deployment) {
+    co_return failed_finding(kyma, reason_of_request(deployment.error()),
+                             deployment.error().message, remedy);
+  }
   if (k8s::find_number(*deployment, {"status", "readyReplicas"}) < 1) {
-    co_return failed_finding(kyma, "no pod of Deployment kyma-system/skr-webhook is ready",
+    co_return failed_finding(kyma, status_reason::pod_not_ready,
+                             "no pod of Deployment kyma-system/skr-webhook is ready",
                              "kubectl -n kyma-system describe pod -l app=skr-webhook, on the "
                              "runtime: its events, and its log");
   }
@@ -100,8 +120,7 @@ asio::awaitable<std::optional<finding>> doctor_app::check_writes(k8s::client* ru
                                                boost::json::object(), std::move(by));
     if (tried) continue;
     co_return failed_finding(
-        kyma,
-        std::string(to_string(reason_of_failure(tried.error()))) + ": " + tried.error().message,
+        kyma, reason_of_request(tried.error()), tried.error().message,
         "see the rights of the kubeconfig, and what admits objects on the runtime: the manager "
         "can't repair or rotate there");
   }
@@ -125,9 +144,8 @@ asio::awaitable<std::optional<finding>> doctor_app::check_events(k8s::client* ru
   }
   const auto see = probed.message.find(": see ");
   const auto cut = std::min(see, probed.message.size());
-  auto out = failed_finding(
-      kyma, std::string(to_string(probed.reason)) + ": " + probed.message.substr(0, cut),
-      see == std::string::npos ? "" : probed.message.substr(see + 2));
+  auto out = failed_finding(kyma, probed.reason, probed.message.substr(0, cut),
+                            see == std::string::npos ? "" : probed.message.substr(see + 2));
   // A manager without probes makes no webhook for them.
   if (!leader_.known && probed.reason == status_reason::webhook_not_called) out.state = not_proven;
   co_return out;
@@ -136,39 +154,50 @@ asio::awaitable<std::optional<finding>> doctor_app::check_events(k8s::client* ru
 /// Checks a runtime. Nothing: it is in order.
 asio::awaitable<std::optional<finding>> doctor_app::check_runtime(std::string kyma) {
   if (const auto found = duplicates_.find(kyma); found != duplicates_.end()) {
-    co_return failed_finding(
-        kyma,
-        std::string(to_string(status_reason::duplicate_runtime)) + ": also Kyma " + found->second,
-        "correct the runtime id or the kubeconfig of one of the two Kymas, or "
-        "delete it");
+    co_return failed_finding(kyma, status_reason::duplicate_runtime, "also Kyma " + found->second,
+                             "correct the runtime id or the kubeconfig of one of the two Kymas, or "
+                             "delete it");
+  }
+  if (const auto found = invalid_.find(kyma); found != invalid_.end()) {
+    co_return failed_finding(kyma, status_reason::certificate_invalid, found->second,
+                             "correct the Kyma's label or annotation that it names");
   }
   const auto kubeconfig = co_await read_kubeconfig(*kcp_, kyma);
   if (!kubeconfig) {
-    co_return failed_finding(kyma, kubeconfig.error().message,
+    const auto& error = kubeconfig.error();
+    const bool missing = error.is(k8s::errc::not_found) || error.is(k8s::errc::not_configured);
+    co_return failed_finding(kyma, missing ? status_reason::access_missing : status_reason::none,
+                             error.message,
                              "its owner, such as infrastructure-manager, writes that Secret");
   }
   const auto api = runtimes_->get(kyma, *kubeconfig);
   if (!api) {
-    co_return failed_finding(kyma, "its kubeconfig is unusable: " + api.error().message,
+    co_return failed_finding(kyma, status_reason::access_missing,
+                             "its kubeconfig is unusable: " + api.error().message,
                              "have the kubeconfig's Secret written anew");
   }
   auto checking = check_installation(api->get(), kyma);
   const auto until = services_.clock.now() + settings_.runtime_timeout;
   auto found = co_await core::within(services_.clock, until, std::move(checking));
   if (found) co_return std::move(*found);
-  co_return failed_finding(kyma, "the runtime did not respond in time",
+  co_return failed_finding(kyma, status_reason::runtime_unreachable,
+                           "the runtime did not respond in time",
                            "see whether the runtime is up, or raise --runtime-timeout");
 }
 
 asio::awaitable<void> doctor_app::check_some(const std::vector<std::string>* kymas,
                                              runtime_counts* counts) {
   while (counts->begun < kymas->size()) {
-    auto found = co_await check_runtime((*kymas)[counts->begun++]);
+    const auto& kyma = (*kymas)[counts->begun++];
+    auto found = co_await check_runtime(kyma);
     if (!found) {
       ++counts->well;
       continue;
     }
-    if (found->state == failed) ++counts->failed;
+    if (found->state == failed) {
+      ++counts->failed;
+      failed_.insert(kyma);
+    }
     if (++counts->told <= most_lines) co_await report(std::move(*found));
   }
 }
@@ -181,6 +210,10 @@ asio::awaitable<k8s::result<std::vector<std::string>>> doctor_app::select_kymas(
       co_await kcp_->list(kymas_type(), {.ns = std::string(kcp_namespace), .metadata_only = true});
   if (!got) co_return got.error();
   co_await find_duplicates(&got->at("items").as_array());
+  for (const auto& one : got->at("items").as_array()) {
+    const auto wanted = certificates::certificate_for(one, {});
+    if (!wanted) invalid_.emplace(k8s::key_of(one).name, wanted.error().text);
+  }
   if (!settings_.runtimes.empty()) co_return settings_.runtimes;
   const auto parsed = k8s::label_selector::parse(leader_.only);
   const auto only = parsed ? *parsed : k8s::label_selector();
@@ -242,16 +275,30 @@ asio::awaitable<void> doctor_app::check_heartbeats() {
                     "give the leader's address and, from outside, --token-file");
     co_return;
   }
-  const auto& rows = got.runtimes.at("runtimes").as_array();
-  for (std::size_t i = 0; i < std::min(rows.size(), most_lines); ++i) {
+  std::size_t told = 0;
+  std::size_t known = 0;
+  for (const auto& row : got.runtimes.at("runtimes").as_array()) {
+    const std::string kyma(k8s::find_string(row, {"kyma"}));
+    if (failed_.contains(kyma.substr(kyma.rfind('/') + 1))) {
+      ++known;  // a fault is named once
+      continue;
+    }
+    if (told++ >= most_lines) continue;
     const auto text = [&](std::string_view field) {
-      return std::string(k8s::find_string(rows[i], {"heartbeat", field}));
+      return std::string(k8s::find_string(row, {"heartbeat", field}));
     };
-    co_await report(failed, "heartbeats",
-                    std::string(k8s::find_string(rows[i], {"kyma"})) + " is " + text("state") +
-                        " since " + text("since") + ": " + text("reason") + ": " + text("message"));
+    co_await report({failed,
+                     "heartbeats",
+                     kyma + " is " + text("state") + " since " + text("since") + ": " +
+                         text("reason") + ": " + text("message"),
+                     {},
+                     text("reason")});
   }
-  if (rows.empty()) co_await report(proven, "heartbeats", "no runtime is silent or degraded");
+  if (told > 0) co_return;
+  co_await report(
+      known > 0 ? not_proven : proven, "heartbeats",
+      known > 0 ? "no runtime is silent or degraded but the " + std::to_string(known) + " above"
+                : "no runtime is silent or degraded");
 }
 
 }  // namespace rw::cli

@@ -143,6 +143,9 @@ boost::json::object manager_app::view::rotation(const core::metrics_snapshot* va
   const auto& plan = of_.rotator_->last();
   boost::json::object out{{"phase", gateway_secret::name_of(plan.where)},
                           {"missing", plan.missing}};
+  if (const auto reason = gateway_secret::reason_of(plan.where); !reason.empty()) {
+    out["reason"] = reason;
+  }
   if (!plan.waiting.empty()) out["waiting"] = plan.waiting;
   if (plan.recheck_at) out["next"] = k8s::format_time(*plan.recheck_at);
   if (plan.deadline) out["deadline"] = k8s::format_time(*plan.deadline);
@@ -182,6 +185,16 @@ boost::json::array manager_app::view::conditions() const {
   }
   for (const auto& one : of_.installer_->input_errors()) {
     add("InputInvalid", to_string(one.reason), one.message, one.since);
+  }
+  // Without the Gateway no Watcher has one: that is named already.
+  const bool has_gateway = std::ranges::none_of(
+      of_.installer_->input_errors(),
+      [](const auto& one) { return one.reason == status_reason::gateway_invalid; });
+  for (const auto& [key, fault] : of_.watcher_controller_->faults()) {
+    const bool by_gateway = fault.error.reason.starts_with("Gateway");
+    if (!has_gateway && by_gateway) continue;
+    add("WatcherInError", fault.error.reason,
+        "Watcher " + k8s::to_string(key) + ": " + fault.error.message, fault.since);
   }
   if (const auto since = of_.installer_->records_not_kept_since()) {
     add("RecordsNotKept", "RequestFailed",

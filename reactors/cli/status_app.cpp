@@ -139,7 +139,10 @@ std::string runtimes_table(const json::value& runtimes, bool wide,
   }
   const auto waiting = k8s::find_string(runtimes, {"rotation", "waiting"});
   if (!waiting.empty()) {
-    out += "CA rotation (" + text(runtimes, {"rotation", "phase"}) + "): " + std::string(waiting);
+    const auto reason = k8s::find_string(runtimes, {"rotation", "reason"});
+    out += "CA rotation (" +
+           (reason.empty() ? text(runtimes, {"rotation", "phase"}) : std::string(reason)) +
+           "): " + std::string(waiting);
     const auto until = k8s::find_string(runtimes, {"rotation", "next"});
     out += (until.empty() ? "" : ", next step not before " + std::string(until)) + "\n";
   }

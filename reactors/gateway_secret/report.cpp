@@ -39,7 +39,7 @@ double seconds_of(time_point when) {
 }
 
 bool needs_a_person(const plan& made) {
-  return made.where == phase::blocked || made.where == phase::no_root;
+  return !reason_of(made.where).empty();
 }
 
 /// Returns the part of a plan whose changes are worth an event. It excludes the missing runtimes,
@@ -115,9 +115,7 @@ void report::planned(const plan& made, const gateway_content* gateway,
   const bool first = reported_.empty();
   reported_ = std::move(state);
   if (bad) {
-    return emit(about, true,
-                made.where == phase::no_root ? "RootSecretUnusable" : "CARotationBlocked",
-                made.waiting);
+    return emit(about, true, std::string(reason_of(made.where)), made.waiting);
   }
   if (first && made.where == phase::settled) return;
   const bool held_up = !made.held_up_by.empty();

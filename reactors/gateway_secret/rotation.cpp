@@ -340,6 +340,11 @@ std::string_view name_of(phase what) noexcept {
   return names[static_cast<std::size_t>(what)];
 }
 
+std::string_view reason_of(phase what) noexcept {
+  if (what == phase::no_root) return "RootSecretUnusable";
+  return what == phase::blocked ? "CARotationBlocked" : "";
+}
+
 shortfall lacks(const cluster_state& of, const trust_demand& demand,
                 const rotation_options& options, time_point now) {
   shortfall out;

@@ -104,6 +104,8 @@ enum class phase : std::uint8_t {
   blocked,       ///< requires a person
 };
 std::string_view name_of(phase what) noexcept;
+/// Returns the reason, in CamelCase, of a phase that needs a person; empty for the others.
+std::string_view reason_of(phase what) noexcept;
 
 struct plan {
   std::vector<step> steps = {};               ///< the steps of `write`, for logs and events

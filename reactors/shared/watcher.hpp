@@ -17,6 +17,9 @@
 namespace rw {
 
 /// The part of an object that is watched for changes.
+/// Reason of a Watcher whose fields have invalid values, in its condition and elsewhere.
+inline constexpr std::string_view watcher_invalid = "Invalid";
+
 enum class watched_field : std::uint8_t { spec, status };
 
 /// Returns the name in a Watcher: "spec", "status".

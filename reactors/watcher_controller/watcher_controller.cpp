@@ -67,6 +67,7 @@ class controller::implementation final : public k8s::reconciler {
                  controller_options options, controller_environment environment);
 
   asio::awaitable<void> run() { return core_.run(); }
+  const watcher_faults& faults() const noexcept { return faults_; }
 
  private:
   using step = asio::awaitable<std::optional<reconcile_result>>;  ///< nothing: continue
@@ -99,6 +100,7 @@ class controller::implementation final : public k8s::reconciler {
   watcher_set set_;
   k8s::own_writes own_writes_;
   core::lru_map<k8s::object_key, core::token_bucket, k8s::object_key_hash> repairs_{4096};
+  watcher_faults faults_;
   k8s::controller core_;
 };
 
@@ -160,6 +162,7 @@ asio::awaitable<reconcile_result> controller::implementation::reconcile(k8s::obj
   const auto found = sources_.watchers.objects().get(key);
   if (!found) {
     own_writes_.forget(key);
+    faults_.erase(key);
     if (is_own(key)) {
       auto configured = co_await configure_own();
       co_return configured;
@@ -212,7 +215,7 @@ controller::implementation::step controller::implementation::begin(json::value* 
 asio::awaitable<reconcile_result> controller::implementation::configure(json::value* watcher) {
   const auto view = read_watcher(*watcher);
   if (view.has_error()) {
-    const watcher_error invalid{"Invalid", view.error().text()};
+    const watcher_error invalid{std::string(watcher_invalid), view.error().text()};
     auto result = co_await give_up(watcher, invalid, failed(invalid),
                                    reconcile_result::terminal(invalid.message, invalid.reason));
     co_return result;
@@ -237,6 +240,7 @@ asio::awaitable<reconcile_result> controller::implementation::configure(json::va
     const auto ended = co_await apply(watcher, std::move(*desired));
     if (ended) co_return *ended;
   }
+  faults_.erase(view->key);
   // Whether Secrets are observed is a setting of the watchers on the runtimes.
   const auto ended = co_await tell(watcher, ready(unobserved_reason(watch_of(*view), true)));
   if (ended) co_return *ended;
@@ -367,6 +371,9 @@ controller::implementation::step controller::implementation::tell(json::value* w
 asio::awaitable<reconcile_result> controller::implementation::give_up(json::value* watcher,
                                                                       watcher_error why, verdict to,
                                                                       reconcile_result then) {
+  auto& fault = faults_[k8s::key_of(*watcher)];
+  if (fault.error.reason != why.reason) fault.since = environment_.clock.wall();
+  fault.error = why;
   const bool news = next_status(*watcher, to, environment_.clock.wall()).has_value();
   const auto ended = co_await tell(watcher, std::move(to));
   if (ended) co_return *ended;
@@ -385,6 +392,10 @@ controller::~controller() = default;
 
 asio::awaitable<void> controller::run() {
   return impl_->run();
+}
+
+const watcher_faults& controller::faults() const noexcept {
+  return impl_->faults();
 }
 
 }  // namespace rw::watcher_controller

@@ -8,6 +8,7 @@
 #include "rw/k8s/client/client.hpp"
 #include "rw/k8s/controller/event_sink.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
+#include "rw/reactors/watcher_controller/virtual_service.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -18,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 
 namespace rw::watcher_controller {
 
@@ -63,6 +65,13 @@ struct controller_environment {
   core::metrics& metrics;
 };
 
+/// Why a Watcher is in Error, and since when, as far as this process knows.
+struct watcher_fault {
+  watcher_error error = {};
+  std::chrono::system_clock::time_point since = {};
+};
+using watcher_faults = std::unordered_map<k8s::object_key, watcher_fault, k8s::object_key_hash>;
+
 /// Keeps one VirtualService for each Watcher, which routes its events from the gateway to the
 /// receiving service (virtual_service.hpp has its content), and reports its state in the Watcher's
 /// status.
@@ -106,6 +115,9 @@ class controller {
 
   /// Runs until cancelled. Running reconciles get time to end.
   boost::asio::awaitable<void> run();
+
+  /// The Watchers in Error, by key. Valid until the next reconcile.
+  const watcher_faults& faults() const noexcept;
 
  private:
   class implementation;

@@ -1,9 +1,11 @@
 """Each object in KCP that the manager reads is deleted, garbled, doubled and restored in turn, and each of its rights is
-taken away. TABLE says what each may stop. Meanwhile what is damaged on the other runtimes is repaired, nothing is removed or
+taken away. TABLE says what each may stop, and under which reason `status` and `doctor` name it. Meanwhile what is damaged on the other runtimes is repaired, nothing is removed or
 shrunk on any runtime, and the fault is named once; after the repair all has converged within 60 s, without a restart."""
 
 import json
 import os
+import re
+import subprocess
 import time
 import types
 
@@ -16,6 +18,7 @@ from harness import DEV_BINARY, ROOT, Process, runtime_watcher, wait_until
 from landscape import Cluster, encoded
 
 CONVERGED = 60  # seconds after a repair
+PARTS = 4  # of the cases, of which a run plays one unless it is told otherwise
 KCP, ISTIO, STATE, SKR = "kcp-system", "istio-system", "runtime-watcher-system", "kyma-system"
 KYMAS = ("kyma-1", "kyma-2")
 HOOKS = ("validatingwebhookconfigurations", "skr-webhook", None)
@@ -41,8 +44,9 @@ def two_hosts(gateway):
 
 
 # Name of the case; the object; "delete", "double" or what garbles it; what it stops, by how that is named: "condition REASON" (an
-# input of all runtimes is not read; they keep the last valid one), "phase PHASE" (rotations), "watcher REASON" (changes of that
-# Watcher), "kyma-1 REASON" (this runtime's reconcile, no other's), or None: nothing; the manager or the issuer puts it right.
+# input of all runtimes is not read; they keep the last valid one), "rotation REASON" (rotations), "watcher REASON" (changes of
+# that Watcher), "rollouts REASON" (new content), "kyma-1 REASON" (this runtime's reconcile, no other's), or None: nothing; the
+# manager or the issuer puts it right.
 GATEWAY = ("gateways.networking.istio.io", "klm-watcher", KCP)
 GATEWAY_SECRET = ("secret", "klm-istio-gateway", ISTIO)
 ROOT_SECRET = ("secret", "klm-watcher", ISTIO)
@@ -54,6 +58,8 @@ CERTIFICATE = ("certificates.cert-manager.io", "kyma-1-webhook-tls", ISTIO)
 CERTIFICATE_SECRET = ("secret", "kyma-1-webhook-tls", ISTIO)
 ROLLOUT = ("runtimerollouts.operator.kyma-project.io", "watcher", KCP)
 LEASE = ("lease", "runtime-watcher-manager", KCP)
+ROLLOUTS = ("customresourcedefinition", "runtimerollouts.operator.kyma-project.io", None)
+WATCHERS = ("customresourcedefinition", "watchers.operator.kyma-project.io", None)
 SLICE = ("endpointslice", "runtime-watcher-manager-events", KCP)
 
 TABLE = [
@@ -63,8 +69,8 @@ TABLE = [
     ("gateway's Secret deleted", GATEWAY_SECRET, "delete", None),
     ("gateway's CA bundle garbled", GATEWAY_SECRET, garbled("data", "ca.crt"), None),
     ("gateway's certificate garbled", GATEWAY_SECRET, garbled("data", "tls.crt"), None),
-    ("root CA deleted", ROOT_SECRET, "delete", "phase no_root"),
-    ("root CA garbled", ROOT_SECRET, garbled("data", "tls.crt"), "phase no_root"),
+    ("root CA deleted", ROOT_SECRET, "delete", "rotation RootSecretUnusable"),
+    ("root CA garbled", ROOT_SECRET, garbled("data", "tls.crt"), "rotation RootSecretUnusable"),
     ("Watcher garbled", WATCHER, garbled("spec", "manager", to="../kyma"), "watcher Invalid"),
     ("VirtualService deleted", ROUTE, "delete", None),
     ("VirtualService garbled", ROUTE, garbled("spec", "hosts", to=["evil.example.com"]), None),
@@ -82,6 +88,8 @@ TABLE = [
     ("certificate garbled", CERTIFICATE_SECRET, garbled("data", "tls.crt"), None),
     ("key garbled", CERTIFICATE_SECRET, garbled("data", "tls.key"), None),
     ("RuntimeRollout deleted", ROLLOUT, "delete", None),
+    ("definition of RuntimeRollouts deleted", ROLLOUTS, "delete", "rollouts RolloutClosed"),
+    ("Lease deleted", LEASE, "delete", None),
     ("Lease garbled", LEASE, garbled("metadata", "annotations", to={}), None),
     ("EndpointSlice deleted", SLICE, "delete", None),
     ("EndpointSlice garbled", SLICE, garbled("endpoints", to=[]), None),
@@ -96,6 +104,19 @@ TABLE = [
 WITH_DAMAGE = ("Gateway deleted", "root CA deleted", "Watcher garbled", "kubeconfig deleted")
 # Of the objects that the manager writes, in which it stores what it reads later.
 KEPT_ANNOTATIONS = ("operator.kyma-project.io/last-valid-watcher", "operator.kyma-project.io/runtime-watcher-settings")
+
+
+def chosen(cases, name_of):
+    """Those of RW_E2E_CASE, a part of a name, or those of RW_E2E_PART: "all", or one of PARTS, which is the commit's by default."""
+    only = os.environ.get("RW_E2E_CASE")
+    if only:
+        return [case for case in cases if only in name_of(case)]
+    part = os.environ.get("RW_E2E_PART")
+    if part is None:
+        head = subprocess.run(["git", "-C", ROOT, "rev-parse", "HEAD"], text=True, capture_output=True).stdout.strip()
+        part = str(int(head or "0", 16) % PARTS)
+    print(f"RW_E2E_PART={part} of {PARTS}", flush=True)
+    return cases if part == "all" else cases[int(part)::PARTS]
 
 
 def restorable(found):
@@ -155,6 +176,22 @@ class Chaos:
         ready = watcher is not None and watcher.get("status", {}).get("state") == "Ready"
         return well and ready and not self.latest["conditions"] and self.latest["rotation"].get("phase") == "settled"
 
+    def examine(self, what, reason=None, about=None):
+        """`doctor` names the fault once, as `status` does, and calls nothing FAILED that is in order."""
+        done = runtime_watcher("doctor", "--kubeconfig", self.kcp.kubeconfig, "-o", "json", timeout=60)
+        self.assertIn(done.returncode, (0, 3), done.stderr)
+        failed = [each for each in json.loads(done.stdout)["checks"] if each["state"] == "failed"]
+        # How many runtimes are in order is a count, and no other fault.
+        faults = [each for each in failed if not (each["check"] == "runtimes" and about)]
+        self.assertEqual([each.get("reason") for each in faults], [reason] if reason else [], f"{what}: {failed}")
+        if not reason:
+            return
+        for each in faults:
+            self.assertIn(reason, each["message"], what)
+            self.assertTrue(about is None or each["message"].startswith(about + ":"), f"{what}: {each}")
+        shown = runtime_watcher("status", "--address", f"127.0.0.1:{self.manager.admin}").stdout
+        self.assertEqual(len(re.findall(rf"\b{reason}\b", shown)), 1, f"{what}: {shown}")
+
     def until_well(self, what):
         wait_until(self.is_well, CONVERGED, lambda: f"{what}: all has converged: {self.latest}\n{self.manager.tail()}", every=0.3)
 
@@ -193,13 +230,16 @@ class Chaos:
             rows = [row for row in shown["runtimes"] if row.get("reason")]
             if kind == "condition":
                 return [c["reason"] for c in shown["conditions"]] == [reason] and not rows
-            if kind == "phase":
-                return shown["rotation"].get("phase") == reason and not rows
+            if kind == "rotation":
+                return shown["rotation"].get("reason") == reason and not rows and not shown["conditions"]
+            if kind == "rollouts":
+                return [c["type"] for c in shown["conditions"]] == [reason] and not rows
             if kind == "watcher":
                 conditions = (self.kcp.get(*WATCHER).get("status") or {}).get("conditions") or []
-                return any(c["reason"] == reason for c in conditions) and not rows and not shown["conditions"]
+                named_there = any(c["reason"] == reason for c in conditions)
+                return named_there and [c["reason"] for c in shown["conditions"]] == [reason] and not rows
             return [(row["kyma"], row["reason"]) for row in rows] == [("kyma-1", reason)] and not shown["conditions"]
-        wait_until(names, 20, lambda: f"{what}: it is named {named}: {self.shown()}\n{self.manager.tail()}", every=0.2)
+        wait_until(names, 90 if kind == "rollouts" else 20, lambda: f"{what}: it is named {named}: {self.shown()}\n{self.manager.tail()}", every=0.2)
 
     def objects_of(self, kind, name, ns):
         """Those whose names begin so, if the name ends with a hyphen."""
@@ -210,9 +250,9 @@ class Chaos:
         return found
 
     def break_object(self, kind, found, how):
-        name, ns = found["metadata"]["name"], found["metadata"]["namespace"]
+        name, ns = found["metadata"]["name"], found["metadata"].get("namespace")
         if how == "delete":
-            self.kcp.kubectl("delete", kind, name, "-n", ns, "--wait=false")
+            self.kcp.kubectl("delete", kind, name, *(["-n", ns] if ns else []), "--wait=false")
         elif how == "double":
             copy = restorable(json.loads(json.dumps(found)))
             copy["metadata"]["name"] += "-copy"
@@ -225,7 +265,7 @@ class Chaos:
         return True
 
     def restore_object(self, kind, found, how):
-        name, ns = found["metadata"]["name"], found["metadata"]["namespace"]
+        name, ns = found["metadata"]["name"], found["metadata"].get("namespace")
         if how == "double":
             self.kcp.kubectl("delete", kind, name + "-copy", "-n", ns)
             return
@@ -280,6 +320,9 @@ class Chaos:
             else:
                 for each in kept:
                     self.until_whole(where, each, what)
+            about, _, reason = (named or "").rpartition(" ")
+            if named:
+                self.examine(what, reason, about if about in KYMAS else None)
             if what in WITH_DAMAGE:
                 self.damage_runtime("kyma-2")
                 self.until_repaired("kyma-2", what)
@@ -288,14 +331,15 @@ class Chaos:
                 for each in kept:
                     self.restore_object(where[0], each, how)
         self.until_well(what)
+        if not named:
+            self.examine(what)
 
     def test_each_object(self):
         self.install()
-        only = os.environ.get("RW_E2E_CASE", "")
-        for case in TABLE:
-            if only in case[0]:
-                with self.subTest(case[0]):
-                    self.play(*case)
+        self.examine("at the beginning")
+        for case in chosen(TABLE, lambda case: case[0]):
+            with self.subTest(case[0]):
+                self.play(*case)
         self.assertEqual(len(self.manager.records(msg="this replica leads")), 1, "without a restart")
 
 
@@ -337,14 +381,11 @@ class Real(Chaos, landscape.Real, harness.TestCase):
     def test_each_right(self):
         """A manager that starts without a right removes nothing, and needs no restart to get it back."""
         self.install()
-        only = os.environ.get("RW_E2E_CASE", "")
-        for kind, ns, role in self.roles():
-            for i, rule in enumerate(role["rules"]):
-                what = f"{rule['verbs']} {rule['resources']} in {ns}"
-                if only not in what:
-                    continue
-                with self.subTest(what):
-                    self.play_right(kind, ns, role, i, what)
+        cases = [(f"{rule['verbs']} {rule['resources']} in {ns}", kind, ns, role, i)
+                 for kind, ns, role in self.roles() for i, rule in enumerate(role["rules"])]
+        for what, kind, ns, role, i in chosen(cases, lambda case: case[0]):
+            with self.subTest(what):
+                self.play_right(kind, ns, role, i, what)
 
     def play_right(self, kind, ns, role, number, what):
         name = role["metadata"]["name"]

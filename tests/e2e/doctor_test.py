@@ -24,19 +24,19 @@ INVALID = collection("watchers", "kcp-system", "operator.kyma-project.io", "v1be
 # What a finding says, and its remedy.
 DEFECTS = [
     ("leader", "has no holder", "Deployment"),
-    ("kinds", r"RuntimeRollout .* is not served", "deploy/crds"),
-    ("certificates", r"klm-istio-gateway.*not found", "leader"),
-    ("gateway", "has 0 servers", "deploy/pki/gateway.yaml"),
-    ("watchers", r"Watcher kcp-system/invalid: spec.manager is \"runtime-watcher\"", "correct these fields"),
+    ("kinds", r"RolloutClosed: RuntimeRollout .* is not served", "deploy/crds"),
+    ("certificates", r"CaBundleInvalid: .*klm-istio-gateway.*not found", "leader"),
+    ("gateway", "GatewayInvalid: .*has 0 servers", "deploy/pki/gateway.yaml"),
+    ("watchers", r"Watcher kcp-system/invalid: Invalid: spec.manager is \"runtime-watcher\"", "correct the Watcher"),
     ("watchers", r"no VirtualService routes to kcp-system/kyma", "manager's log"),
     ("watchers", r"no VirtualService routes to kcp-system/runtime-watcher-heartbeats", "manager's log"),
-    ("runtime", "runtime-1: no Secret with the label", "writes that Secret"),
+    ("runtime", "runtime-1: AccessMissing: no Secret with the label", "writes that Secret"),
     ("runtime", r"runtime-2: cannot get validatingwebhookconfigurations", "status --name runtime-2"),
     ("runtime", "runtime-3: the watcher's certificate is unusable", "Certificate istio-system/runtime-3-webhook-tls"),
     ("runtime", r"runtime-4: cannot get deployments", "status --name runtime-4"),
     ("runtime", "runtime-5: CaBundleWrong: ", "see whether caBundle"),
     ("runtime", "runtime-6: NoEndpoints: ", "why the watcher's pod is not ready"),
-    ("runtime", "runtime-7: .*Unauthorized", "API server and the kubeconfig"),
+    ("runtime", "runtime-7: AccessRejected: .*Unauthorized", "API server and the kubeconfig"),
     ("runtimes", f"[01] of {RUNTIMES} are in order", ""),
     ("heartbeats", "no response from", "leader's address"),
 ]
@@ -200,7 +200,7 @@ class Doctor(harness.TestCase):
             self.assertRegex(done.stdout, line)
         done = runtime_watcher("doctor", "--kubeconfig", kubeconfig, "--runtime", "nobody")
         self.assertEqual(done.returncode, 3)
-        self.assertRegex(done.stdout, r"FAILED +runtime +nobody: no Secret")
+        self.assertRegex(done.stdout, r"FAILED +runtime +nobody: AccessMissing: no Secret")
         closed = re.sub(r"server: https://[^/\s]+", f"server: https://127.0.0.1:{free_port()}", kubeconfig.read_text())
         (self.folder / "closed.yaml").write_text(closed)
         done = runtime_watcher("doctor", "--kubeconfig", self.folder / "closed.yaml")

@@ -69,6 +69,9 @@ BOOST_AUTO_TEST_CASE(finding_is_a_line_and_its_remedy_another) {
              "not proven  rights        r\n");
   BOOST_TEST(boost::json::serialize(json_of(well)) ==
              R"({"state":"proven","check":"access","message":"KCP responds"})");
+  BOOST_TEST(
+      boost::json::serialize(json_of({finding_state::failed, "runtime", "a: R: b", "", "R"})) ==
+      R"({"state":"failed","check":"runtime","message":"a: R: b","reason":"R"})");
   BOOST_TEST(summary_of({well, ill, well}) == "3 checks: 2 proven, 1 failed, 0 not proven\n");
 }
 

@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(invalid_queries_are_rejected) {
 }
 
 BOOST_AUTO_TEST_CASE(table_shows_ages_and_the_reason_why_the_rotation_waits) {
-  const auto all = json::parse(R"({
+  auto all = json::parse(R"({
     "total": 4, "matching": 2, "states": {"failed": 1, "installed": 3},
     "rotation": {"phase": "distributing", "waiting": "1 runtime: c", "missing": 1,
                  "next": "2026-03-02T00:00:00Z"},
@@ -109,6 +109,9 @@ BOOST_AUTO_TEST_CASE(table_shows_ages_and_the_reason_why_the_rotation_waits) {
       "2 of 4 runtimes; failed 1 installed 3; heartbeats live 1 silent 1\n"
       "CA rotation (distributing): 1 runtime: c, next step not before 2026-03-02T00:00:00Z\n");
   const auto wide = runtimes_table(all, true, day);
+  all.at("rotation").as_object()["reason"] = "CARotationBlocked";
+  BOOST_TEST(runtimes_table(all, false, day).find("CA rotation (CARotationBlocked): 1 runtime") !=
+             std::string::npos);
   BOOST_TEST(
       wide.find(
           "CERTIFICATE-END        CAS   LAST-HEARTBEAT   PROBE      DELIVERY   GAPS   VERSION   "

@@ -78,6 +78,8 @@ class control_plane {
   double requests() const;
   double conflicts() const;
   double reconciles() const;
+  /// The reason in `controller::faults`; empty: none.
+  std::string fault_of(std::string_view watcher);
   bool has_event(std::string_view watcher, std::string_view reason);
   k8s::failure refused_creation(const k8s::resource_type& type, value object);
 

@@ -345,6 +345,15 @@ double control_plane::conflicts() const {
   return sum(R"(rw_kube_requests_total{client="reactor",code="409")");
 }
 
+std::string control_plane::fault_of(std::string_view watcher) {
+  const auto ask = [](const watcher_controller::controller* of,
+                      k8s::object_key key) -> boost::asio::awaitable<std::string> {
+    const auto found = of->faults().find(key);
+    co_return found == of->faults().end() ? std::string() : found->second.error.reason;
+  };
+  return here_.call(ask(&running_->controller, {ns_, std::string(watcher)}));
+}
+
 double control_plane::reconciles() const {
   return sum(R"(controller_runtime_reconcile_total{controller="watcher")");
 }

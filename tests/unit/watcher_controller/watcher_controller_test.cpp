@@ -232,7 +232,12 @@ BOOST_FIXTURE_TEST_CASE(each_invalid_field_is_told_and_nothing_half_made, lenien
     BOOST_TEST(message_of(seen).find("; ") == std::string::npos, message_of(seen));
     BOOST_TEST(!there(virtual_services_type(), name));
     eventually([&] { return has_event(name, "WatcherInvalid"); }, "an event");
+    BOOST_TEST(fault_of(name) == "Invalid");
   }
+  merge(watchers_type(), "w0", R"({"spec": {"serviceInfo": {"port": 8080}}})");
+  remove(watchers_type(), "w1");
+  eventually([&] { return fault_of("w0") != "Invalid" && fault_of("w1").empty(); },
+             "one that is corrected, or deleted, has no such fault");
 }
 
 BOOST_FIXTURE_TEST_CASE(the_field_must_be_spec_or_status, control_plane) {
