@@ -274,7 +274,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::fail(pass* in, k8s::failure 
   in->input.failed = error.message;
   if (unhealthy) {
     in->input.failed = "the runtime is unreachable: " + error.message;
-    then = in->to.deferred.value_or(result::error(in->input.failed, "unreachable"));
+    then = in->to.deferred.value_or(unreachable(error.message));
     if (!in->to.deferred) {
       note(
           in->resource,

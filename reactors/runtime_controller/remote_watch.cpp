@@ -4,6 +4,7 @@
 #include "rw/core/hash.hpp"
 #include "rw/core/wake.hpp"
 #include "rw/k8s/cache/watch_decoder.hpp"
+#include "rw/k8s/client/client_pool.hpp"
 #include "rw/k8s/objects/object_reader.hpp"
 
 #include <boost/asio/cancellation_type.hpp>
@@ -26,6 +27,8 @@ using event_kind = k8s::watch_event::kind;
 constexpr std::size_t event_bytes = 1u << 20;
 constexpr auto retry_base = std::chrono::seconds(1);
 constexpr auto retry_limit = std::chrono::minutes(1);
+/// Attempts in a row after which a cluster that does not respond is no longer watched.
+constexpr unsigned attempts_until_lost = 3;
 /// A watch ends between this and twice this, so that those of many clusters do not end at once.
 constexpr std::uint64_t timeout_seconds = 300;
 
@@ -122,6 +125,12 @@ class remote_watch::stream final : public k8s::watch_sink {
 
   /// Returns the delay before the restart.
   core::duration wait() const;
+  /// Returns true if another watch of the cluster finds out whether that responds again: this one
+  /// goes on when it does.
+  bool stands_by();
+  bool goes_on() { return std::exchange(stands_by_, false); }
+  /// Returns true, and gives the cluster up, if that has not responded for too long.
+  bool is_lost();
   /// Begins the watch. Returns true if it runs until `end`.
   asio::awaitable<bool> open();
 
@@ -148,13 +157,15 @@ class remote_watch::stream final : public k8s::watch_sink {
   bool listing_ = false;
   bool broken_ = false;   ///< the stream was unreadable
   bool expired_ = false;  ///< the server no longer has the version
+  bool stands_by_ = false;
 };
 
 struct remote_watch::entry : std::enable_shared_from_this<entry> {
-  entry(remote_watch& owner, k8s::object_key of, std::shared_ptr<k8s::client> through,
+  entry(remote_watch& of_all, k8s::object_key of, std::shared_ptr<k8s::client> through,
         watched_set set)
       : key(std::move(of)),
         api(std::move(through)),
+        owner(of_all),
         expected(std::move(set.versions)),
         over(owner.executor_) {
     for (const auto& what : set.watches) {
@@ -166,11 +177,17 @@ struct remote_watch::entry : std::enable_shared_from_this<entry> {
     return std::ranges::equal(watches, as.watches, {}, &stream::what);
   }
 
+  /// Records whether an attempt of a watch to begin got a response.
+  void tried(stream& by, bool responded);
+
   const k8s::object_key key;
   const std::shared_ptr<k8s::client> api;
+  remote_watch& owner;
   versions expected;
   versions pending;  ///< the newest ones
   std::list<stream> watches;
+  stream* scout = nullptr;  ///< the only one that tries to begin while the cluster does not respond
+  unsigned attempts = 0;    ///< of the scout, in a row
   core::wake over;
   core::task_group* tasks = nullptr;  ///< of watch_cluster; null at its end
 };
@@ -256,6 +273,7 @@ asio::awaitable<bool> remote_watch::stream::open() {
                              .timeout = std::chrono::seconds(seconds)};
   auto opened =
       co_await cluster_.api->open_watch(what().type, what().what, std::move(options), *this);
+  cluster_.tried(*this, opened.has_value() || !k8s::is_unhealthy(opened.error()));
   if (opened && *opened) {
     opened_ = std::move(*opened);
     co_return true;
@@ -263,6 +281,30 @@ asio::awaitable<bool> remote_watch::stream::open() {
   if (!opened && opened.error().is(k8s::errc::gone)) expired_ = true;
   note_end(opened.has_value());
   co_return false;
+}
+
+bool remote_watch::stream::stands_by() {
+  stands_by_ = cluster_.scout != nullptr && cluster_.scout != this;
+  return stands_by_;
+}
+
+bool remote_watch::stream::is_lost() {
+  if (cluster_.scout != this || cluster_.attempts < attempts_until_lost) return false;
+  owner_.lose(cluster_);
+  return true;
+}
+
+void remote_watch::entry::tried(stream& by, bool responded) {
+  if (!responded) {
+    if (scout == nullptr) scout = &by;
+    if (scout == &by) ++attempts;
+    return;
+  }
+  scout = nullptr;
+  attempts = 0;
+  for (auto& each : watches) {
+    if (each.goes_on() && tasks != nullptr) tasks->spawn(owner.begin(&each));
+  }
 }
 
 bool remote_watch::stream::take(std::string_view bytes) {
@@ -335,14 +377,27 @@ const remote_watch::kind& remote_watch::kind_of(const watched_set::watch& what) 
 asio::awaitable<void> remote_watch::begin(stream* one) {
   // Not from within the end of the previous exchange.
   co_await asio::post(executor_, asio::use_awaitable);
-  do {
-    const auto wait = one->wait();
-    if (wait == core::duration::zero()) continue;
-    const auto pause = in_.clock.make_timer(executor_);
-    pause->expires_at(in_.clock.now() + wait);
-    const bool due = co_await pause->wait();
-    if (!due) co_return;
-  } while (!co_await one->open());
+  for (;;) {
+    if (const auto wait = one->wait(); wait > core::duration::zero()) {
+      const auto pause = in_.clock.make_timer(executor_);
+      pause->expires_at(in_.clock.now() + wait);
+      const bool due = co_await pause->wait();
+      if (!due) co_return;
+    }
+    if (one->stands_by()) co_return;
+    const bool runs = co_await one->open();
+    if (runs || one->is_lost()) co_return;
+  }
+}
+
+/// Leaves it to the reconciles to find out when the cluster responds again: their attempts are
+/// bounded over all clusters.
+void remote_watch::lose(entry& cluster) {
+  const auto found = entries_.find(cluster.key);
+  if (found == entries_.end() || found->second.get() != &cluster) return;
+  const auto key = cluster.key;
+  unwatch(key);
+  on_change_(key, core::duration::zero());
 }
 
 /// Notifies, for all clusters with a change, each at its time.

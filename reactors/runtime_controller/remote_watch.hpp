@@ -108,6 +108,10 @@ struct remote_watch_environment {
 /// between that and the watch's begin. An idle watch holds no coroutine and no decoder (with
 /// HTTP/2).
 ///
+/// While a cluster does not respond one of its watches tries to begin again, the others wait for
+/// it. After some attempts the cluster is no longer watched, and the callback enqueues it: the
+/// reconcile finds out whether it responds, and watches it then.
+///
 /// Holds the client that it received last; a pool therefore needs capacity for all clusters.
 ///
 /// Metrics: `<prefix>_watched_runtimes`, `<prefix>_observed_changes_total{from}` (own, others) and
@@ -156,6 +160,7 @@ class remote_watch {
   const kind& kind_of(const watched_set::watch& what);
   boost::asio::awaitable<void> notify();
   void note(entry& cluster, watched_set::version seen);
+  void lose(entry& cluster);
   void check(entry& cluster);
   void publish() { watched_.Set(static_cast<double>(entries_.size())); }
 

@@ -62,7 +62,7 @@ asio::awaitable<bool> runtime_controller::connect(contact* to, std::string clien
   if (unhealthy && !to->permit) {
     // It is enqueued in its turn, in the same state as before.
     to->error = runtimes_.error(to->key);
-    to->deferred = result::error("the runtime is unreachable: " + to->error, "unreachable");
+    to->deferred = unreachable(to->error);
     co_return false;
   }
   auto api = kubeconfig ? in_.runtimes.get(to->client_name, *kubeconfig)
@@ -118,6 +118,12 @@ void runtime_controller::set_unreachable(contact* of, const k8s::failure& error)
   of->error = error.message;
   const bool rejected = error.is(errc::unauthorized) || error.is(errc::not_configured);
   of->reason = rejected ? status_reason::access_rejected : status_reason::runtime_unreachable;
+}
+
+k8s::reconcile_result runtime_controller::unreachable(const std::string& error) const {
+  auto out = result::error("the runtime is unreachable: " + error, "unreachable");
+  out.after = with_jitter(runtimes_.turn(options_.reconnect_rate, options_.resync_period));
+  return out;
 }
 
 /// Defers the rest of the reconcile until there is a permit.

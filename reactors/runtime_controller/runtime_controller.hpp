@@ -43,6 +43,9 @@ struct runtime_options {
   /// Of all requests to an unhealthy runtime in one reconcile.
   core::duration runtime_limit = std::chrono::minutes(1);
 
+  /// Reconnects to all unhealthy runtimes together in a second. Each has its turn; with many of
+  /// them that is later than its backoff, at most `resync_period`.
+  double reconnect_rate = 8;
   core::duration backoff_base = std::chrono::seconds(1);  ///< of one runtime's failures
   core::duration backoff_limit = std::chrono::minutes(5);
   /// Period without observed changes; plus up to a tenth.
@@ -171,6 +174,10 @@ class runtime_controller : protected k8s::reconciler {
            in_.clock.now() - begin);
     co_return std::move(*got);
   }
+
+  /// Returns how the reconcile of a runtime ends that does not respond: with an error, whose retry
+  /// waits for the runtime's turn.
+  result unreachable(const std::string& error) const;
 
   /// Reports the beginning of a runtime's state by an event on `resource`, which is a warning
   /// unless it is installed, or on its way to be. A change of reason or cause is a change of state.

@@ -104,6 +104,11 @@ void runtimes::set_healthy(const k8s::object_key& key) {
   unhealthy_gauge_.Set(static_cast<double>(--unhealthy_));
 }
 
+core::duration runtimes::turn(double rate, core::duration most) const {
+  const std::chrono::duration<double> pause(static_cast<double>(unhealthy_) / rate);
+  return std::min(most, std::chrono::duration_cast<core::duration>(pause));
+}
+
 void runtimes::forget(const k8s::object_key& key) {
   const auto found = records_.find(key);
   if (found == records_.end()) return;

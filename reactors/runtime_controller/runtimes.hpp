@@ -62,6 +62,9 @@ class runtimes {
   core::duration probe_timeout(const k8s::object_key& key, core::duration first,
                                core::duration most) const;
   void set_healthy(const k8s::object_key& key);
+  /// Returns the pause between two probes of an unhealthy runtime with which all of them together
+  /// are probed `rate` times a second, at most `most`.
+  core::duration turn(double rate, core::duration most) const;
 
   void forget(const k8s::object_key& key);
   std::size_t count(runtime_state of) const noexcept {

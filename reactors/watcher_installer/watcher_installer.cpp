@@ -362,7 +362,7 @@ k8s::reconcile_result watcher_installer::refused(const json::value& kyma, const 
         content_.admit(to.key, content_facts{.health = content_health::unreachable});
     clusters_.set_outdated(to.key, !admitted);
     note(kyma, {.state = state::unreachable, .reason = to.reason, .message = to.error});
-    return result::error("the runtime is unreachable: " + to.error, "unreachable");
+    return unreachable(to.error);
   }
   const bool rejects = k8s::is_permanent(error);
   fails(to.key, reason_of_failure(error), cluster_fault::tenant);

@@ -104,7 +104,82 @@ asio::awaitable<void> begins_again(watched* w) {
   w->on_request = {};
 }
 
+/// Watches of `count` objects, one each.
+watched_set set_of(int count) {
+  watched_set out;
+  for (int i = 0; i < count; ++i) {
+    const k8s::object_key key{"default", "settings-" + std::to_string(i)};
+    out.add(config_maps_type(), key, {}, {.ns = key.ns, .fields = "metadata.name=" + key.name});
+  }
+  return out;
+}
+
+/// A cluster that ends each connection gets the attempts of one watch, and then none.
+asio::awaitable<void> gives_up(watched* w) {
+  constexpr int watches = 6;
+  bool drops = false;
+  int begun = 0;
+  int attempts = 0;
+  w->on_request = [&](const std::string&, const std::string& verb, const std::string&) {
+    if (verb != "watch") return k8s::devserver::fault{};
+    ++(drops ? attempts : begun);
+    return k8s::devserver::fault{.drop = drops};
+  };
+  co_await w->begin(co_await w->put("own"));
+  w->watch.watch(skr, w->client("skr"), set_of(watches));
+  bool good = co_await test::eventually([&] { return begun >= watches; });
+  BOOST_TEST(good);
+  drops = true;
+  w->server.drop_connections();
+  good = co_await w->until_changes(1);
+  BOOST_TEST(good, "a reconcile finds out whether it responds again");
+  BOOST_TEST(*test::metric_of(w->numbers, "rw_test_watched_runtimes") == 0);
+  // All of them once, and two more attempts of one, each of which the client may repeat.
+  BOOST_TEST(attempts <= 2 * (watches + 2));
+  drops = false;
+  begun = 0;
+  w->watch.watch(skr, w->client("skr"), set_of(watches));
+  good = co_await test::eventually([&] { return begun >= watches; });
+  BOOST_TEST(good);
+  w->on_request = {};
+}
+
+/// Watches that stood by go on once the one that tries has a response.
+asio::awaitable<void> goes_on(watched* w) {
+  constexpr int watches = 6;
+  core::time_point dropping = {};
+  int begun = 0;
+  w->on_request = [&](const std::string&, const std::string& verb, const std::string&) {
+    if (verb != "watch") return k8s::devserver::fault{};
+    const bool drop = w->clock.now() < dropping;
+    if (!drop) ++begun;
+    return k8s::devserver::fault{.drop = drop};
+  };
+  co_await w->begin(co_await w->put("own"));
+  w->watch.watch(skr, w->client("skr"), set_of(watches));
+  bool good = co_await test::eventually([&] { return begun >= watches; });
+  BOOST_TEST(good);
+  begun = 0;
+  dropping = w->clock.now() + 300ms;
+  w->server.drop_connections();
+  good = co_await test::eventually([&] { return begun >= watches; });
+  BOOST_TEST(good);
+  BOOST_TEST(*test::metric_of(w->numbers, "rw_test_watched_runtimes") == 1);
+  BOOST_TEST(w->changes == 0);
+  w->on_request = {};
+}
+
 }  // namespace
+
+BOOST_AUTO_TEST_CASE(cluster_that_does_not_respond_is_left_to_the_reconciles) {
+  watched w;
+  test::run(w.context, gives_up(&w), 2 * test::patience);
+}
+
+BOOST_AUTO_TEST_CASE(watches_that_stood_by_go_on_when_the_cluster_responds) {
+  watched w;
+  test::run(w.context, goes_on(&w), 2 * test::patience);
+}
 
 BOOST_AUTO_TEST_CASE(a_change_by_others_is_told_and_own_ones_are_not) {
   watched w;

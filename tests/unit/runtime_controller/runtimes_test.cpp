@@ -4,6 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <chrono>
 #include <string>
 
 namespace rw::runtime_controller_test {
@@ -37,6 +38,20 @@ BOOST_AUTO_TEST_CASE(installation_before_this_process_began_is_not_reported) {
   rw::runtimes all(numbers, "rw_test", "watcher");
   BOOST_TEST(!all.set(a, {runtime_state::installed}, false));
   BOOST_TEST(all.set(b, {runtime_state::installed}, true));
+}
+
+BOOST_AUTO_TEST_CASE(unhealthy_runtimes_have_turns_that_grow_with_their_number) {
+  using namespace std::chrono_literals;
+  core::metrics numbers;
+  rw::runtimes all(numbers, "rw_test", "watcher");
+  BOOST_TEST((all.turn(8, 10min) == 0s));
+  for (int i = 0; i < 4000; ++i) {
+    all.set_unhealthy({"kcp-system", "kyma-" + std::to_string(i)}, "refused");
+  }
+  BOOST_TEST((all.turn(8, 10min) == 500s));
+  BOOST_TEST((all.turn(2, 10min) == 10min));
+  for (int i = 4; i < 4000; ++i) all.set_healthy({"kcp-system", "kyma-" + std::to_string(i)});
+  BOOST_TEST((all.turn(8, 10min) == 500ms));
 }
 
 BOOST_AUTO_TEST_CASE(inspections_of_starting_pods_are_counted_until_they_run) {
