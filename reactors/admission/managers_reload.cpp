@@ -54,7 +54,8 @@ bool managers_reloader::check() {
   used_.Increment();
   log_.info("managers' file in use",
             {{"file", file_}, {"watches", std::uint64_t{parsed->watches().size()}}});
-  target_.replace(std::move(*parsed));
+  target_.replace(std::move(*parsed), contents);
+  if (told_) told_();
   return true;
 }
 

@@ -8,7 +8,9 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 
+#include <functional>
 #include <string>
+#include <utility>
 
 namespace rw {
 
@@ -27,6 +29,9 @@ class managers_reloader {
   managers_reloader(const managers_reloader&) = delete;
   managers_reloader& operator=(const managers_reloader&) = delete;
 
+  /// `told` is called after each new file in use.
+  void on_used(std::function<void()> told) { told_ = std::move(told); }
+
   /// Watches the file until cancelled, then returns. Called once.
   boost::asio::awaitable<void> run();
 
@@ -41,6 +46,7 @@ class managers_reloader {
   const tls::watch_times times_;
   core::counter& used_;
   core::counter& refused_;
+  std::function<void()> told_;
   std::string observed_;  ///< contents of the last attempt, or why there were none
 };
 

@@ -83,6 +83,7 @@ watcher_installer::options installer_options(const manager_settings& settings,
   how.resync_period = settings.success_interval;
   how.watch_runtimes = settings.runtime_config.direct.watch_runtimes;
   how.how.delays.propagation = settings.ca_propagation;
+  how.how.delays.api_server = settings.ca_api_server_propagation;
   how.how.field_manager = settings.field_manager;
   how.how.former_manager = settings.former_field_manager;
   how.how.contest_pause = settings.contest_pause;

@@ -68,6 +68,10 @@ void manager_app::make_reactors() {
           .clusters = clusters_,
           .lease = lease(),
           .finalizers = &kcp_,
+          .reports =
+              [this](const k8s::object_key& kyma) {
+                return heartbeats_ ? heartbeats_->health().pods(kyma) : std::vector<pod_report>();
+              },
           .on_reconcile = std::move(on_reconcile)});
   if (settings_.runtime_config.mode != bootstrapper_mode::off) {
     runtime_config_ = std::make_unique<runtime_config>(
@@ -148,6 +152,10 @@ void manager_app::make_heartbeats() {
                 if (!concerned) return;
                 for (const auto& kyma : owners_of(runtime_id)) installer_->suspect(kyma.key());
                 router_->on_event(runtime_id);
+              },
+          .on_reloaded =
+              [this](const k8s::object_key& kyma) {
+                if (leads_) installer_->on_reloaded(kyma);
               },
           .on_silent =
               [this](const k8s::object_key& kyma) {

@@ -171,7 +171,11 @@ void describe_certificates(CLI::App& app, manager_settings& to) {
   add_duration(app, "--ca-propagation", to.ca_propagation,
                "Time from a write to an SKR until it is in effect there (kubelet has updated the "
                "pods): a certificate waits this long for its CA, a new manager's webhook for the "
-               "managers' file, and the gateway for the new CA");
+               "managers' file, and the gateway for the new CA. The wait ends earlier where the "
+               "heartbeats of all pods say that they have loaded it");
+  add_duration(app, "--ca-api-server-propagation", to.ca_api_server_propagation,
+               "Part of --ca-propagation that a certificate waits for its CA even so: until all "
+               "replicas of an SKR's API server observe the webhook configuration");
 }
 
 /// Checks the rules of k8s::election, with the flags' names in the messages.

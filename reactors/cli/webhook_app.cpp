@@ -83,6 +83,7 @@ webhook_app::webhook_app(services& with, webhook_settings settings)
   core::make_gauge(with.metrics, "watcher_fips_mode", "Whether FIPS mode is off (0) or on (1)")
       .Set(EVP_default_properties_is_fips_enabled(nullptr));
   reloader_.on_attempt([this](const tls::result<void>& outcome) { on_reload(outcome); });
+  if (managers_reloader_) managers_reloader_->on_used([this] { pipeline_.reloaded(); });
   publish_certificate();
   for (const auto& remark : settings_.remarks) {
     with.log.error("setting ignored", {{"reason", remark}});
@@ -105,6 +106,7 @@ void webhook_app::on_reload(const tls::result<void>& outcome) {
   reloads_.Increment();
   publish_certificate();
   pipeline_.renew_connections();
+  pipeline_.reloaded();
 }
 
 /// Returns one reason a line; empty if the process is ready.

@@ -69,6 +69,11 @@ class webhook_pipeline {
   /// Uses new connections to KCP from now on, because the certificates have changed.
   void renew_connections() { dispatcher_.renew_connections(); }
 
+  /// Reports to KCP what is loaded, if that has changed.
+  void reloaded() {
+    if (heartbeat_) heartbeat_->reloaded();
+  }
+
   /// Number of accepted events that are not delivered.
   std::size_t undelivered() const;
 

@@ -89,6 +89,7 @@ dev_app::dev_app(services& with, const dev_settings& settings, terminal& on)
     node::options how{.runtime = one.name,
                       .kubeconfig = one.kubeconfig,
                       .pod_address = settings_.pod_address,
+                      .kubelet_delay = settings_.kubelet_delay,
                       .log_level = services_.log.least(),
                       .log_to = name_runtime(one.name, on),
                       .on_event = observer};
@@ -110,7 +111,7 @@ manager_settings dev_app::settings_of_manager() const {
   out.pin_san = true;
   out.success_interval = settings_.success_interval;
   out.ca_grace = settings_.ca_grace;
-  out.ca_propagation = std::chrono::seconds(1);  // the nodes observe Secrets at once
+  out.ca_propagation = settings_.kubelet_delay + std::chrono::seconds(1);
   out.drain_timeout = settings_.drain_timeout / 2;
   out.runtime_config.mode = settings_.bootstrapper;
   out.runtime_config.direct.create_for_runtimes = true;

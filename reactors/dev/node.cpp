@@ -227,10 +227,14 @@ k8s::result<void> node::place(const json::value& deployment) {
   auto files = mounted(*spec, secret.parse());
   if (!files) return refuse(files.error().message);
   error_.clear();
+  const std::string version(secret.resource_version());
   if (current_ && current_->spec().pod_template == spec->pod_template) {
-    if (current_->remount(std::move(*files))) log_.info("the webhook's certificates changed");
+    if (version != mounted_) pods_.spawn(remount(current_, std::move(*files)));
+    mounted_ = version;
     return {};
   }
+  ++pod_count_;
+  spec->settings.pod_name = pod_key().name;
   std::shared_ptr<pod> next;
   try {
     next = std::make_shared<pod>(
@@ -240,12 +244,21 @@ k8s::result<void> node::place(const json::value& deployment) {
   } catch (const std::exception& e) {
     return watcher_installer::defect(e.what());
   }
-  ++pod_count_;
+  mounted_ = version;
   pods_.spawn(run_pod(next, pod_key()));
   end_pod();
   current_ = std::move(next);
   log_.info("the webhook runs", {{"port", std::uint64_t{current_->address().port()}}});
   return {};
+}
+
+/// Kubelet's part.
+asio::awaitable<void> node::remount(std::shared_ptr<pod> one, mounted_files files) {
+  const auto timer = services_.clock.make_timer(services_.executor);
+  timer->expires_at(services_.clock.now() + how_.kubelet_delay);
+  const bool due = co_await timer->wait();
+  if (!due || one != current_) co_return;
+  if (one->remount(std::move(files))) log_.info("the webhook's certificates changed");
 }
 
 k8s::result<void> node::refuse(const std::string& why) {

@@ -27,9 +27,9 @@ namespace rw::dev {
 /// status.
 ///
 /// The pod runs in this process (pod.hpp). A changed template makes a new pod, which serves before
-/// the previous one ends. A changed Secret reaches the running pod at once, but not one that is
-/// ending. An unusable Secret leaves a running pod as it is, and so does an image with the tag
-/// `crash`, whose pod is one in CrashLoopBackOff. A Pod object exists in the API server
+/// the previous one ends. A changed Secret reaches the running pod after `kubelet_delay`, but not
+/// one that is ending. An unusable Secret leaves a running pod as it is, and so does an image with
+/// the tag `crash`, whose pod is one in CrashLoopBackOff. A Pod object exists in the API server
 /// from before the pod is ready until it has ended.
 ///
 /// The Service leads to the pod while its selector matches the pod's labels. If other machines can
@@ -46,6 +46,7 @@ class node {
     std::string runtime = {};
     std::string kubeconfig = {};
     std::string pod_address = "127.0.0.1";  ///< where pods listen
+    core::duration kubelet_delay{0};        ///< until a changed Secret reaches the pod
     core::log_level log_level = core::log_level::info;
     core::logger::sink log_to;
     observer on_event = {};
@@ -79,6 +80,7 @@ class node {
   boost::asio::awaitable<void> keep();
   boost::asio::awaitable<k8s::result<void>> step();
   boost::asio::awaitable<void> run_pod(std::shared_ptr<pod> one, k8s::object_key key);
+  boost::asio::awaitable<void> remount(std::shared_ptr<pod> one, mounted_files files);
   k8s::object_key pod_key() const;
   boost::asio::awaitable<void> tell_pod(const boost::json::value* deployment);
   k8s::result<void> place(const boost::json::value& deployment);
@@ -102,6 +104,7 @@ class node {
   std::optional<boost::asio::ip::tcp::endpoint> told_;  ///< the address in the Endpoints
   bool crashing_ = false;                               ///< there is a pod that crashes
   bool selected_ = false;                               ///< the Service's selector matches the pod
+  std::string mounted_;                                 ///< version of the pod's Secret
   std::size_t pod_count_ = 0;                           ///< the present pod's number
   std::size_t told_pod_ = 0;  ///< number of the last pod written to the API server
   std::string error_;         ///< why the pod does not match the objects; empty: it does

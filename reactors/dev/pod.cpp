@@ -118,8 +118,9 @@ k8s::result<mounted_files> mounted(const pod_spec& spec, const json::value& secr
   auto made = tls::material::from_text(
       text, {.certificate = names.tls_cert, .key = names.tls_key, .ca = names.ca_cert});
   if (!made) return defect("the Secret can't be used: " + made.error().message());
-  mounted_files out{.material = std::move(*made), .managers = std::nullopt};
-  auto managers = parse_managers(entry(names.managers_file));
+  mounted_files out{.material = std::move(*made), .managers = std::nullopt, .managers_file = {}};
+  out.managers_file = entry(names.managers_file);
+  auto managers = parse_managers(out.managers_file);
   if (managers) out.managers = std::move(*managers);
   return out;
 }
@@ -132,15 +133,18 @@ pod::pod(asio::any_io_executor executor, pod_spec spec, mounted_files files,
                 {environment.clock, environment.watchdog, environment.log, environment.metrics,
                  &managers_, spec_.has_token ? environment.api : nullptr},
                 std::move(on_event)) {
-  if (files.managers) managers_.replace(std::move(*files.managers));
+  if (files.managers) managers_.replace(std::move(*files.managers), files.managers_file);
 }
 
 bool pod::remount(mounted_files files) {
-  if (files.managers) managers_.replace(std::move(*files.managers));
-  if (files.material.digest() == credentials_->current()->digest()) return false;
-  credentials_->replace(std::move(files.material));
-  pipeline_.renew_connections();
-  return true;
+  if (files.managers) managers_.replace(std::move(*files.managers), files.managers_file);
+  const bool changed = files.material.digest() != credentials_->current()->digest();
+  if (changed) {
+    credentials_->replace(std::move(files.material));
+    pipeline_.renew_connections();
+  }
+  pipeline_.reloaded();
+  return changed;
 }
 
 }  // namespace rw::dev

@@ -33,6 +33,7 @@ k8s::result<pod_spec> read_pod_spec(const boost::json::value& deployment,
 struct mounted_files {
   tls::material material;
   std::optional<known_managers> managers;  ///< nothing: the file is missing, or malformed
+  std::string managers_file = {};          ///< its text
 };
 /// Reads the mounted files. Fails with a sentence that names the missing required entry.
 k8s::result<mounted_files> mounted(const pod_spec& spec, const boost::json::value& secret);

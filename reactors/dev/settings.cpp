@@ -35,6 +35,8 @@ void describe_clusters(CLI::App& app, dev_settings& to) {
       "Real API servers in place of those of the first runtimes");
   add(app, "--pod-address", to.pod_address, "IP", "Where the runtimes' webhooks listen")
       ->check(ip_address());
+  add_duration(app, "--kubelet-delay", to.kubelet_delay,
+               "Time from a change of the webhook's Secret until its pod has it");
   app.add_flag("--bare", to.bare,
                "Create neither Watcher nor Kymas: they are in --dir, to be applied by you");
   add(app, "--api-port", to.api_port, "", "Port of the embedded API servers; 0 picks a free one");

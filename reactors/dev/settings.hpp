@@ -40,6 +40,7 @@ struct dev_settings {
   std::vector<core::host_port> backends;  ///< of the gateway, without a manager of its own
   std::chrono::milliseconds success_interval = std::chrono::hours(1);
   std::chrono::milliseconds ca_grace = std::chrono::seconds(10);
+  std::chrono::milliseconds kubelet_delay{0};
 
   bootstrapper_mode bootstrapper = bootstrapper_mode::off;
   std::size_t kim_workers = 25;

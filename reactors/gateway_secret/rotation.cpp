@@ -354,7 +354,7 @@ shortfall lacks(const cluster_state& of, const trust_demand& demand,
     return has->client_issuer == demand.authority || has->client_issuer == demand.newest ||
            has->client_not_before > demand.since;
   };
-  const auto in_effect = of.since + options.propagation;
+  const auto in_effect = of.is_loaded ? of.since : of.since + options.propagation;
   if (!has) {
     out.reason = "not observed yet";
   } else if (!has->trusts(demand.authority)) {

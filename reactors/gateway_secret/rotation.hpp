@@ -20,7 +20,7 @@ struct rotation_options {
   /// After the grace period the switch does not wait for runtimes.
   bool time_only = false;
   /// Time from the observation of a Secret on a runtime until it is in effect: kubelet may take
-  /// that long to update the pods.
+  /// that long to update the pods. It ends when all pods say that they have loaded it.
   core::duration propagation = std::chrono::seconds(90);
   /// A runtime that has not converged for so long through a fault of its own no longer blocks the
   /// switch. Not 0, as the restart of an API server should not let the gateway switch before its
@@ -66,8 +66,10 @@ struct shortfall {
 
 /// A runtime meets the demand if it trusts the authority, with a certificate that was issued since:
 /// by that authority, by the newest, or later than `since` (certificates have whole seconds, so one
-/// of the same second is not later), and if that has been so for the propagation delay. The state
-/// of its pods does not matter: running pods reload the files, and starting pods read them.
+/// of the same second is not later), and if that has been so for the propagation delay or all its
+/// pods say that they have loaded it. They speak for their own runtime only: one that forges
+/// heartbeats loses its own connection. The state of its pods does not matter otherwise: running
+/// pods reload the files, and starting pods read them.
 shortfall lacks(const cluster_state& of, const trust_demand& demand,
                 const rotation_options& options, time_point now);
 

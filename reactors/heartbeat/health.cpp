@@ -143,9 +143,7 @@ fleet_health::receipt fleet_health::receive(const k8s::object_key& kyma, heartbe
     probe->reason = none;  // it reaches KCP now
     probe->message.clear();
   }
-  if (shown.heard && shown.last.boot_id == content.boot_id) {
-    events_.add_increase(shown.last.events, content.events);
-  }
+  const bool reloaded = note_pod(runtime, content, at);
   runtime.silent = false;
   runtime.heard = at.now;
   shown.heard = at.wall;
@@ -154,7 +152,43 @@ fleet_health::receipt fleet_health::receive(const k8s::object_key& kyma, heartbe
   content.gaps.reset();
   content.refused.reset();
   shown.last = std::move(content);
-  return {.changed = settle(of, at), .missed = std::move(missed), .probe = proved};
+  return {.changed = settle(of, at),
+          .missed = std::move(missed),
+          .probe = proved,
+          .reloaded = reloaded};
+}
+
+bool fleet_health::note_pod(record& runtime, const heartbeat& content, moment at) {
+  auto& pods = runtime.pods;
+  const auto name_of = [](const pod& one) -> const std::string& { return one.loaded.pod; };
+  auto found = std::ranges::find(pods, content.pod, name_of);
+  const bool known = found != pods.end();
+  if (known && found->boot_id == content.boot_id) {
+    events_.add_increase(found->events, content.events);
+  }
+  if (!known && pods.size() < max_pods) found = pods.insert(pods.end(), pod());
+  if (found == pods.end()) {
+    found = std::ranges::min_element(pods, {}, [](const pod& one) { return one.loaded.heard; });
+  }
+  const bool reloaded = !known || !found->loaded.same_files(content);
+  *found = {.loaded = {.pod = content.pod,
+                       .managers_digest = content.managers_digest,
+                       .ca_digest = content.ca_digest,
+                       .certificate_digest = content.certificate_digest,
+                       .heard = at.wall},
+            .boot_id = content.boot_id,
+            .events = content.events};
+  return reloaded;
+}
+
+std::vector<pod_report> fleet_health::pods(const k8s::object_key& kyma) const {
+  std::vector<pod_report> out;
+  const auto found = records_.find(kyma);
+  if (found == records_.end()) return out;
+  for (const auto& each : found->second.pods) {
+    if (!each.loaded.pod.empty()) out.push_back(each.loaded);
+  }
+  return out;
 }
 
 bool fleet_health::expect(const k8s::object_key& kyma, moment at) {
@@ -176,14 +210,20 @@ void fleet_health::clear(entry& of, moment at) {
   runtime.silent = false;
   runtime.reason = none;
   runtime.message.clear();
+  runtime.pods.clear();
   runtime.shown.heard.reset();
   runtime.shown.probe.reset();
   runtime.shown.probed.reset();
   settle(of, at);
 }
 
-bool fleet_health::accepts(const k8s::object_key& kyma, moment at) {
-  return use(kyma, at).second.accepted.try_take(at.now);
+bool fleet_health::accepts(const k8s::object_key& kyma, const heartbeat& content, moment at) {
+  auto& runtime = use(kyma, at).second;
+  if (runtime.accepted.try_take(at.now)) return true;
+  const auto same = [&](const pod& one) {
+    return one.loaded.pod == content.pod && one.loaded.same_files(content);
+  };
+  return std::ranges::none_of(runtime.pods, same) && runtime.reloads.try_take(at.now);
 }
 
 std::optional<fleet_health::change> fleet_health::probed(const k8s::object_key& kyma,

@@ -88,7 +88,7 @@ struct runtime_health {
 /// Pure: time is an argument. In memory only: a new leader waits for the heartbeats of the next
 /// interval.
 ///
-/// Keeps less than 6 KiB for each runtime, whatever that reports. Not thread-safe.
+/// Keeps less than 8 KiB for each runtime, whatever that reports. Not thread-safe.
 class fleet_health {
  public:
   /// A change to report. References are valid until the next call.
@@ -101,6 +101,7 @@ class fleet_health {
     std::optional<change> changed = {};
     missed_events missed = {};
     std::optional<core::duration> probe = {};  ///< a probe is complete, after that time
+    bool reloaded = false;  ///< a pod says that it has loaded other files than before
   };
   using visitor = std::function<void(const change&)>;
 
@@ -115,8 +116,9 @@ class fleet_health {
   /// It is not: nothing is expected, and what was known of it no longer counts.
   void unexpect(const k8s::object_key& kyma, moment at);
   /// False: heartbeats of the runtime come too often, and this one is to be dropped. Several pods
-  /// may send one each at once.
-  bool accepts(const k8s::object_key& kyma, moment at);
+  /// may send one each at once. One that says that other files are loaded has a limit of its own
+  /// besides, of one a second.
+  bool accepts(const k8s::object_key& kyma, const heartbeat& content, moment at);
 
   /// A probe of the Kyma's runtime has ended, or waits for a heartbeat. Returns a change to report.
   std::optional<change> probed(const k8s::object_key& kyma, probe_result result, moment at);
@@ -126,6 +128,11 @@ class fleet_health {
 
   /// Forgets the runtimes for which `keep` returns false.
   void retain(const std::function<bool(const k8s::object_key&)>& keep);
+
+  /// Returns what the pods of the runtime have loaded, as they say: at most `max_pods` with a name,
+  /// those heard last.
+  std::vector<pod_report> pods(const k8s::object_key& kyma) const;
+  static constexpr std::size_t max_pods = 4;
 
   /// Returns null if nothing is known. Valid until the next change.
   const runtime_health* find(const k8s::object_key& kyma) const;
@@ -137,6 +144,12 @@ class fleet_health {
   std::size_t count(liveness of) const noexcept { return counts_[static_cast<std::size_t>(of)]; }
 
  private:
+  /// A pod by its latest heartbeat. Those of earlier versions have no name, and are one.
+  struct pod {
+    pod_report loaded = {};
+    std::string boot_id = {};
+    event_counts events = {};
+  };
   struct record {
     runtime_health shown = {};
     core::time_point heard = {};  ///< or expected first
@@ -146,10 +159,14 @@ class fleet_health {
     bool silent = false;
     bool expected = false;
     core::token_bucket accepted{4, 16};  ///< one a second of each of four pods
+    core::token_bucket reloads{1, 4};    ///< beyond these, of heartbeats with other files
     gap_detector gaps = {};
+    std::vector<pod> pods = {};  ///< at most `max_pods`
   };
   using entry = std::pair<const k8s::object_key, record>;
 
+  /// Returns whether it has loaded other files than before.
+  bool note_pod(record& runtime, const heartbeat& content, moment at);
   entry& use(const k8s::object_key& kyma, moment at);
   core::duration timeout_of(const record& runtime) const;
   void assess(record& runtime, const heartbeat& content, moment at) const;

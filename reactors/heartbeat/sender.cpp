@@ -2,6 +2,7 @@
 
 #include "rw/core/task_group.hpp"
 #include "rw/core/text.hpp"
+#include "rw/core/within.hpp"
 #include "rw/reactors/shared/events.hpp"
 
 #include <boost/asio/error.hpp>
@@ -56,6 +57,7 @@ sender::sender(asio::any_io_executor executor, sender_options options,
       boot_id_(make_boot_id(random_)),
       started_(in_.clock.now()),
       calendar_(in_.clock),
+      reloaded_(executor),
       managers_turn_(executor) {}
 
 asio::awaitable<void> sender::run() {
@@ -66,14 +68,16 @@ asio::awaitable<void> sender::run() {
 }
 
 asio::awaitable<void> sender::send_to_kcp() {
-  const auto timer = in_.clock.make_timer(executor_);
   auto due = in_.clock.now() + core::shortened(first_delay, 1, random_());
   auto check = due;
   for (;;) {
-    timer->expires_at(std::min(due, check));
-    const bool rang = co_await timer->wait();
-    if (!rang) co_return;
+    const auto until = std::min(due, check);
+    const auto reloaded = co_await core::within(in_.clock, until, reloaded_.wait());
     const auto now = in_.clock.now();
+    if (reloaded && now < due && !reloads_.try_take(now)) {
+      check = std::min(check, now + std::chrono::seconds(1));
+      continue;
+    }
     check = now + options_.change_interval;
     auto next = in_.report();
     if (now < due && !new_probe_ && !has_news(latest_, next)) continue;

@@ -6,6 +6,7 @@
 #include "rw/core/log.hpp"
 #include "rw/core/metrics.hpp"
 #include "rw/core/steady_calendar.hpp"
+#include "rw/core/token_bucket.hpp"
 #include "rw/core/wake.hpp"
 #include "rw/reactors/shared/heartbeat.hpp"
 #include "rw/reactors/shared/probe.hpp"
@@ -74,7 +75,8 @@ struct sender_environment {
 /// The first is sent within a second, the next ones every `interval`, shortened by up to 10 %, and
 /// after `change_interval` if there is something to report: a watch, the source, the ledger, the
 /// managers' file, the CA bundle or the certificate has changed, there is a new gap, delivery to
-/// KCP has stopped or resumed, a probe came.
+/// KCP has stopped or resumed, a probe came. After `reloaded` one is sent at once, four in a row
+/// and then one a second at most, since KCP waits for it (watcher_installer/trust.hpp).
 ///
 /// A heartbeat that fails is not repeated: the next one replaces it. Where there is no receiver
 /// (404) heartbeats are sent after pauses that double; so for a manager that does not respond in
@@ -96,6 +98,9 @@ class sender {
   /// Sends KCP one more heartbeat, after `run` was cancelled: it says until when this pod was live,
   /// by which the start of the pod that replaces it is judged (gap_detector.hpp).
   boost::asio::awaitable<void> finish();
+
+  /// What the watcher has loaded (`heartbeat::managers_digest` and the next two) may have changed.
+  void reloaded() { reloaded_.set(); }
 
   /// The watcher was probed: one of the next heartbeats, within `change_interval` where KCP takes
   /// it, names the nonce. Returns what it knows of the way to KCP.
@@ -138,7 +143,9 @@ class sender {
   receiver kcp_;
   std::string kcp_error_;           ///< of the latest heartbeat to KCP; empty: it was delivered
   std::deque<std::string> probes_;  ///< nonces, the latest at the end
-  bool new_probe_ = false;          ///< that no heartbeat names
+  core::wake reloaded_;
+  core::token_bucket reloads_{1, 4};
+  bool new_probe_ = false;  ///< that no heartbeat names
   std::map<std::string, receiver> managers_;
   core::wake managers_turn_;
 };

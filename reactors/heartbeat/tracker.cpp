@@ -100,7 +100,7 @@ void tracker::receive(received_heartbeat received) {
                     {{"runtimeId", received.runtime_id}});
   }
   for (const auto& kyma : kymas) {
-    const bool accepted = health_.accepts(kyma.key(), now());
+    const bool accepted = health_.accepts(kyma.key(), received.content, now());
     (accepted ? accepted_ : limited_).Increment();
     if (!accepted) continue;
     const auto outcome = health_.receive(kyma.key(), received.content, now());
@@ -108,6 +108,7 @@ void tracker::receive(received_heartbeat received) {
     if (outcome.probe) {
       probe_seconds_.Observe(std::chrono::duration<double>(*outcome.probe).count());
     }
+    if (outcome.reloaded) in_.on_reloaded(kyma.key());
     if (!outcome.missed) continue;
     gaps_.Increment();
     const auto message = outcome.missed.message();

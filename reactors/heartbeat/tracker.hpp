@@ -36,6 +36,8 @@ struct tracker_environment {
   std::function<bool(const k8s::object_key& kyma)> reports;
   /// Events of the runtime may have been missed: its managers are to reconcile all of it.
   std::function<void(std::string_view runtime_id, const missed_events&)> on_gap;
+  /// A pod of the runtime says that it has loaded other files than before.
+  std::function<void(const k8s::object_key& kyma)> on_reloaded;
   /// The runtime has become silent: its installation is to be checked.
   std::function<void(const k8s::object_key& kyma)> on_silent;
   /// Heartbeats of the runtime are expected from now on.
@@ -49,8 +51,9 @@ struct tracker_environment {
 ///
 /// Metrics: `rw_runtimes{state}` (unknown, live, degraded, silent),
 /// `rw_heartbeats_received_total{outcome}` (accepted; limited: dropped, as the runtime sends more
-/// than four a second; unknown: no Kyma has the runtime id),
-/// `rw_runtime_gaps_total`, `rw_probe_seconds` (from a probe to the heartbeat that names it).
+/// than four a second, and one more of a pod that has loaded other files; unknown: no Kyma has the
+/// runtime id), `rw_runtime_gaps_total`, `rw_probe_seconds` (from a probe to the heartbeat that
+/// names it).
 ///
 /// Everything happens on one executor, which is also the informer's.
 class tracker {

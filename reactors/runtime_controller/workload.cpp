@@ -70,6 +70,27 @@ bool has_given_up(const json::value& deployment) {
          progressing->reason == "ProgressDeadlineExceeded";
 }
 
+std::optional<k8s::selection> pods_of(const json::value& deployment) {
+  const auto* const labels = k8s::find(deployment, {"spec", "selector", "matchLabels"});
+  if (labels == nullptr || !labels->is_object()) return std::nullopt;
+  k8s::selection out{.ns = k8s::key_of(deployment).ns};
+  for (const auto& [name, value] : labels->get_object()) {
+    if (!value.is_string()) continue;
+    out.labels +=
+        (out.labels.empty() ? "" : ",") + std::string(name) + "=" + std::string(value.get_string());
+  }
+  return out;
+}
+
+std::vector<std::string> names_of_pods(const json::value& pods) {
+  std::vector<std::string> out;
+  for (const auto& pod : elements(pods, {"items"})) {
+    const auto phase = find_string(pod, {"status", "phase"});
+    if (phase != "Succeeded" && phase != "Failed") out.push_back(k8s::key_of(pod).name);
+  }
+  return out;
+}
+
 std::string pod_state::error() const {
   if (!lasting) return {};
   return where + ": " + reason + (message.empty() ? "" : ": " + message);
@@ -103,15 +124,9 @@ pod_state inspect_pods(const json::value& pods, std::string_view template_hash) 
 }
 
 asio::awaitable<k8s::result<pod_state>> inspect_pods(k8s::client* api, json::value deployment) {
-  const auto* const labels = k8s::find(deployment, {"spec", "selector", "matchLabels"});
-  if (is_rolled_out(deployment) || labels == nullptr || !labels->is_object()) co_return pod_state();
-  k8s::selection all{.ns = k8s::key_of(deployment).ns};
-  for (const auto& [name, value] : labels->get_object()) {
-    if (!value.is_string()) continue;
-    all.labels +=
-        (all.labels.empty() ? "" : ",") + std::string(name) + "=" + std::string(value.get_string());
-  }
-  auto sets = all;
+  auto all = pods_of(deployment);
+  if (is_rolled_out(deployment) || !all) co_return pod_state();
+  auto sets = *all;
   sets.metadata_only = true;
   const k8s::resource_type replica_sets{{"apps", "v1", "ReplicaSet"}, "replicasets"};
   const auto found = co_await api->list(replica_sets, std::move(sets));
@@ -123,7 +138,7 @@ asio::awaitable<k8s::result<pod_state>> inspect_pods(k8s::client* api, json::val
     if (!revision || k8s::annotation(each, revision_annotation) != revision) continue;
     hash = k8s::label(each, template_hash_label).value_or(std::string_view());
   }
-  const auto pods = co_await api->list(*k8s::well_known_type("v1", "Pod"), std::move(all));
+  const auto pods = co_await api->list(*k8s::well_known_type("v1", "Pod"), std::move(*all));
   if (!pods) co_return pods.error();
   auto out = inspect_pods(*pods, hash);
   // Until then they are of what the Deployment was before.

@@ -5,8 +5,10 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace rw {
 
@@ -17,6 +19,13 @@ bool is_rolled_out(const boost::json::value& deployment);
 /// Returns true if its controller no longer waits for the pods (condition Progressing, reason
 /// ProgressDeadlineExceeded).
 bool has_given_up(const boost::json::value& deployment);
+
+/// Selects the pods of a Deployment, of all its ReplicaSets; nothing: it has no selector.
+std::optional<k8s::selection> pods_of(const boost::json::value& deployment);
+
+/// Returns the names of the pods of a list that may run, now or soon, those that are ending
+/// included.
+std::vector<std::string> names_of_pods(const boost::json::value& pods);
 
 /// What keeps pods from being ready.
 struct pod_state {

@@ -32,11 +32,15 @@ void cluster_states::expect(const k8s::object_key& kyma) {
   if (entries_.try_emplace(kyma).second) notify();
 }
 
-void cluster_states::observed(const k8s::object_key& kyma, runtime_trust trust, time_point now) {
+void cluster_states::observed(const k8s::object_key& kyma, runtime_trust trust, time_point now,
+                              bool is_loaded) {
   auto& entry = entries_[kyma];
-  if (entry.observed == trust) return;
-  entry.since = now;
+  const bool same = entry.observed == trust;
+  is_loaded = is_loaded || (same && entry.is_loaded);
+  if (same && entry.is_loaded == is_loaded) return;
+  if (!same) entry.since = now;
   entry.observed = std::move(trust);
+  entry.is_loaded = is_loaded;
   notify();
 }
 

@@ -79,6 +79,7 @@ struct cluster_state {
   /// Time of the last change of the observation, by this process's clock: a runtime's own times
   /// are not trusted.
   time_point since = {};
+  bool is_loaded = false;  ///< all pods have said that they have loaded what is observed
   std::optional<cluster_error> error = {};  ///< nothing: it has converged, or was not tried
   /// The latest fault of its own since it has last converged, as former leaders knew it, too. It
   /// excuses nothing unless it is the `error`: this leader has to see it itself.
@@ -118,8 +119,10 @@ class cluster_states {
 
   /// Adds a runtime that exists. Notifies no subscriber if it is known.
   void expect(const k8s::object_key& kyma);
-  /// Records what is in place.
-  void observed(const k8s::object_key& kyma, runtime_trust trust, time_point now);
+  /// Records what is in place. `is_loaded`: all pods say that they have loaded it, which holds as
+  /// long as it stays.
+  void observed(const k8s::object_key& kyma, runtime_trust trust, time_point now,
+                bool is_loaded = false);
   /// Records a fault of its own that a former leader has seen, unless this one has.
   void restore(const k8s::object_key& kyma, cluster_error own_fault);
   /// Records that the runtime is as desired, and whether the watcher is ready there.

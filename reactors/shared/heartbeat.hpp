@@ -129,7 +129,7 @@ struct heartbeat {
   std::optional<std::chrono::milliseconds> delivery = {};
   std::optional<std::chrono::system_clock::time_point> certificate_not_after = {};
   // What the process has loaded: SHA-256, 64 lower-case hexadecimal digits; empty: unknown.
-  std::string managers_digest = {};        ///< `managers_in_use::digest`
+  std::string managers_digest = {};        ///< `managers_digest` of its managers' file
   std::string ca_digest = {};              ///< `tls::ca_bundle::digest`
   std::string certificate_digest = {};     ///< `tls::certificate::fingerprint`
   std::vector<std::string> probes = {};    ///< nonces of the latest; at most `max_heartbeat_probes`
@@ -143,6 +143,21 @@ struct heartbeat {
 struct received_heartbeat {
   std::string runtime_id = {};  ///< common name of the sender's certificate
   heartbeat content = {};
+};
+
+/// What a pod has loaded, as its latest heartbeat says.
+struct pod_report {
+  std::string pod = {};  ///< its name
+  std::string managers_digest = {};
+  std::string ca_digest = {};
+  std::string certificate_digest = {};
+  std::chrono::system_clock::time_point heard = {};  ///< by KCP's clock
+
+  /// Whether it has loaded the same.
+  bool same_files(const heartbeat& other) const noexcept {
+    return managers_digest == other.managers_digest && ca_digest == other.ca_digest &&
+           certificate_digest == other.certificate_digest;
+  }
 };
 
 inline constexpr std::size_t max_heartbeat_watches = 64;

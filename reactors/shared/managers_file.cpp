@@ -19,6 +19,7 @@ namespace json = boost::json;
 
 constexpr std::size_t max_depth = 8;
 constexpr std::int64_t format_version = 1;
+constexpr std::size_t since_bytes = 64;  // of the member `since`, at most
 using rule = bool (*)(std::string_view);
 
 /// Reads one entry of `watches`; keeps the first error.
@@ -166,7 +167,7 @@ managers_result parse_managers(std::string_view text) {
 
 bool fits_managers_file(const known_managers& managers) {
   return managers.watches().size() <= managers_file_watches &&
-         render_managers(managers).size() <= managers_file_bytes;
+         render_managers(managers).size() + since_bytes <= managers_file_bytes;
 }
 
 namespace {
@@ -185,23 +186,34 @@ json::object rendered(const managed_watch& watch) {
 
 }  // namespace
 
-std::string render_managers(const known_managers& managers) {
+std::string render_managers(const known_managers& managers, std::string_view since) {
   json::array watches;
   for (const auto& each : managers.watches()) watches.push_back(rendered(each));
-  const json::object root = {{"version", format_version}, {"watches", std::move(watches)}};
+  json::object root = {{"version", format_version}, {"watches", std::move(watches)}};
+  if (!since.empty()) root["since"] = since;
   return json::serialize(root) + "\n";
 }
 
 std::size_t rendered_bytes() {
-  return render_managers({}).size();
+  constexpr std::string_view any_time = "2026-03-01T00:00:00.000000Z";
+  return render_managers({}, any_time).size();
 }
 
 std::size_t rendered_bytes(const managed_watch& watch) {
   return json::serialize(rendered(watch)).size() + 1;  // and a comma
 }
 
+std::string managers_digest(std::string_view file) {
+  return core::hex(tls::sha256(file));
+}
+
 void managers_in_use::replace(known_managers next) {
-  auto digest = core::hex(tls::sha256(render_managers(next)));
+  const auto file = render_managers(next);
+  replace(std::move(next), file);
+}
+
+void managers_in_use::replace(known_managers next, std::string_view file) {
+  auto digest = managers_digest(file);
   auto made = std::make_shared<const known_managers>(std::move(next));
   const std::lock_guard lock(mutex_);
   current_.swap(made);

@@ -75,11 +75,13 @@ inline constexpr std::size_t managers_file_watches = 4096;
 ///     {"version": 1,
 ///      "watches": [{"manager": "lifecycle-manager", "group": "operator.kyma-project.io",
 ///                   "version": "*", "resource": "kymas", "field": "spec",
-///                   "matchLabels": {"operator.kyma-project.io/watched-by": "kyma"}}]}
+///                   "matchLabels": {"operator.kyma-project.io/watched-by": "kyma"}}],
+///      "since": "2026-03-01T00:00:00.000000Z"}
 ///
-/// `matchLabels` may be missing. Unknown fields are ignored, so that later writers may add some;
-/// another meaning of these has another version. Rejects text beyond the limits, and throws nothing
-/// but std::bad_alloc.
+/// `since`, which only its writer reads, makes the file of each growth another one, so that who has
+/// loaded it has not loaded an earlier one of the same watches. `matchLabels` may be missing.
+/// Unknown fields are ignored, so that later writers may add some; another meaning of these has
+/// another version. Rejects text beyond the limits, and throws nothing but std::bad_alloc.
 managers_result parse_managers(std::string_view text);
 
 bool fits_managers_file(const known_managers& managers);
@@ -88,8 +90,11 @@ bool fits_managers_file(const known_managers& managers);
 std::size_t rendered_bytes();
 std::size_t rendered_bytes(const managed_watch& watch);
 
-/// Returns the file, ending in a newline. Equal managers give equal bytes.
-std::string render_managers(const known_managers& managers);
+/// Returns the file, ending in a newline. Equal arguments give equal bytes. An empty `since` is
+/// left out.
+std::string render_managers(const known_managers& managers, std::string_view since = {});
+/// Returns the SHA-256 of a file, hexadecimal.
+std::string managers_digest(std::string_view file);
 
 /// The managers in use; they can be replaced while others read. Thread-safe.
 class managers_in_use {
@@ -99,11 +104,13 @@ class managers_in_use {
     const std::lock_guard lock(mutex_);
     return current_;
   }
-  /// SHA-256 of the current managers' file, as `render_managers` returns it; empty: none is in use.
+  /// `managers_digest` of the current managers' file; empty: none is in use.
   std::string digest() const {
     const std::lock_guard lock(mutex_);
     return digest_;
   }
+  /// `file`: what they were read from.
+  void replace(known_managers next, std::string_view file);
   void replace(known_managers next);
 
  private:

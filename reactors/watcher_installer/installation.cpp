@@ -6,6 +6,7 @@
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/runtime_controller/workload.hpp"
 #include "rw/reactors/shared/field_owners.hpp"
+#include "rw/reactors/watcher_installer/pods.hpp"
 
 #include <boost/asio/this_coro.hpp>
 #include <boost/json/array.hpp>
@@ -75,6 +76,9 @@ class pass {
 
  private:
   asio::awaitable<k8s::result<void>> read();
+  asio::awaitable<void> hear_pods();
+  asio::awaitable<void> update_pods(std::string before);
+  std::string secret_version();
   void decide();
   void hold_deployment(const inputs& runtime);
   const json::value* present_webhook(const std::string& name);
@@ -116,7 +120,8 @@ class pass {
   std::vector<part> parts_;
   bool namespace_there_ = true;
   bool keeps_former_webhooks_ = false;
-  bool waits_ = false;  ///< for its turn in a roll-out
+  bool waits_ = false;     ///< for its turn in a roll-out
+  pods_word loaded_ = {};  ///< what the pods say of what is in place
   outcome out_;
 };
 
@@ -140,6 +145,33 @@ asio::awaitable<k8s::result<void>> pass::read() {
     }
   }
   co_return k8s::result<void>();
+}
+
+/// Takes the pods' word, if it may shorten a wait.
+asio::awaitable<void> pass::hear_pods() {
+  auto has = observe(present_now());
+  out_.awaits_pods = awaits_word(has, how_.delays, now_);
+  if (!out_.awaits_pods || what_.reports.empty()) co_return;
+  const auto names = co_await list_pods(api_.get(), present("Deployment", skr_webhook_name));
+  loaded_ = has.loaded = word_of(names, what_.reports, has);
+  out_.awaits_pods = awaits_word(has, how_.delays, now_);
+}
+
+std::string pass::secret_version() {
+  const auto* const secret = present("Secret", secret_name);
+  return secret == nullptr ? std::string() : std::string(k8s::resource_version_of(*secret));
+}
+
+/// What the pods have said is not about a Secret that this pass has written. `before`: its version
+/// when they spoke.
+asio::awaitable<void> pass::update_pods(std::string before) {
+  const auto now = secret_version();
+  if (now == before || api_->is_dry()) co_return;
+  loaded_ = {};
+  out_.awaits_pods = true;
+  if (before.empty()) co_return;
+  const auto* const deployment = present("Deployment", skr_webhook_name);
+  co_await request_update(api_.get(), deployment, now, how_.field_manager);
 }
 
 /// True if the part could not be read or written, and is not needed.
@@ -167,7 +199,8 @@ void pass::decide() {
   for (const auto& each : what_.watchers) watches.push_back(watch_of(each));
   what_.trust.managers = known_managers(std::move(watches));
   what_.trust.restart_on_renewal = how_.restart_on_renewal;
-  const auto has = observe(present_now());
+  auto has = observe(present_now());
+  has.loaded = loaded_;
   out_.trust = summary_of(has);
   auto step = next_step(what_.trust, has, how_.delays, now_);
   out_.pending = step.pending;
@@ -362,7 +395,8 @@ asio::awaitable<k8s::result<void>> pass::drop_unwanted_webhooks() {
 asio::awaitable<k8s::result<void>> pass::narrow_managers() {
   if (keeps_former_webhooks_) co_return k8s::result<void>();
   auto& secret = find("Secret", secret_name);
-  const auto text = render_managers(what_.trust.managers);
+  const auto since = k8s::annotation(secret.wanted, managers_since_annotation);
+  const auto text = render_managers(what_.trust.managers, since.value_or(""));
   const bool narrow = k8s::secret_data(secret.wanted, managers_entry) == text;
   if (secret.leave || narrow) co_return k8s::result<void>();
   k8s::set_secret_data(secret.wanted, managers_entry, text);
@@ -416,15 +450,21 @@ void pass::conclude() {
                   {.ns = key.ns, .fields = "metadata.name=" + key.name});
   }
   // What was only dry-run is not in place.
-  if (!api_->is_dry()) out_.trust = summary_of(observe(present_now()));
+  if (api_->is_dry()) return;
+  const auto has = observe(present_now());
+  out_.trust = summary_of(has);
+  out_.is_loaded = loaded_.bundle && loaded_.certificate;
 }
 
 asio::awaitable<k8s::result<outcome>> pass::run() {
   auto done = co_await read();
   if (!done) co_return done.error();
+  co_await hear_pods();
   decide();
+  const auto before = secret_version();
   out_.contested = contested();
   if (out_.contested.empty()) done = co_await write_all();
+  co_await update_pods(before);
   if (!done) co_return done.error();
   done = co_await observe_pods();
   if (!done) co_return done.error();

@@ -31,6 +31,8 @@ struct order {
   core::duration certificate_again{0};   ///< when time alone changes that
   /// The Deployment that was rolled out to the end last (shared_deployment); null: none was.
   content_ptr completed = {};
+  /// What the pods have loaded, as they say (trust.hpp).
+  std::vector<pod_report> reports = {};
   /// Whether the Deployment may get the newest content, by the digest of the one that it has
   /// (empty: none). Else one that is missing, or has the completed content, gets that; another one
   /// keeps what it has. Empty: it may.
@@ -68,6 +70,9 @@ struct outcome {
   std::string unobserved = {};
   core::duration again{0};                  ///< when to go on with that; 0: when something changes
   std::optional<runtime_trust> trust = {};  ///< that is in place
+  bool is_loaded = false;                   ///< all pods have said that they have loaded that
+  /// The pods' word would shorten a wait, of this installation or of the gateway, and has not come.
+  bool awaits_pods = false;
   watched_set left = {};  ///< what the webhook does not work without, as it was left
   /// Of the Deployment. None: no roll-out counts it, since it does not exist, is contested, or has
   /// not run since it was created.
@@ -78,6 +83,10 @@ struct outcome {
 /// once. Writes only objects that differ from their desired state, by server-side apply, those that
 /// others need first. A runtime that has all of it costs reads only. While it has no certificate,
 /// objects that need one are not created.
+///
+/// After a change of the Secret the annotation `operator.kyma-project.io/secret-version` of the
+/// running pods is changed, too, where this manager may patch pods: kubelet then updates what they
+/// mount at once rather than by its period. Nothing depends on that.
 ///
 /// The managers' file names every manager that has a webhook at any moment: it grows before the
 /// webhooks are written, and shrinks after.

@@ -86,7 +86,8 @@ void fill_secret(json::value& object, const inputs& runtime) {
   k8s::set_secret_data(object, "ca.crt", runtime.ca_bundle);
   k8s::set_secret_data(object, "tls.crt", runtime.certificate);
   k8s::set_secret_data(object, "tls.key", runtime.key);
-  k8s::set_secret_data(object, managers_entry, render_managers(runtime.managers));
+  k8s::set_secret_data(object, managers_entry,
+                       render_managers(runtime.managers, runtime.managers_since));
   const auto annotate = [&](std::string_view name, const std::string& since) {
     if (!since.empty()) k8s::set_annotation(object, name, since);
   };

@@ -65,6 +65,9 @@ inline constexpr std::string_view certificate_since_annotation =
     "operator.kyma-project.io/certificate-since";  ///< of the Secret
 inline constexpr std::string_view managers_since_annotation =
     "operator.kyma-project.io/managers-since";  ///< of the Secret
+/// Of the pods: the resourceVersion of the Secret that they are to mount.
+inline constexpr std::string_view secret_version_annotation =
+    "operator.kyma-project.io/secret-version";
 /// The managers' file (managers_file.hpp), in the Secret.
 inline constexpr std::string_view managers_entry = "managers.json";
 /// A digest of what was applied, so that fields which are no longer asked for are noticed as well.

@@ -96,10 +96,10 @@ tls::ca_bundle grown(const wanted_trust& wanted, const observed_trust& has, bool
 
 /// How long what is there since then still has to wait to be in effect. A time in the future is not
 /// believed: a clock that was ahead, or the runtime's owner, wrote it.
-core::duration until_in_effect(std::optional<time_point> since, const trust_delays& delays,
+core::duration until_in_effect(std::optional<time_point> since, core::duration delay,
                                time_point now) {
-  if (!since || *since > now) return delays.propagation;
-  return std::max<core::duration>(*since + delays.propagation - now, core::duration::zero());
+  if (!since || *since > now) return delay;
+  return std::max<core::duration>(*since + delay - now, core::duration::zero());
 }
 
 /// How long the new certificate still has to wait for the bundle; 0: not at all.
@@ -113,7 +113,10 @@ core::duration wait_for_bundle(const wanted_trust& wanted, const observed_trust&
   const auto believes = [&](const auto& one) { return trusts(one, wanted.certificate, now); };
   const bool everywhere =
       std::ranges::all_of(has.webhooks, believes) && (!has.serves() || believes(has.bundle));
-  return everywhere ? until_in_effect(has.bundle_since, delays, now) : delays.propagation;
+  if (!everywhere) return delays.propagation;
+  const auto delay =
+      has.loaded.bundle ? std::min(delays.api_server, delays.propagation) : delays.propagation;
+  return until_in_effect(has.bundle_since, delay, now);
 }
 
 void order_certificate(trust_step& step, const wanted_trust& wanted, const observed_trust& has,
@@ -163,7 +166,9 @@ void order_managers(trust_step& step, const wanted_trust& wanted, const observed
   const bool anew = grows || (has.managers_since && *has.managers_since > now);
   const auto since = anew ? std::optional(now) : has.managers_since;
   if (since) step.managers_since = k8s::format_micro_time(*since);
-  const auto wait = since ? until_in_effect(since, delays, now) : core::duration::zero();
+  const bool loaded = has.loaded.managers && !anew;
+  const auto wait =
+      since && !loaded ? until_in_effect(since, delays.propagation, now) : core::duration::zero();
   step.in_effect = has.called;
   if (wait == core::duration::zero()) step.in_effect = merge(has.called, *has.managers);
   if (!lacking(*step.in_effect)) return;
@@ -185,6 +190,7 @@ observed_trust observe(const present_objects& from) {
     if (!file.empty()) {
       auto parsed = parse_managers(file);
       out.managers = parsed ? std::move(*parsed) : known_managers();
+      out.managers_digest = managers_digest(file);
     }
   }
   if (from.configuration != nullptr) {
@@ -197,6 +203,33 @@ observed_trust observe(const present_objects& from) {
     if (labels != nullptr) out.restart_trigger = k8s::find_string(*labels, {restart_label});
   }
   return out;
+}
+
+pods_word word_of(const std::vector<std::string>& names, const std::vector<pod_report>& reports,
+                  const observed_trust& has) {
+  const auto all_say = [&](std::string pod_report::* digest, const std::string& loaded,
+                           std::optional<time_point> since) {
+    if (names.empty() || loaded.empty() || !since) return false;
+    return std::ranges::all_of(names, [&](const std::string& name) {
+      const auto found = std::ranges::find(reports, name, &pod_report::pod);
+      return found != reports.end() && (*found).*digest == loaded && found->heard >= *since;
+    });
+  };
+  const auto own = tls::certificate::from_pem(has.certificate);
+  return {
+      .bundle = all_say(&pod_report::ca_digest, has.bundle.digest(), has.bundle_since),
+      .certificate = all_say(&pod_report::certificate_digest,
+                             own ? own->fingerprint() : std::string(), has.certificate_since),
+      .managers = all_say(&pod_report::managers_digest, has.managers_digest, has.managers_since)};
+}
+
+bool awaits_word(const observed_trust& has, const trust_delays& delays, time_point now) {
+  const auto waits = [&](const std::optional<time_point>& since, bool loaded) {
+    return !loaded && since && *since <= now && now < *since + delays.propagation;
+  };
+  return waits(has.bundle_since, has.loaded.bundle) ||
+         waits(has.certificate_since, has.loaded.certificate) ||
+         waits(has.managers_since, has.loaded.managers);
 }
 
 std::optional<runtime_trust> summary_of(const observed_trust& has) {

@@ -19,6 +19,8 @@ namespace json = boost::json;
 using k8s::object;
 using k8s::object_key;
 
+constexpr auto reload_interval = std::chrono::milliseconds(500);  // as of events
+
 runtime_names names() {
   return {.controller = "watcher-installer",
           .metrics = "rw_watcher_installer",
@@ -57,6 +59,7 @@ watcher_installer::watcher_installer(asio::any_io_executor executor, options wit
       lease_(std::move(in.lease)),
       finalizers_(in.finalizers == nullptr ? in_.kcp : *in.finalizers),
       content_(with_.how, in_.log),
+      reports_(std::move(in.reports)),
       on_reconcile_(std::move(in.on_reconcile)),
       writes_(core::make_counter(in_.metrics, "rw_watcher_installer_writes_total",
                                  "Writing requests to runtimes")),
@@ -93,6 +96,20 @@ bool watcher_installer::on_event(const object_key& key, core::duration after) {
   if (on_reconcile_) on_reconcile_(key);
   skipped_.Increment();
   return true;
+}
+
+void watcher_installer::on_reloaded(const object_key& key) {
+  const auto found = awaited_.find(key);
+  if (found == awaited_.end()) return;
+  const auto now = in_.clock.now();
+  auto& [until, next] = found->second;
+  if (until <= now) {
+    awaited_.erase(found);
+    return;
+  }
+  const auto wait = std::max<core::duration>(next - now, core::duration::zero());
+  if (wait == core::duration::zero()) next = now + reload_interval;
+  requeue(key, wait);
 }
 
 void watcher_installer::roll_out_by(content_gate& gate, content_store& stored) {
@@ -276,6 +293,11 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::apply(json::value kyma
   const auto loaded = co_await content_.load();
   if (!loaded) co_return result::error(loaded.error());
   what.completed = content_.completed();
+  if (reports_) {
+    what.reports = reports_(to.key);
+    // From now on: the pods may be faster than this reconcile.
+    awaited_[to.key].until = in_.clock.now() + with_.how.delays.propagation;
+  }
   what.may_update = [this, key = to.key](std::string in_place) {
     return content_.admit(key, content_facts{.in_place = std::move(in_place)});
   };
@@ -293,12 +315,13 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::apply(json::value kyma
 k8s::reconcile_result watcher_installer::settle(const json::value& kyma, const outcome& seen) {
   const auto key = k8s::key_of(kyma);
   writes_.Increment(static_cast<double>(seen.writes));
-  if (seen.trust) clusters_.observed(key, *seen.trust, in_.clock.wall());
+  if (seen.trust) clusters_.observed(key, *seen.trust, in_.clock.wall(), seen.is_loaded);
   if (seen.contested.empty()) {
     clusters_.converged(key, seen.ready);
   } else {
     fails(key, status_reason::contested, cluster_fault::tenant);
   }
+  if (!seen.awaits_pods) awaited_.erase(key);
   changes_[key] = seen.changes;
   if (contested_.empty()) contested_since_ = in_.clock.wall();
   seen.contested.empty() ? contested_.erase(key) : contested_.insert(key).second;
@@ -422,6 +445,7 @@ void watcher_installer::forget(const object_key& key) {
 void watcher_installer::drop_findings(const object_key& key) {
   changes_.erase(key);
   settled_.erase(key);
+  awaited_.erase(key);
   contested_.erase(key);
   contested_gauge_.Set(static_cast<double>(contested_.size()));
   content_.admit(key, std::nullopt);

@@ -87,6 +87,8 @@ struct environment {
   /// Where the client of KCP only dry-runs its writes: releases Kymas that are deleted meanwhile.
   /// Null: that client does.
   k8s::client* finalizers = nullptr;
+  /// What the pods of a Kyma's runtime have loaded, as they say. Empty: nothing is known.
+  std::function<std::vector<pod_report>(const k8s::object_key& kyma)> reports = {};
   /// Told of each reconcile when it begins, for a host that wants to watch. Must not block.
   std::function<void(const k8s::object_key& kyma)> on_reconcile = {};
 };
@@ -160,6 +162,9 @@ class watcher_installer final : public runtime_controller {
   /// in place, and live watches show no change since, that costs nothing, and leaves the next due
   /// reconcile at its time. Returns false if the queue is full or shut down.
   bool on_event(const k8s::object_key& key, core::duration after);
+  /// A pod of the runtime has loaded other files: if that may end a wait there, it is reconciled,
+  /// twice a second at most.
+  void on_reloaded(const k8s::object_key& key);
   /// Events may have been missed: the next one is not enough.
   void suspect(const k8s::object_key& key) { settled_.erase(key); }
 
@@ -233,6 +238,7 @@ class watcher_installer final : public runtime_controller {
   const boost::json::value lease_;
   k8s::client& finalizers_;
   deployment_content content_;
+  const std::function<std::vector<pod_report>(const k8s::object_key& kyma)> reports_;
   const std::function<void(const k8s::object_key& kyma)> on_reconcile_;
   core::counter& writes_;
   core::counter& skipped_;
@@ -243,6 +249,12 @@ class watcher_installer final : public runtime_controller {
   std::chrono::system_clock::time_point contested_since_ = {};
   /// Runtimes where the last reconcile found all in place, and nothing that only has to wait.
   std::unordered_set<k8s::object_key, k8s::object_key_hash> settled_;
+  /// Runtimes whose pods' word would end a wait (trust.hpp).
+  struct awaited_word {
+    core::time_point until = {};
+    core::time_point next = {};  ///< reconcile
+  };
+  std::unordered_map<k8s::object_key, awaited_word, k8s::object_key_hash> awaited_;
   known_bundles bundles_;
 };
 

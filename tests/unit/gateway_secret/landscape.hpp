@@ -30,6 +30,9 @@ struct climate {
   double rotation_acts = 0.5;                   ///< chance at each turn
   rotation_options rotation = {.authorities = 400};
   watcher_installer::trust_delays delays = {};
+  std::chrono::milliseconds kubelet = 60s;  ///< at most, until pods have a Secret
+  bool pods_speak = false;                  ///< they report what they have loaded
+  std::size_t forging = 0;                  ///< runtimes whose pods always say that they have it
   bool check_before_delivery = true;
   std::size_t runtimes = 5;
   std::size_t reconciles = 1;  ///< of any of them, at each turn
@@ -66,6 +69,7 @@ class landscape {
     for (std::size_t i = 0; i < with_.read_only; ++i) {
       runtimes_[runtimes_.size() - 1 - i].read_only = true;
     }
+    for (std::size_t i = 0; i < with_.forging; ++i) runtimes_[i].forges = true;
     checking_ = true;
   }
 
@@ -95,6 +99,7 @@ class landscape {
   std::size_t reissues = 0;
   std::size_t dropped = 0;
   std::size_t failures = 0;     ///< of issuers
+  std::size_t heard = 0;        ///< reconciles that had the pods' word
   std::size_t left_behind = 0;  ///< switches that did not wait for all
 
  private:
@@ -115,6 +120,7 @@ class landscape {
     std::string name;
     bool never_ready = false;
     bool read_only = false;
+    bool forges = false;
     // In KCP.
     boost::json::value certificate;
     certificates::test::controller_model controller{certificates::issuer_kind::cert_manager};
@@ -131,7 +137,8 @@ class landscape {
     std::optional<time_point> away_since;
     time_point back_at;
     bool excused = false;  ///< was given up; until it is installed again
-    // What the installer knows.
+    // What the manager knows.
+    std::vector<pod_report> reports = {};  ///< of its only pod
     certificates::judged_certificate judged;
     std::string judged_by;
     time_point judged_at;
@@ -192,8 +199,22 @@ class landscape {
     if (!one.kubelet.due(now_) || one.never_ready) return;
     one.secret_ca = one.has.bundle;
     one.client = parsed(one.has.certificate);
+    if (likely(0.8)) report(one);  // some heartbeats are lost
     one.excused = one.excused && !one.secret_ca.issuer_of(*gateway_->served);
     check();
+  }
+
+  void report(runtime& one) {
+    if (!with_.pods_speak || !one.client) return;
+    one.reports = {{.pod = "p",
+                    .ca_digest = one.secret_ca.digest(),
+                    .certificate_digest = one.client->fingerprint(),
+                    .heard = now_ + clock_skew_}};
+  }
+
+  watcher_installer::pods_word word_of(const runtime& one) const {
+    if (one.forges) return {.bundle = true, .certificate = true, .managers = true};
+    return watcher_installer::word_of({"p"}, one.reports, one.has);
   }
 
   void move_about(runtime& one, std::chrono::milliseconds by) {
@@ -248,6 +269,7 @@ class landscape {
     board_ = cluster_states();
     last_whole_.reset();
     clock_skew_ = skew(10);
+    for (auto& each : runtimes_) each.reports.clear();
   }
   void know_all() {
     for (const auto& each : runtimes_) board_.expect(kyma(each.name));
@@ -305,6 +327,9 @@ class landscape {
       wanted.certificate = state.current.certificate;
       wanted.key = state.current.key;
     }
+    if (likely(0.1)) report(one);
+    one.has.loaded = word_of(one);
+    if (one.has.loaded.bundle && one.has.loaded.certificate) ++heard;
     const auto step = watcher_installer::next_step(wanted, one.has, with_.delays, now);
     if (!step.certificate.empty()) install(one, step);
   }
@@ -338,7 +363,7 @@ class landscape {
       has.certificate = step.certificate;
       has.key = step.key;
       has.certificate_since = k8s::parse_rfc3339(step.certificate_since);
-      one.kubelet.written(now_ + up_to(60s));
+      one.kubelet.written(now_ + up_to(with_.kubelet));
     }
     if (likely(0.1)) return;
     if (has.webhooks.empty() || has.webhooks.front() != step.bundle) {
@@ -347,7 +372,8 @@ class landscape {
     }
     has.bundle_since = k8s::parse_rfc3339(step.bundle_since);
     if (likely(0.1)) return;
-    board_.observed(kyma(one.name), *watcher_installer::summary_of(has), now_ + clock_skew_);
+    board_.observed(kyma(one.name), *watcher_installer::summary_of(has), now_ + clock_skew_,
+                    word_of(one).bundle && word_of(one).certificate);
   }
 
   bool trusts(const tls::ca_bundle& bundle, const tls::certificate& leaf) {
@@ -369,7 +395,7 @@ class landscape {
     if (!checking_ || !broken.empty()) return;
     const auto& served = *gateway_->served;
     for (const auto& each : runtimes_) {
-      if (!each.client || each.read_only) continue;
+      if (!each.client || each.read_only || each.forges) continue;
       const auto hold = [&](bool good, const char* what) {
         if (!good && broken.empty()) broken = each.name + ": " + what;
       };

@@ -61,6 +61,25 @@ BOOST_AUTO_TEST_CASE(what_a_runtime_holds_counts_once_it_is_in_effect) {
   BOOST_TEST(of(one, since + 90s).reason == "");
 }
 
+BOOST_AUTO_TEST_CASE(what_all_pods_have_loaded_counts_at_once) {
+  cluster_states clusters;
+  clusters.observed(kyma("a"), ready, since);
+  clusters.observed(kyma("b"), ready, since);
+  std::size_t notified = 0;
+  const auto subscription = clusters.subscribe([&] { ++notified; });
+  clusters.observed(kyma("a"), ready, since + 2s, true);
+  BOOST_TEST(notified == 1U);
+  BOOST_TEST(of(*clusters.find(kyma("a")), since + 2s).reason == "");
+  // Of the others nothing is known by that.
+  BOOST_TEST(of(*clusters.find(kyma("b")), since + 2s).reason == "not in effect yet");
+  clusters.observed(kyma("a"), ready, since + 3s);  // not heard again, as nothing waits for it
+  BOOST_TEST(of(*clusters.find(kyma("a")), since + 3s).reason == "");
+  BOOST_TEST(notified == 1U);
+  // What is written later has to be loaded again.
+  clusters.observed(kyma("a"), with({"new"}, "new", since + 9s), since + 10s);
+  BOOST_TEST(of(*clusters.find(kyma("a")), since + 10s).reason == "not in effect yet");
+}
+
 BOOST_AUTO_TEST_CASE(runtime_out_of_reach_is_excused_after_a_while) {
   const auto behind = with({"old"}, "old", since - 1h);
   const cluster_state one{.observed = behind, .since = since, .error = away};

@@ -39,6 +39,7 @@ struct outcome {
   std::size_t restless = 0;
   std::size_t failures = 0;
   std::size_t left_behind = 0;
+  std::size_t heard = 0;
 };
 
 outcome live_through(const climate& with) {
@@ -58,6 +59,7 @@ outcome live_through(const climate& with) {
     all.reissues += one.reissues;
     all.failures += one.failures;
     all.left_behind += one.left_behind;
+    all.heard += one.heard;
   }
   BOOST_TEST_MESSAGE(seeds << " histories: " << all.changes << " roots, " << all.switches
                            << " switches, " << all.dropped << " drops, " << all.reissues
@@ -141,6 +143,46 @@ BOOST_AUTO_TEST_CASE(without_the_propagation_delay_trust_breaks) {
   with.rotation.propagation = 0s;
   with.rotation.grace = 0s;
   BOOST_TEST(live_through(with).broken > 0U);
+}
+
+namespace {
+
+/// Waits that take long, unless pods say that they have loaded what was written; the API servers'
+/// share, with the clocks of managers that differ, is their own.
+climate speaking() {
+  climate with = torture();
+  with.rsa_for = 0s;
+  with.kubelet = 2h;
+  with.delays.propagation = with.rotation.propagation = 3h;
+  with.delays.api_server = 40s;
+  with.pods_speak = true;
+  return with;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(trust_holds_where_pods_say_what_they_have_loaded) {
+  const auto all = holds(speaking());
+  BOOST_TEST(all.heard > 0U);
+}
+
+BOOST_AUTO_TEST_CASE(trust_of_the_others_holds_beside_runtimes_that_forge_heartbeats) {
+  auto with = speaking();
+  with.forging = 3;
+  const auto all = live_through(with);
+  BOOST_TEST(all.broken == 0U, all.first);
+  BOOST_TEST(all.switches > 0U);
+}
+
+BOOST_AUTO_TEST_CASE(pods_cannot_speak_for_the_api_server) {
+  climate with{.horizon = 24h * 120, .root_changes = 24h * 4, .issuing = 2s, .reconciles = 20};
+  with.kubelet = 1s;
+  with.delays.api_server = 0s;
+  with.rotation.grace = 0s;
+  with.pods_speak = true;
+  const auto all = live_through(with);
+  BOOST_TEST(all.broken > 0U);
+  BOOST_TEST(all.first.find("its API server refuses") != std::string::npos, all.first);
 }
 
 BOOST_AUTO_TEST_CASE(without_the_gate_a_runtime_refuses_the_gateway) {

@@ -215,12 +215,82 @@ BOOST_FIXTURE_TEST_CASE(heartbeats_of_a_runtime_without_installation_may_end, fl
 }
 
 BOOST_FIXTURE_TEST_CASE(heartbeats_of_a_runtime_are_limited_to_four_a_second, fleet) {
-  for (int i = 0; i < 16; ++i) BOOST_TEST(under_test.accepts(a, at));
-  BOOST_TEST(!under_test.accepts(a, at));
-  BOOST_TEST(under_test.accepts(b, at));
+  const auto same = good_heartbeat();
+  receive(same);
+  for (int i = 0; i < 16; ++i) BOOST_TEST(under_test.accepts(a, same, at));
+  BOOST_TEST(!under_test.accepts(a, same, at));
+  BOOST_TEST(under_test.accepts(b, same, at));
   pass(1s);
-  for (int pods = 0; pods < 4; ++pods) BOOST_TEST(under_test.accepts(a, at));
-  BOOST_TEST(!under_test.accepts(a, at));
+  for (int pods = 0; pods < 4; ++pods) BOOST_TEST(under_test.accepts(a, same, at));
+  BOOST_TEST(!under_test.accepts(a, same, at));
+}
+
+BOOST_FIXTURE_TEST_CASE(heartbeat_with_other_files_passes_the_limit_once_a_second, fleet) {
+  const auto same = good_heartbeat();
+  receive(same);
+  for (int i = 0; i < 16; ++i) BOOST_TEST(under_test.accepts(a, same, at));
+  // Of a hostile runtime, each is another one.
+  const auto accepted = [&] {
+    int count = 0;
+    for (int i = 0; i < 100; ++i) {
+      auto one = good_heartbeat();
+      one.pod = "p" + std::to_string(i);
+      one.ca_digest = std::string(64, 'a');
+      if (!under_test.accepts(a, one, at)) continue;
+      receive(one);
+      ++count;
+    }
+    return count;
+  };
+  BOOST_TEST(accepted() == 4);
+  pass(1s);
+  BOOST_TEST(accepted() == 5);  // the four of any kind, and one
+}
+
+BOOST_FIXTURE_TEST_CASE(each_pod_is_known_by_its_latest_heartbeat, fleet) {
+  const auto from = [this](std::string pod, char digest) {
+    auto one = good_heartbeat();
+    one.pod = std::move(pod);
+    one.managers_digest = std::string(64, digest);
+    pass(1s);
+    return receive(one).reloaded;
+  };
+  BOOST_TEST(from("p1", 'a'));
+  BOOST_TEST(from("p2", 'a'));
+  BOOST_TEST(!from("p1", 'a'));
+  BOOST_TEST(from("p1", 'b'));
+  BOOST_TEST(from("", 'b'));  // of an earlier version: its name is not known
+  const auto pods = under_test.pods(a);
+  BOOST_REQUIRE(pods.size() == 2U);
+  BOOST_TEST(pods[0].pod == "p1");
+  BOOST_TEST(pods[0].managers_digest == std::string(64, 'b'));
+  BOOST_TEST((pods[0].heard == at.wall - 1s));
+  BOOST_TEST(pods[1].managers_digest == std::string(64, 'a'));
+  BOOST_TEST(under_test.pods(b).empty());
+  // A name that belongs to a pod of another runtime says nothing of that one.
+  auto forged = good_heartbeat();
+  forged.pod = "p2";
+  under_test.receive(b, forged, at);
+  BOOST_TEST(under_test.pods(a)[1].managers_digest == std::string(64, 'a'));
+  // Those heard last are kept.
+  for (const auto* name : {"p3", "p4", "p5", "p6"}) from(name, 'c');
+  BOOST_TEST(under_test.pods(a).size() == fleet_health::max_pods);
+  BOOST_TEST(under_test.pods(a).front().pod == "p5");
+  under_test.unexpect(a, at);
+  under_test.retain([](const auto&) { return false; });
+  BOOST_TEST(under_test.pods(a).empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(events_of_two_pods_are_counted_of_each, fleet) {
+  for (std::uint64_t accepted = 10; accepted <= 30; accepted += 10) {
+    for (const auto* pod : {"p1", "p2"}) {
+      auto one = good_heartbeat();
+      one.pod = one.boot_id = pod;
+      one.events.accepted = accepted;
+      receive(one);
+    }
+  }
+  BOOST_TEST(under_test.observed_events().accepted == 40U);
 }
 
 BOOST_FIXTURE_TEST_CASE(short_timeout_is_heeded, fleet) {

@@ -233,6 +233,32 @@ BOOST_AUTO_TEST_CASE(news_is_reported_after_five_seconds) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(reloaded_files_are_reported_at_once) {
+  environment env;
+  env.run([&]() -> asio::awaitable<void> {
+    env.start();
+    env.time.advance(1s);
+    co_await env.until_heartbeats(1);
+    const auto before = env.reports;
+    env.under_test->reloaded();  // with what was there
+    co_await env.until([&] { return env.reports > before; });
+    BOOST_TEST(env.heartbeats_of("runtime-watcher").size() == 1U);
+    for (const char digest : {'a', 'b', 'c'}) {
+      env.report.content.ca_digest = std::string(64, digest);
+      env.under_test->reloaded();
+      co_await env.until_heartbeats(static_cast<std::size_t>(digest - 'a') + 2);
+    }
+    // From then on one a second.
+    env.report.content.ca_digest = std::string(64, 'd');
+    env.under_test->reloaded();
+    co_await env.until([&] { return env.time.next_alarm() == env.time.now() + 1s; });
+    BOOST_TEST(env.heartbeats_of("runtime-watcher").size() == 4U);
+    env.time.advance(1s);
+    co_await env.until_heartbeats(5);
+    BOOST_TEST(env.heartbeats_of("runtime-watcher").back().ca_digest == std::string(64, 'd'));
+  });
+}
+
 BOOST_AUTO_TEST_CASE(failed_heartbeat_is_replaced_by_the_next) {
   environment env;
   env.kcp.script = [](const http::request&, http::response& into) { into.text(503, "busy"); };

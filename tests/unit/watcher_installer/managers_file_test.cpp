@@ -188,6 +188,18 @@ void publish(const tls::test::scratch& dir, const std::string& name, const std::
 
 }  // namespace
 
+BOOST_AUTO_TEST_CASE(file_of_another_growth_has_another_digest) {
+  const known_managers all({kymas_of("first")});
+  const auto one = render_managers(all, "2026-03-01T00:00:00.000000Z");
+  const auto other = render_managers(all, "2026-03-01T00:01:00.000000Z");
+  const auto read = parse_managers(one);
+  BOOST_TEST((read && *read == all));
+  BOOST_TEST(managers_digest(one) != managers_digest(other));
+  managers_in_use used;
+  used.replace(all, other);
+  BOOST_TEST(used.digest() == managers_digest(other));
+}
+
 BOOST_AUTO_TEST_CASE(reloader_follows_kubelet_and_keeps_the_last_valid_file) {
   const tls::test::scratch dir;
   publish(dir, "..1", render_managers(known_managers({kymas_of("first")})));

@@ -415,6 +415,52 @@ BOOST_AUTO_TEST_CASE(webhook_of_a_new_manager_waits_for_the_propagation_delay) {
   BOOST_TEST(step.managers.knows(watching("a")));
 }
 
+BOOST_AUTO_TEST_CASE(webhook_of_a_new_manager_waits_for_the_word_of_all_pods) {
+  const auto wanted = managers({watching("a"), watching("b")});
+  observed_trust has{.managers = managers({watching("a")}),
+                     .managers_since = day0,
+                     .called = managers({watching("a")})};
+  has.loaded.managers = true;  // of what was there before
+  BOOST_TEST((managers_step(wanted, has, day0 + 1h).again == 90s));
+  has.managers = wanted;
+  has.managers_since = day0 + 1h;
+  const auto step = managers_step(wanted, has, day0 + 1h + 1s);
+  BOOST_TEST(step.in_effect->knows(watching("b")));
+  BOOST_TEST((step.again == 0s));
+  has.loaded = {.bundle = true, .certificate = true};
+  BOOST_TEST((managers_step(wanted, has, day0 + 1h + 1s).again == 89s));
+}
+
+BOOST_AUTO_TEST_CASE(new_certificate_waits_for_the_api_servers_if_the_pods_have_the_bundle) {
+  runtime skr;
+  skr.delays = {.propagation = 90s, .api_server = 10s};
+  const auto old = first().issue();
+  skr.step(want(first().pem(), old));
+  skr.now += 1h;
+  const auto next = want(second().pem() + first().pem(), second().issue());
+  BOOST_TEST((skr.step(next).again == 90s));
+  const auto look = [&](pods_word loaded) {
+    auto has = observe(skr.present());
+    has.loaded = loaded;
+    auto out = next_step(next, has, skr.delays, skr.now);
+    out.again =
+        std::chrono::ceil<std::chrono::seconds>(out.again);  // annotations have microseconds
+    return out;
+  };
+  skr.now += 4s;
+  BOOST_TEST((look({}).again == 86s));
+  BOOST_TEST((look({.certificate = true, .managers = true}).again == 86s));
+  auto step = look({.bundle = true});
+  BOOST_TEST((step.again == 6s));
+  BOOST_TEST(step.certificate == old.certificate);
+  skr.now += 6s;
+  step = look({.bundle = true});
+  BOOST_TEST(step.certificate == next.certificate);
+  // It is a part of the propagation delay, and no more than that.
+  skr.delays.propagation = 5s;
+  BOOST_TEST(look({}).certificate == next.certificate);
+}
+
 BOOST_AUTO_TEST_CASE(new_subresource_waits_like_a_new_manager) {
   const observed_trust has{.managers = managers({watching("a")}),
                            .called = managers({watching("a")})};
