@@ -20,7 +20,8 @@ class informer::implementation final : object_sink {
   implementation(std::shared_ptr<api_source> api, resource_type type, informer_options options,
                  const informer_environment& environment)
       : driver(api, std::move(type), std::move(options), environment, *this),
-        api_(std::move(api)) {}
+        api_(std::move(api)),
+        clock_(environment.clock) {}
 
   static asio::awaitable<void> run(std::shared_ptr<implementation> self);
   static asio::awaitable<bool> wait_synced(std::shared_ptr<implementation> self);
@@ -33,6 +34,7 @@ class informer::implementation final : object_sink {
   store objects;
   subscribers listeners{[this] { report(); }};
   bool synced = false;
+  std::optional<informer::error> failing;
 
  private:
   static asio::awaitable<void> work(std::shared_ptr<implementation> self);
@@ -43,8 +45,15 @@ class informer::implementation final : object_sink {
   void remove(const object& last) override;
   void end_listing() override;
   void after_input() override { report(); }
+  void live(bool is_live) override {
+    if (is_live) failing.reset();
+  }
+  void request_failed(const failure& why) override {
+    failing = error{why, failing ? failing->since : clock_.now()};
+  }
 
   const std::shared_ptr<api_source> api_;
+  core::clock& clock_;
   object_set unseen_;  ///< while listing: what was there before and has not been listed yet
   core::wake_list waiting_{api_->get_executor()};  ///< for the first list
   bool ended_ = false;
@@ -131,6 +140,10 @@ bool informer::synced() const noexcept {
 
 asio::awaitable<bool> informer::wait_synced() {
   return implementation::wait_synced(impl_);
+}
+
+const std::optional<informer::error>& informer::failing() const noexcept {
+  return impl_->failing;
 }
 
 const store& informer::objects() const noexcept {

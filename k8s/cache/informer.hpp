@@ -58,6 +58,14 @@ class informer {
   /// Waits until then. False if the informer ended before.
   boost::asio::awaitable<bool> wait_synced();
 
+  /// Why it is not live, from the first failed request on until a watch runs again.
+  struct error {
+    failure why;  ///< the latest
+    core::time_point since = {};
+  };
+  /// Returns nothing if it is live, or about to be for the first time. Valid until the next change.
+  const std::optional<error>& failing() const noexcept;
+
   const store& objects() const noexcept;
   /// As the store's.
   void add_index(const std::string& name, store::index_function by);

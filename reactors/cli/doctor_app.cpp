@@ -194,11 +194,12 @@ asio::awaitable<void> doctor_app::check_kinds() {
     // As the manager's condition says.
     const bool closes =
         each.type == runtime_rollout::runtime_rollouts_type() && !leader_.rollout_none;
-    const std::string reason = closes ? "RolloutClosed" : "";
+    const std::string reason(closes ? "RolloutClosed" : kind_not_served);
     if (each.by_settings) {
-      co_await report_by_settings(failed, "kinds", std::move(message), std::string(each.remedy));
+      co_await report_by_settings(failed, "kinds", std::move(message), std::string(each.remedy),
+                                  reason);
     } else {
-      if (closes) message.insert(0, reason + ": ");
+      message.insert(0, reason + ": ");
       co_await report({failed, "kinds", std::move(message), std::string(each.remedy), reason});
     }
   }
@@ -226,7 +227,8 @@ asio::awaitable<void> doctor_app::check_rights() {
   }
   for (const auto& right : missing) {
     co_await report_by_settings(failed, "rights", subject + " may not " + right,
-                                std::string(apply_manager));
+                                std::string(apply_manager),
+                                std::string(to_string(status_reason::rights_missing)));
   }
   if (missing.empty()) {
     co_await report_by_settings(
@@ -338,7 +340,8 @@ asio::awaitable<void> doctor_app::check_gateway() {
 asio::awaitable<void> doctor_app::check_watchers() {
   auto got = co_await kcp_->list(watchers_type(), {});
   if (!got) {
-    co_await report(failed, "watchers", got.error().message, "see kinds");
+    const bool absent = got.error().is(k8s::errc::not_found);
+    co_await report(absent ? not_proven : failed, "watchers", got.error().message, "see kinds");
     co_return;
   }
   const auto& all = got->at("items").as_array();

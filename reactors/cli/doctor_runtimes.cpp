@@ -233,7 +233,8 @@ asio::awaitable<void> doctor_app::check_runtimes() {
   std::size_t deleting = 0;
   const auto kymas = co_await select_kymas(&deleting);
   if (!kymas) {
-    co_await report(failed, "runtimes", kymas.error().message, "see kinds");
+    const bool absent = kymas.error().is(k8s::errc::not_found);
+    co_await report(absent ? not_proven : failed, "runtimes", kymas.error().message, "see kinds");
     co_return;
   }
   runtime_counts counts;

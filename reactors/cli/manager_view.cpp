@@ -18,6 +18,9 @@
 namespace rw::cli {
 namespace {
 
+/// A definition that is replaced is not served for a moment.
+constexpr auto unreadable_patience = std::chrono::seconds(5);
+
 /// Seconds since 1970, or nothing.
 void add_time(boost::json::object& to, std::string_view member,
               std::chrono::system_clock::time_point when) {
@@ -185,6 +188,17 @@ boost::json::array manager_app::view::conditions() const {
   }
   for (const auto& one : of_.installer_->input_errors()) {
     add("InputInvalid", to_string(one.reason), one.message, one.since);
+  }
+  for (const auto& one : of_.informers_) {
+    const auto& failing = one->failing();
+    if (!failing) continue;
+    const auto lasts = of_.services_.clock.now() - failing->since;
+    const bool absent = failing->why.is(k8s::errc::not_found);
+    if (lasts < unreadable_patience || !(absent || failing->why.is(k8s::errc::forbidden))) continue;
+    using std::chrono::system_clock;
+    add("ResourceUnreadable", absent ? kind_not_served : to_string(status_reason::rights_missing),
+        failing->why.message,
+        of_.services_.clock.wall() - std::chrono::duration_cast<system_clock::duration>(lasts));
   }
   // Without the Gateway no Watcher has one: that is named already.
   const bool has_gateway = std::ranges::none_of(

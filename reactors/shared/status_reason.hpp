@@ -81,6 +81,9 @@ enum class status_reason : std::uint8_t {
   gateway_unreachable,
 };
 
+/// Reason of a kind of KCP's that is not served, which is none of a runtime's.
+inline constexpr std::string_view kind_not_served = "KindNotServed";
+
 /// Returns the word in CamelCase; empty for `none`.
 std::string_view to_string(status_reason of) noexcept;
 

@@ -59,7 +59,7 @@ CERTIFICATE_SECRET = ("secret", "kyma-1-webhook-tls", ISTIO)
 ROLLOUT = ("runtimerollouts.operator.kyma-project.io", "watcher", KCP)
 LEASE = ("lease", "runtime-watcher-manager", KCP)
 ROLLOUTS = ("customresourcedefinition", "runtimerollouts.operator.kyma-project.io", None)
-WATCHERS = ("customresourcedefinition", "watchers.operator.kyma-project.io", None)
+DEFINITIONS = (("watchers.operator.kyma-project.io", WATCHER), ("kymas.operator.kyma-project.io", KYMA))
 SLICE = ("endpointslice", "runtime-watcher-manager-events", KCP)
 
 TABLE = [
@@ -100,6 +100,8 @@ TABLE = [
 ]
 
 
+# What the manager reads all the time.
+READ = {"watchers", "gateways", "virtualservices", "kymas", "certificates"}
 # A runtime that is damaged too often in a row is repaired later each time.
 WITH_DAMAGE = ("Gateway deleted", "root CA deleted", "Watcher garbled", "kubeconfig deleted")
 # Of the objects that the manager writes, in which it stores what it reads later.
@@ -191,6 +193,15 @@ class Chaos:
             self.assertTrue(about is None or each["message"].startswith(about + ":"), f"{what}: {each}")
         shown = runtime_watcher("status", "--address", f"127.0.0.1:{self.manager.admin}").stdout
         self.assertEqual(len(re.findall(rf"\b{reason}\b", shown)), 1, f"{what}: {shown}")
+
+    def examine_rights(self, what, of):
+        """`doctor` names what is missing, each right once, and calls nothing else FAILED, but the Lease that can't be renewed."""
+        done = runtime_watcher("doctor", "--kubeconfig", self.kcp.kubeconfig, "-o", "json", timeout=60)
+        failed = [each for each in json.loads(done.stdout)["checks"] if each["state"] == "failed"]
+        lacks = [each["message"] for each in failed if each.get("reason") == "RightsMissing"]
+        self.assertTrue(lacks and len(lacks) == len(set(lacks)), f"{what}: {failed}")
+        others = {each["check"] for each in failed} - {"rights"}
+        self.assertLessEqual(others, {"leader"} if "leases" in of else set(), f"{what}: {failed}")
 
     def until_well(self, what):
         wait_until(self.is_well, CONVERGED, lambda: f"{what}: all has converged: {self.latest}\n{self.manager.tail()}", every=0.3)
@@ -334,6 +345,28 @@ class Chaos:
         if not named:
             self.examine(what)
 
+    def test_definitions(self):
+        """Whoever deletes a definition deletes all objects of it, and that is done. With both back all converges."""
+        self.install()
+        for name, (kind, _, ns) in chosen(DEFINITIONS, lambda case: f"definition of {case[0]}"):
+            with self.subTest(name):
+                definition = self.kcp.get("customresourcedefinition", name)
+                objects = self.kcp.get(kind, None, ns)["items"]
+                self.unshrunk = {}
+                self.kcp.kubectl("delete", "customresourcedefinition", name, "--wait=false")
+                def named():
+                    return [c["reason"] for c in self.shown()["conditions"]] == ["KindNotServed"]
+                wait_until(named, CONVERGED, lambda: f"{name}: {self.shown()}\n{self.manager.tail()}", every=0.3)
+                self.examine(name, "KindNotServed")
+                wait_until(lambda: self.kcp.get("customresourcedefinition", name) is None, 30, f"{name} is deleted", every=0.3)
+                self.kcp.kubectl("create", "-f", "-", stdin=restorable(definition))
+                self.kcp.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", name)
+                for each in objects:
+                    each["metadata"].pop("finalizers", None)
+                    self.kcp.kubectl("create", "-f", "-", stdin=restorable(each))
+                self.until_well(name)
+                self.examine(name)
+
     def test_each_object(self):
         self.install()
         self.examine("at the beginning")
@@ -401,8 +434,12 @@ class Real(Chaos, landscape.Real, harness.TestCase):
             needed = "list" in role["rules"][number]["verbs"]
             def passed():
                 self.check_nothing_shrinks()
-                return time.monotonic() > end and (not needed or "forbidden" in self.manager.tail(400))
-            wait_until(passed, 20, lambda: f"{what}: it is named, and nothing shrinks: {self.manager.tail()}", every=0.3)
+                if not needed or time.monotonic() < end:
+                    return time.monotonic() > end
+                named = any(c["reason"] == "RightsMissing" for c in self.shown()["conditions"])
+                return "forbidden" in self.manager.tail(400) and (named or not READ.intersection(role["rules"][number]["resources"]))
+            wait_until(passed, 30, lambda: f"{what}: it is named, and nothing shrinks: {self.manager.tail()}", every=0.3)
+            self.examine_rights(what, role["rules"][number]["resources"])
         finally:
             set_rules(role["rules"])
         self.until_well(what)

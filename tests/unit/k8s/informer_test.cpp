@@ -320,14 +320,22 @@ BOOST_AUTO_TEST_CASE(a_server_that_closes_after_each_event_is_followed_without_h
 BOOST_AUTO_TEST_CASE(a_list_that_fails_is_tried_again_until_it_succeeds) {
   informer_world w;
   w.run([&]() -> asio::awaitable<void> {
+    std::optional<core::time_point> since;
+    BOOST_TEST(!w.under_test->failing());
     for (const auto code : {errc::unreachable, errc::unauthorized, errc::forbidden, errc::not_found,
                             errc::unavailable}) {
       co_await w.expect("list 500");
       w.source->fail(code);
       co_await w.pause();
+      const auto& failing = w.under_test->failing();
+      BOOST_REQUIRE(failing.has_value());
+      BOOST_TEST(failing->why.is(code));
+      since = since.value_or(failing->since);
+      BOOST_TEST((failing->since == *since));
     }
     co_await list_two(w);
     BOOST_TEST(w.under_test->synced());
+    BOOST_TEST(!w.under_test->failing());
     BOOST_TEST(w.metric("rw_informer_failures_total", "phase=\"list\"") == 5);
   });
 }
