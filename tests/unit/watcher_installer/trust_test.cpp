@@ -415,22 +415,6 @@ BOOST_AUTO_TEST_CASE(webhook_of_a_new_manager_waits_for_the_propagation_delay) {
   BOOST_TEST(step.managers.knows(watching("a")));
 }
 
-BOOST_AUTO_TEST_CASE(webhook_of_a_new_manager_waits_for_the_word_of_all_pods) {
-  const auto wanted = managers({watching("a"), watching("b")});
-  observed_trust has{.managers = managers({watching("a")}),
-                     .managers_since = day0,
-                     .called = managers({watching("a")})};
-  has.loaded.managers = true;  // of what was there before
-  BOOST_TEST((managers_step(wanted, has, day0 + 1h).again == 90s));
-  has.managers = wanted;
-  has.managers_since = day0 + 1h;
-  const auto step = managers_step(wanted, has, day0 + 1h + 1s);
-  BOOST_TEST(step.in_effect->knows(watching("b")));
-  BOOST_TEST((step.again == 0s));
-  has.loaded = {.bundle = true, .certificate = true};
-  BOOST_TEST((managers_step(wanted, has, day0 + 1h + 1s).again == 89s));
-}
-
 BOOST_AUTO_TEST_CASE(new_certificate_waits_for_the_api_servers_if_the_pods_have_the_bundle) {
   runtime skr;
   skr.delays = {.propagation = 90s, .api_server = 10s};

@@ -19,7 +19,13 @@ using namespace std::chrono_literals;
 namespace {
 
 const managed_watch watching_a{.manager = "a", .watched = {"g", "v1", "things"}};
+const managed_watch watching_b{.manager = "b", .watched = {"g", "v1", "things"}};
 const std::chrono::sys_days day0 = std::chrono::year(2026) / 3 / 1;
+
+trust_step managers_step(known_managers wanted, observed_trust has,
+                         std::chrono::system_clock::time_point now) {
+  return next_step({.managers = std::move(wanted)}, has, {.propagation = 90s}, now);
+}
 
 }  // namespace
 
@@ -75,6 +81,22 @@ BOOST_AUTO_TEST_CASE(word_of_the_pods_is_awaited_after_a_write_only) {
   has.managers_since = day0 - 1h;
   BOOST_TEST(!awaits_word(has, delays, day0 + 89s));
   BOOST_TEST(!awaits_word({}, delays, day0));
+}
+
+BOOST_AUTO_TEST_CASE(webhook_of_a_new_manager_waits_for_the_word_of_all_pods) {
+  const auto wanted = known_managers({watching_a, watching_b});
+  observed_trust has{.managers = known_managers({watching_a}),
+                     .managers_since = day0,
+                     .called = known_managers({watching_a})};
+  has.loaded.managers = true;  // of what was there before
+  BOOST_TEST((managers_step(wanted, has, day0 + 1h).again == 90s));
+  has.managers = wanted;
+  has.managers_since = day0 + 1h;
+  const auto step = managers_step(wanted, has, day0 + 1h + 1s);
+  BOOST_TEST(step.in_effect->knows(watching_b));
+  BOOST_TEST((step.again == 0s));
+  has.loaded = {.bundle = true, .certificate = true};
+  BOOST_TEST((managers_step(wanted, has, day0 + 1h + 1s).again == 89s));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

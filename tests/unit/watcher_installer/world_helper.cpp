@@ -122,6 +122,7 @@ void world::start() {
                     {"kind", "Lease"},
                     {"metadata", {{"name", "manager"}, {"namespace", "kcp-system"}}}},
           .finalizers = &api("kcp"),
+          .reports = [this](const k8s::object_key&) { return reports; },
           .on_reconcile = on_reconcile});
   prepare(kymas);
   installing_ = std::make_unique<core::task_group>(context.get_executor());
