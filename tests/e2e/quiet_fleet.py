@@ -74,9 +74,10 @@ def add_runtime(kcp, folder, name):
 
 
 class QuietFleet:
-    """`silent` holds the names of runtimes that send none."""
+    """`silent` holds the names of runtimes that send none. `runtimes_server` is the process of the runtimes' clusters, which
+    is KCP's, too, unless they are `apart`."""
 
-    def __init__(self, folder, runtimes):
+    def __init__(self, folder, runtimes, apart=False):
         self.folder = folder
         self.names = [f"runtime-{i + 1}" for i in range(runtimes)]
         self.certificates = {}  # name -> percent-encoded PEM
@@ -85,31 +86,35 @@ class QuietFleet:
         self.port = free_port()
         self.sent = 0
         self.failure = None
-        clusters = folder / "clusters"
-        self.server = Process("api-server", [DEV_BINARY, "api-server", "--address", "127.0.0.1:0", "--dir", clusters, "--cluster",
-                                             ",".join(["kcp", *self.names])])
         self.manager = None
-        self.server.wait_listening("api-server", 120)
-        self.kubeconfig = clusters / "kcp.kubeconfig"
+        self.servers = []
+        self.clusters = folder / "clusters"
+        for names in ([["kcp"], self.names] if apart else [["kcp", *self.names]]):
+            self.clusters = folder / ("clusters" if len(names) > 1 else "kcp")
+            self.servers.append(Process("api-server", [DEV_BINARY, "api-server", "--address", "127.0.0.1:0", "--dir", self.clusters,
+                                                       "--cluster", ",".join(names)]))
+            self.servers[-1].wait_listening("api-server", 120)
+        self.runtimes_server = self.servers[-1]
+        self.kubeconfig = (folder / "kcp" if apart else self.clusters) / "kcp.kubeconfig"
         self.kcp = Api(self.kubeconfig)
         self.pki = Pki(folder / "pki")
         define(self.kcp)
         fill(self.kcp, self.pki)
         for name in self.names:
-            add_runtime(self.kcp, clusters, name)
+            add_runtime(self.kcp, self.clusters, name)
 
     def kill(self):
         self.ended.set()
-        for one in (self.manager, self.server):
+        for one in (self.manager, *self.servers):
             if one:
                 one.kill()
 
-    def install(self):
-        """Starts the manager, and returns the port of its page once all runtimes are installed and live."""
+    def install(self, options=("--no-watch-runtimes", "--probe-interval=0")):
+        """Starts the manager, and returns the port of its page once all runtimes are installed, and KCP hears of them."""
         self.manager = Process("manager", [
             BINARY, "manager", "--kubeconfig", self.kubeconfig, "--skr-image=example.com/runtime-watcher:1", "--no-leader-elect",
-            f"--listen-address=127.0.0.1:{self.port}", "--metrics-address=127.0.0.1:0", "--no-watch-runtimes",
-            "--probe-interval=0", "--rollout-max-unavailable=100%", "--rollout-canary-soak=1s"])
+            f"--listen-address=127.0.0.1:{self.port}", "--metrics-address=127.0.0.1:0", "--rollout-max-unavailable=100%",
+            "--rollout-canary-soak=1s", *options])
         page = self.manager.wait_listening("admin", 60)
         threading.Thread(target=self._guard, args=(self._play_controllers,), daemon=True).start()
         for part in range(4):
@@ -122,7 +127,7 @@ class QuietFleet:
         if self.failure:
             raise self.failure
         shown = get(page, "/runtimes?limit=1")
-        return min(shown["states"].get("installed", 0), shown["heartbeats"]["live"])
+        return min(shown["states"].get("installed", 0), shown["heartbeats"]["live"] + shown["heartbeats"]["degraded"])
 
     def _guard(self, run, *arguments):
         try:
@@ -147,7 +152,7 @@ class QuietFleet:
             for name in self.certificates:
                 if name in ready:
                     continue
-                runtime = Api(self.folder / "clusters" / f"{name}.kubeconfig")
+                runtime = Api(self.clusters / f"{name}.kubeconfig")
                 found = runtime.get(DEPLOYMENT)
                 if found:
                     runtime.patch(f"{DEPLOYMENT}/status", {"status": {
