@@ -110,9 +110,7 @@ class renderer {
     const auto& source = from_.at(kind);
     if (source.name.empty()) return nullptr;
     if (!source.object.is_null()) {
-      if (json::serialize(content_of(source.object)).size() > source_bytes) {
-        path(kind).error("is larger than " + std::to_string(source_bytes) + " bytes");
-      }
+      if (const auto error = size_error(content_of(source.object))) path(kind).error(*error);
       return &source.object;
     }
     const std::string missing = "does not exist, and no valid content of it is stored";

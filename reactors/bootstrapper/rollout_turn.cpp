@@ -6,7 +6,6 @@
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
-#include <boost/json/serialize.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -149,14 +148,7 @@ asio::awaitable<k8s::result<void>> usual_content::keep(std::string digest) {
   if (current().digest != digest) {
     co_return k8s::failure{.code = k8s::errc::conflict, .message = "the content has changed"};
   }
-  const auto content = content_;
-  const auto size = json::serialize(content).size();
-  if (size > source_bytes) {
-    co_return k8s::failure{.code = k8s::errc::too_large,
-                           .message = "it has " + std::to_string(size) + " bytes, more than " +
-                                      std::to_string(source_bytes)};
-  }
-  auto kept = co_await stored_.store(kept_name(digest), make_content(content), true);
+  auto kept = co_await stored_.store(kept_name(digest), make_content(content_), true);
   co_return kept;
 }
 

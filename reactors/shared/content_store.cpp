@@ -35,6 +35,13 @@ std::string digest_of(const json::value& value) {
   return content_digest().add(value).hex();
 }
 
+std::optional<std::string> size_error(const json::value& value) {
+  const auto size = json::serialize(value).size();
+  if (size <= source_bytes) return std::nullopt;
+  return "has " + std::to_string(size) + " bytes, more than " + std::to_string(source_bytes) +
+         " that can be stored";
+}
+
 /// Names of sources may have characters that a Secret's may not.
 std::string content_store::secret_name(const std::string& source) const {
   return prefix_ + digest_of(json::value(source));
@@ -74,6 +81,9 @@ asio::awaitable<k8s::result<void>> content_store::store(std::string source, cont
   auto& known = entries_[source];
   const bool is_newest = !known.stored.empty() && known.stored.front()->digest == added->digest;
   if (is_newest || (absent_only && !known.stored.empty())) co_return k8s::result<void>();
+  if (const auto error = size_error(added->value)) {
+    co_return k8s::failure{.code = k8s::errc::too_large, .message = "it " + *error};
+  }
   known.stored.insert(known.stored.begin(), std::move(added));
   if (known.stored.size() > content_keys.size()) known.stored.pop_back();
   auto written = co_await write(std::move(source));

@@ -30,6 +30,8 @@ std::string digest_of(const boost::json::value& value);
 
 /// Largest stored content: an API server takes no larger Secret.
 inline constexpr std::size_t source_bytes = (1u << 20) - 4096;
+/// Says that a content is too large to be stored, with its size; none: it is not.
+std::optional<std::string> size_error(const boost::json::value& value);
 
 /// Contents that runtimes have taken, by their source, kept in the control plane for all runtimes:
 /// one Secret for each source, in a namespace that holds nothing else. It is what a runtime falls
@@ -54,7 +56,7 @@ class content_store {
   boost::asio::awaitable<k8s::result<contents>> load(std::string source);
 
   /// Stores a content as the newest. Nothing is written where it is so already, or, with
-  /// `absent_only`, where there is any.
+  /// `absent_only`, where there is any. One that is too large fails, and what is stored stays.
   boost::asio::awaitable<k8s::result<void>> store(std::string source, content_ptr added,
                                                   bool absent_only = false);
 

@@ -2,11 +2,13 @@
 
 #include "rw/reactors/bootstrapper/rollout_turn.hpp"
 
+#include "rw/reactors/shared/content_store.hpp"
 #include "rw/reactors/shared/field_owners.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include "tests/unit/bootstrapper/sync_env.hpp"
@@ -137,6 +139,29 @@ BOOST_AUTO_TEST_CASE(field_is_of_the_newer_revision_if_its_value_and_its_owner_s
   const char* const finalizer = R"({"f:spec": {"f:finalizers": {"v:\"new\"": {}}}})";
   BOOST_TEST(is_newer(R"({"spec": {"finalizers": ["new"]}})", {entry("kim", "Apply", finalizer)}));
   BOOST_TEST(!is_newer(R"({"spec": {"finalizers": ["old"]}})", {entry("kim", "Apply", finalizer)}));
+}
+
+RW_COROUTINE_TEST(content_too_large_to_be_stored_leaves_the_stored_one, sync_env) {
+  co_await env->add("store");
+  const auto small = make_content("a");
+  content_store stored(*env->api("store"), "kyma-system", "content-");
+  const auto first = co_await stored.store("completed", small);
+  BOOST_TEST(first.has_value());
+  const std::string half(source_bytes / 2, 'x');
+  const json::value both{half, half};
+  const auto large = co_await stored.store("completed", make_content(both));
+  BOOST_TEST_REQUIRE(large.has_error());
+  BOOST_TEST(large.error().is(k8s::errc::too_large));
+  BOOST_TEST(large.error().message == "it has " + std::to_string(json::serialize(both).size()) +
+                                          " bytes, more than " + std::to_string(source_bytes) +
+                                          " that can be stored");
+  content_store restarted(*env->api("store"), "kyma-system", "content-");
+  for (auto* const each : {&stored, &restarted}) {
+    const auto loaded = co_await each->load("completed");
+    BOOST_TEST_REQUIRE(loaded.has_value());
+    BOOST_TEST_REQUIRE(loaded->size() == 1u);
+    BOOST_TEST(loaded->front()->digest == small->digest);
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

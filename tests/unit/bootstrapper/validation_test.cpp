@@ -311,7 +311,10 @@ BOOST_AUTO_TEST_CASE(source_that_could_not_be_stored_is_refused) {
   auto from = good_sources(shared_pem());
   auto& data = from.at(source_kind::config).object.at("data").as_object();
   data["large"] = std::string(source_bytes, 'x');
-  check_has(errors_of(from), "is larger than");
+  const auto size =
+      json::serialize(bootstrapper::content_of(from.at(source_kind::config).object)).size();
+  check_has(errors_of(from), "has " + std::to_string(size) + " bytes, more than " +
+                                 std::to_string(source_bytes) + " that can be stored");
 }
 
 BOOST_AUTO_TEST_CASE(manifests_give_way_to_the_other_sources) {
