@@ -180,7 +180,8 @@ class fleet {
     auto how = k8s::parse_kubeconfig(kubeconfig, "generated", ".");
     if (how.has_error()) throw std::runtime_error(how.error().message);
     clients_.push_back(std::make_shared<k8s::client>(
-        in_.context.get_executor(), std::move(*how), k8s::client_options{},
+        in_.context.get_executor(), std::move(*how),
+        k8s::client_options{.user_agent = "bench", .field_manager = "bench"},
         k8s::client_environment{in_.clock, in_.watchdog, in_.log, in_.metrics}));
     begin(clients_.back());
   }

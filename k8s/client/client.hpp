@@ -26,8 +26,11 @@ namespace rw::k8s {
 
 struct client_options {
   std::string name = "kube";  ///< in logs and as the metrics' label `client`
-  std::string user_agent = "runtime-watcher";
-  std::string field_manager = "runtime-watcher";  ///< where a call names none
+  /// Who asks, for the server's log and audit; must be set.
+  std::string user_agent = {};
+  /// Who owns the fields of writes where a call names nobody; must be set. With another program's
+  /// name an apply removes what that has applied (Kubernetes, "Server-Side Apply").
+  std::string field_manager = {};
 
   std::chrono::milliseconds connect = std::chrono::seconds(10);
   std::chrono::milliseconds request = std::chrono::seconds(30);  ///< one attempt
@@ -163,7 +166,8 @@ class client {
  public:
   using value = boost::json::value;
 
-  /// Throws boost::system::system_error that names the setting if `how` can't be used.
+  /// Throws boost::system::system_error that names the setting if `how` can't be used, and
+  /// std::invalid_argument if the options name no user agent or field manager.
   client(boost::asio::any_io_executor executor, config how, client_options options,
          client_environment environment);
   ~client();

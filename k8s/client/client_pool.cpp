@@ -2,6 +2,7 @@
 
 #include "rw/core/task_group.hpp"
 #include "rw/core/wake.hpp"
+#include "rw/k8s/client/session.hpp"
 #include "rw/k8s/config/config.hpp"
 
 #include <boost/asio/this_coro.hpp>
@@ -75,7 +76,9 @@ client_pool::client_pool(asio::any_io_executor executor, client_pool_options opt
       numbers_(std::make_unique<numbers>(environment.metrics, options_.name)),
       random_(core::make_random_source()),
       closer_(std::make_shared<closer>(executor_, numbers_->closing)),
-      clients_(options_.capacity == 0 ? 1 : options_.capacity) {}
+      clients_(options_.capacity == 0 ? 1 : options_.capacity) {
+  check_names(options_.client);
+}
 
 client_pool::~client_pool() = default;
 

@@ -45,6 +45,7 @@ struct client_pool_options {
 /// Everything happens on one executor (thread or strand).
 class client_pool {
  public:
+  /// Throws as the client's constructor does for its options.
   client_pool(boost::asio::any_io_executor executor, client_pool_options options,
               client_environment environment);
   /// All clients must have been given back, and `close` awaited.

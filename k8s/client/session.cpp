@@ -14,6 +14,17 @@
 #include <utility>
 
 namespace rw::k8s {
+
+void check_names(const client_options& options) {
+  for (const auto& [value, name] : {std::pair(&options.user_agent, "user_agent"),
+                                    std::pair(&options.field_manager, "field_manager")}) {
+    if (value->empty()) {
+      throw std::invalid_argument("client_options of \"" + options.name + "\": " + name +
+                                  " is empty, it must name this program");
+    }
+  }
+}
+
 namespace {
 
 namespace asio = boost::asio;
@@ -26,6 +37,7 @@ constexpr milliseconds shortest_attempt(10);  // what is left of a deadline may 
 
 /// Requests and what stands in their header fields must be one line each.
 void check_fields(const config& how, const client_options& options) {
+  check_names(options);
   bool good =
       core::is_field_value(how.impersonate_user) && core::is_field_value(how.impersonate_uid);
   for (const auto& group : how.impersonate_groups) good = good && core::is_field_value(group);

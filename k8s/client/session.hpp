@@ -20,6 +20,9 @@
 
 namespace rw::k8s {
 
+/// Throws std::invalid_argument if the options lack a name that a client needs.
+void check_names(const client_options& options);
+
 /// Sends a client's calls to its server, again where that is safe, and reports what became of them.
 /// Knows credentials, limits and Status objects, and nothing of the API's verbs. Calls keep it
 /// alive. On the client's executor.

@@ -11,6 +11,7 @@
 #include "rw/k8s/objects/names.hpp"
 #include "rw/reactors/certificates/rendering.hpp"
 #include "rw/reactors/certificates/state.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>
@@ -25,7 +26,7 @@ struct service_options {
   judge_options judge = {};
   reissue_backoff backoff = {};
   k8s::object_key gateway = {"istio-system", "klm-istio-gateway"};
-  std::string field_manager = "runtime-watcher";
+  std::string field_manager{default_field_manager};
   /// Time after the bundle's growth at which a re-issue is overdue.
   std::chrono::seconds overdue_after = std::chrono::hours(24);
 };

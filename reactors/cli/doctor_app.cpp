@@ -59,6 +59,7 @@ k8s::config impersonating(const doctor_settings& settings) {
 k8s::client_options client_options(const char* name) {
   return {.name = name,
           .user_agent = "runtime-watcher-doctor",
+          .field_manager = std::string(default_field_manager),
           .connect = std::chrono::seconds(5),
           .request = std::chrono::seconds(10),
           .deadline = std::chrono::seconds(20),

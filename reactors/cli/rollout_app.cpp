@@ -34,7 +34,9 @@ rollout_app::rollout_app(services& with, rollout_settings settings)
       settings_(std::move(settings)),
       kcp_(std::make_unique<k8s::client>(
           with.executor, load(settings_),
-          k8s::client_options{.name = "kcp", .user_agent = "runtime-watcher-rollout"},
+          k8s::client_options{.name = "kcp",
+                              .user_agent = "runtime-watcher-rollout",
+                              .field_manager = std::string(default_field_manager)},
           with.for_client())),
       output_(with.executor, STDOUT_FILENO),
       errors_(with.executor, STDERR_FILENO) {}

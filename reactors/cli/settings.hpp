@@ -4,6 +4,7 @@
 #include "rw/core/log.hpp"
 #include "rw/reactors/cli/runtime_config_settings.hpp"
 #include "rw/reactors/shared/event_json.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -104,7 +105,7 @@ struct manager_settings {
   std::string lifecycle_manager_lease = "893110f7.kyma-project.io";
   std::chrono::milliseconds lifecycle_manager_patience = std::chrono::minutes(2);
   std::string only;  ///< a label selector of Kymas; empty: all
-  std::string field_manager = "runtime-watcher";
+  std::string field_manager{default_field_manager};
   std::string former_field_manager = "lifecycle-manager";
   std::chrono::milliseconds contest_pause = std::chrono::hours(1);
   std::string istio_namespace = "istio-system";

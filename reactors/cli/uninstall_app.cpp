@@ -42,7 +42,9 @@ k8s::config load(const uninstall_settings& settings) {
 
 k8s::client connect(services& with, const uninstall_settings& settings, const char* name) {
   return {with.executor, load(settings),
-          k8s::client_options{.name = name, .user_agent = "runtime-watcher-uninstall"},
+          k8s::client_options{.name = name,
+                              .user_agent = "runtime-watcher-uninstall",
+                              .field_manager = std::string(default_field_manager)},
           with.for_client()};
 }
 

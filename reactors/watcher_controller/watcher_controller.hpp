@@ -41,8 +41,8 @@ struct controller_options {
   /// after that: another client may demand a different state.
   unsigned repairs = 10;
   core::duration repair_pause = std::chrono::seconds(10);
-  std::size_t concurrent = 4;                     ///< concurrent Watchers
-  std::string field_manager = "runtime-watcher";  ///< of the VirtualServices' fields
+  std::size_t concurrent = 4;                        ///< concurrent Watchers
+  std::string field_manager{default_field_manager};  ///< of the VirtualServices' fields
   std::optional<own_component> own = {};
 };
 

@@ -4,6 +4,7 @@
 #include "rw/reactors/runtime_controller/remote_watch.hpp"
 #include "rw/reactors/shared/content_gate.hpp"
 #include "rw/reactors/shared/content_store.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 #include "rw/reactors/shared/status_reason.hpp"
 #include "rw/reactors/watcher_installer/render.hpp"
 #include "rw/reactors/watcher_installer/templates.hpp"
@@ -45,7 +46,7 @@ struct method {
   settings set = {};
   trust_delays delays = {};
   bool restart_on_renewal = false;  ///< see wanted_trust
-  std::string field_manager = "runtime-watcher";
+  std::string field_manager{default_field_manager};
   /// Who else may keep the same objects: lifecycle-manager, and this reactor in former versions.
   /// What it owns is taken over once; an object that it writes again is left to it.
   std::string former_manager = "lifecycle-manager";

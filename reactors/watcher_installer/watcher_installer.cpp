@@ -35,7 +35,9 @@ runtime_names names() {
 }  // namespace
 
 k8s::client_options runtime_client_options() {
-  k8s::client_options out{.name = "runtimes"};
+  k8s::client_options out{.name = "runtimes",
+                          .user_agent = "runtime-watcher",
+                          .field_manager = std::string(default_field_manager)};
   out.connect = std::chrono::seconds(5);
   out.request = std::chrono::seconds(10);
   out.retries = 1;

@@ -51,10 +51,13 @@ class lease_writer {
   lease_writer(asio::any_io_executor executor, const config& how, std::string identity, bool fenced)
       : executor_(std::move(executor)),
         identity_(std::move(identity)),
-        leases_(executor_, how, {.name = "lease"}, environment()),
-        writes_(
-            client(executor_, how, {.name = "writes", .field_manager = identity_}, environment())
-                .fenced(fenced ? fence_ : nullptr)),
+        leases_(executor_, how,
+                {.name = "lease", .user_agent = "lease-writer", .field_manager = identity_},
+                environment()),
+        writes_(client(executor_, how,
+                       {.name = "writes", .user_agent = "lease-writer", .field_manager = identity_},
+                       environment())
+                    .fenced(fenced ? fence_ : nullptr)),
         elector_(executor_, objects_of(leases_),
                  {.ns = "default",
                   .name = "writer",

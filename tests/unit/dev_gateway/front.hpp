@@ -95,7 +95,7 @@ class front {
       api_server->add_cluster("kcp");
       api = std::make_unique<k8s::client>(
           here.executor(), k8s::parse_kubeconfig(api_server->kubeconfig("kcp"), "test", "").value(),
-          k8s::client_options{},
+          k8s::client_options{.user_agent = "test", .field_manager = "test"},
           k8s::client_environment{here.clock, here.watchdog, here.log, here.metrics});
       here.spawn(api_server->run());
     });

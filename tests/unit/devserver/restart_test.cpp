@@ -69,7 +69,8 @@ class fixture {
 
   void ask(asio::awaitable<void> (*what)(client*)) {
     if (!api_) {
-      api_ = std::make_unique<client>(context.get_executor(), how_, client_options{},
+      api_ = std::make_unique<client>(context.get_executor(), how_,
+                                      client_options{.user_agent = "test", .field_manager = "test"},
                                       client_environment{clock_, dog_, log_, metrics_});
     }
     wait(what(api_.get()));

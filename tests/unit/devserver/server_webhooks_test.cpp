@@ -195,7 +195,8 @@ struct fixture {
     const auto how = k8s::parse_kubeconfig(server->kubeconfig("c"), "kubeconfig", ".").value();
     for (int i = 0; i < 5; ++i) {
       clients.push_back(std::make_unique<k8s::client>(
-          here.executor(), how, k8s::client_options{.retries = 0},
+          here.executor(), how,
+          k8s::client_options{.user_agent = "test", .field_manager = "test", .retries = 0},
           k8s::client_environment{here.clock, here.watchdog, here.log, here.metrics}));
     }
   }

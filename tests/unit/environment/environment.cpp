@@ -157,6 +157,9 @@ std::string environment::kubeconfig(const std::string& cluster) {
 
 std::unique_ptr<k8s::client> environment::connect(const std::string& cluster,
                                                   k8s::client_options options) {
+  for (auto* name : {&options.user_agent, &options.field_manager}) {
+    if (name->empty()) *name = "test";
+  }
   auto how = k8s::parse_kubeconfig(kubeconfig(cluster), cluster, "");
   require(how.has_value(), how.has_value() ? std::string_view() : how.error().message);
   return std::make_unique<k8s::client>(context.get_executor(), std::move(*how), std::move(options),
@@ -334,6 +337,9 @@ k8s::event_recorder& environment::record_events(const std::string& component) {
 }
 
 k8s::client_pool& environment::open_pool(k8s::client_pool_options options) {
+  for (auto* name : {&options.client.user_agent, &options.client.field_manager}) {
+    if (name->empty()) *name = "test";
+  }
   pools_.push_back(std::make_unique<k8s::client_pool>(context.get_executor(), std::move(options),
                                                       client_environment()));
   return *pools_.back();

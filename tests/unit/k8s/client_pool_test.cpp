@@ -21,6 +21,8 @@ using rw::test::run;
 
 namespace {
 
+const k8s::client_options named{.user_agent = "test", .field_manager = "test"};
+
 std::string kubeconfig(const std::string& token) {
   return "apiVersion: v1\nkind: Config\ncurrent-context: c\n"
          "clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\n"
@@ -48,7 +50,7 @@ struct bench {
   core::logger log{core::log_level::error, [](std::string_view) {}};
   core::watchdog watchdog{time, io.get_executor(), 1s};
   k8s::client_pool pool{
-      io.get_executor(), {.capacity = 2, .expiry = 1h}, {time, watchdog, log, numbers}};
+      io.get_executor(), {.capacity = 2, .expiry = 1h, .client = named}, {time, watchdog, log, numbers}};
 };
 
 }  // namespace
@@ -118,7 +120,7 @@ BOOST_AUTO_TEST_CASE(closed_pool_waits_for_clients_in_use) {
   core::metrics numbers;
   core::logger log{core::log_level::error, [](std::string_view) {}};
   core::watchdog watchdog{time, io.get_executor(), 1s};
-  k8s::client_pool pool{io.get_executor(), {}, {time, watchdog, log, numbers}};
+  k8s::client_pool pool{io.get_executor(), {.client = named}, {time, watchdog, log, numbers}};
   auto held = pool.get("a", kubeconfig("t")).value();
   bool closed = false;
   asio::co_spawn(io, pool.close(), [&](std::exception_ptr) { closed = true; });

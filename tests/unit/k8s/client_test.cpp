@@ -1,5 +1,7 @@
 #include "rw/k8s/client/client.hpp"
 
+#include "rw/k8s/client/client_pool.hpp"
+
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/test/unit_test.hpp>
@@ -464,6 +466,18 @@ BOOST_AUTO_TEST_CASE(discovery_finds_the_resource_of_a_kind) {
   BOOST_TEST((f.call(api.versions("")).value() == names{"v1"}));
   BOOST_TEST((f.call(api.versions("none")).value() == names{}));
   BOOST_TEST((f.call(api.server_version()).value() == std::pair(1u, 32u)));
+}
+
+BOOST_AUTO_TEST_CASE(client_without_a_name_of_its_own_is_refused) {
+  api_fixture f;
+  for (const auto name : {&client_options::user_agent, &client_options::field_manager}) {
+    auto options = api_fixture::quick();
+    options.*name = "";
+    BOOST_CHECK_THROW(f.use(f.config(), options), std::invalid_argument);
+    BOOST_CHECK_THROW(client_pool(f.here.executor(), {.client = options},
+                                  {f.here.clock, f.here.watchdog, f.here.log, f.here.metrics}),
+                      std::invalid_argument);
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -297,7 +297,7 @@ struct restless_server {
       };
       api = std::make_unique<rw::k8s::client>(
           here.executor(), *parse_kubeconfig(server->kubeconfig("kcp"), "kcp", ""),
-          client_options{.name = "test"},
+          client_options{.name = "test", .user_agent = "test", .field_manager = "test"},
           client_environment{here.clock, here.watchdog, here.log, here.metrics});
       tasks.spawn(server->run());
       for (int i = 0; i < 30; ++i) {

@@ -97,7 +97,8 @@ class client_of {
   client_of(http::test::host& here, const config& how, const std::string& name) : here_(here) {
     here_.on_thread([&] {
       api_ = std::make_unique<client>(
-          here_.executor(), how, client_options{.name = name},
+          here_.executor(), how,
+          client_options{.name = name, .user_agent = "test", .field_manager = "test"},
           client_environment{here_.clock, here_.watchdog, here_.log, here_.metrics});
     });
   }

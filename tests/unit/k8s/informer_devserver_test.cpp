@@ -125,9 +125,11 @@ class history {
     auto how = parse_kubeconfig(server_->kubeconfig(cluster, name), name, "");
     BOOST_REQUIRE_MESSAGE(how.has_value(), how.error().message);
     // The client's own jitter is not of the seed: without a base there is none.
-    return std::make_unique<client>(context_.get_executor(), std::move(*how),
-                                    client_options{.name = name, .retry_base = 0ms},
-                                    client_environment{clock_, watchdog_, log_, metrics_});
+    return std::make_unique<client>(
+        context_.get_executor(), std::move(*how),
+        client_options{
+            .name = name, .user_agent = "test", .field_manager = "test", .retry_base = 0ms},
+        client_environment{clock_, watchdog_, log_, metrics_});
   }
 
   void join(const char* name, std::size_t which, const listed_truth& equal_to,

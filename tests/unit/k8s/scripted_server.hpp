@@ -165,6 +165,7 @@ class api_fixture {
   static client_options quick() {
     client_options out;
     out.name = "test";
+    out.user_agent = out.field_manager = "runtime-watcher";
     out.retry_base = std::chrono::milliseconds(1);
     out.retry_limit = std::chrono::milliseconds(2500);
     return out;

@@ -122,7 +122,8 @@ struct control_plane::backend {
                    ? k8s::parse_kubeconfig(server->kubeconfig(cluster), name, "")
                    : k8s::load_kubeconfig({environment("RW_CONFORMANCE_KUBECONFIG")}, "admin");
     return std::make_unique<k8s::client>(
-        here.executor(), std::move(how).value(), k8s::client_options{.name = name},
+        here.executor(), std::move(how).value(),
+        k8s::client_options{.name = name, .user_agent = "test", .field_manager = "test"},
         k8s::client_environment{here.clock, here.watchdog, here.log, here.metrics});
   }
 
