@@ -45,7 +45,7 @@ rw_public_headers(kubernetes_cache "Kubernetes: informers"
   k8s/cache/api_source.hpp)
 rw_public_headers(kubernetes_controller "Kubernetes: controllers"
   k8s/controller/controller.hpp k8s/controller/reconciler.hpp k8s/controller/leader_election.hpp
-  k8s/controller/event_recorder.hpp k8s/client/object_api.hpp)
+  k8s/controller/event_sink.hpp k8s/controller/event_recorder.hpp k8s/client/object_api.hpp)
 rw_public_headers(devserver "An API server in memory"
   k8s/devserver/server.hpp k8s/devserver/faults.hpp k8s/devserver/service_route.hpp)
 rw_public_headers(listener "Events of runtimes"

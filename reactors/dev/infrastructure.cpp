@@ -42,7 +42,10 @@ dev_gateway::options gateway_options(const dev_settings& settings) {
 
 infrastructure::infrastructure(services& with, const dev_settings& settings, const cluster& kcp,
                                dev_gateway::service_resolver backends)
-    : kcp_(with.executor, config_of(kcp), {.name = "dev", .user_agent = "runtime-watcher-dev"},
+    : kcp_(with.executor, config_of(kcp),
+           {.name = "dev",
+            .user_agent = "runtime-watcher-dev",
+            .field_manager = "runtime-watcher-dev"},
            with.for_client()),
       virtual_services_(kcp_, virtual_services_type(), {}, with.for_informer()),
       secrets_(kcp_, secrets_type(), {.what = {.ns = std::string(istio_namespace)}},

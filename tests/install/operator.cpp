@@ -52,7 +52,9 @@ int main() {
   core::metrics metrics;
   auto config = k8s::load_config();  // $KUBECONFIG, the pod's service account, or ~/.kube/config
   if (config.has_error()) return std::cerr << config.error().message << '\n', 2;
-  k8s::client api(context.get_executor(), *config, {}, {clock, watchdog, log, metrics});
+  k8s::client api(context.get_executor(), *config,
+                  {.user_agent = "team-maps/1.0", .field_manager = "team-maps"},
+                  {clock, watchdog, log, metrics});
   k8s::informer teams(api, namespaces, {.what = {.labels = "team"}},
                       {clock, log, metrics, core::make_random_source()});
   k8s::informer maps(api, config_maps, {.what = {.fields = "metadata.name=team"}},

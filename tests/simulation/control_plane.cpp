@@ -116,7 +116,7 @@ asio::awaitable<void> control_plane::receive_heartbeats() {
     const auto got = co_await heartbeats_->receive();
     if (got.has_error()) co_return;
     if (got->runtime_id != "runtime-1") history_.violate("a heartbeat has another's name");
-    if (!fleet_.accepts(kyma, moment())) continue;
+    if (!fleet_.accepts(kyma, got->content, moment())) continue;
     const auto missed = fleet_.receive(kyma, got->content, moment()).missed;
     in_.note("heartbeat " + std::to_string(got->content.sequence) + ", journal " +
              got->content.ledger + (missed ? ", a gap: " + missed.message() : ""));

@@ -55,7 +55,7 @@ struct runtime::process {
   explicit process(runtime& of)
       : owner(of),
         to_kcp(make_transport(of.options_.http2)),
-        api(of.in_.executor(), api_config(), {},
+        api(of.in_.executor(), api_config(), {.user_agent = "webhook", .field_manager = "webhook"},
             {of.in_.clock, of.in_.watchdog, of.in_.log, metrics, make_seeded_source}),
         gaps("series " + std::to_string(++of.starts_),
              [this](const std::string& manager, const gap_counts& now) {

@@ -3,6 +3,7 @@
 #include <rw/k8s/client/object_api.hpp>
 #include <rw/k8s/controller/controller.hpp>
 #include <rw/k8s/controller/event_recorder.hpp>
+#include <rw/k8s/controller/event_sink.hpp>
 #include <rw/k8s/controller/leader_election.hpp>
 #include <rw/k8s/controller/reconciler.hpp>
 
@@ -36,6 +37,11 @@ asio::awaitable<void> leads(api_server* on) {
   k8s::event_recorder recorder(executor, k8s::objects_of(on->api),
                                {.component = "host", .instance = "1"},
                                {on->clock, on->log, on->metrics, random});
+  const auto is_dry = std::make_shared<bool>(true);
+  k8s::quiet_events events(recorder, is_dry);
+  events.normal({.kind = "Lease", .ns = "default", .name = "host"}, "Leads", "The host leads");
+  auto writing = on->api.fenced({std::shared_ptr<void>(), &fence}).dry(is_dry);
+  EXPECT(writing.is_dry() && writing.shares_connections_with(on->api));
   controller.add({"default", "object"});
   core::task_group tasks(executor);
   tasks.spawn(elector.run());
