@@ -49,8 +49,9 @@ struct bench {
   core::metrics numbers;
   core::logger log{core::log_level::error, [](std::string_view) {}};
   core::watchdog watchdog{time, io.get_executor(), 1s};
-  k8s::client_pool pool{
-      io.get_executor(), {.capacity = 2, .expiry = 1h, .client = named}, {time, watchdog, log, numbers}};
+  k8s::client_pool pool{io.get_executor(),
+                        {.capacity = 2, .expiry = 1h, .client = named},
+                        {time, watchdog, log, numbers}};
 };
 
 }  // namespace
