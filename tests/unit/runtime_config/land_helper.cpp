@@ -70,7 +70,11 @@ struct land::manager {
   explicit manager(land& in)
       : writing(in.connect("kcp", {.name = "manager", .retry_base = {}})),
         watching(in.connect("kcp", {.name = "informers", .retry_base = {}})),
-        pool(in.context.get_executor(), {.client = {.name = "runtimes", .retry_base = {}}},
+        pool(in.context.get_executor(),
+             {.client = {.name = "runtimes",
+                         .user_agent = "test",
+                         .field_manager = "test",
+                         .retry_base = {}}},
              {in.clock, in.services_.watchdog, in.services_.log, in.services_.metrics}),
         events(in.context.get_executor(), k8s::objects_of(*watching), {.component = "manager"},
                {in.clock, in.services_.log, in.services_.metrics, in.chance.source()}),
