@@ -28,7 +28,8 @@ asio::awaitable<k8s::reconcile_result> direct_sync::create(k8s::object_key key) 
 asio::awaitable<k8s::reconcile_result> direct_sync::undeploy_all(pass* in) {
   const auto& key = in->to.key;
   const auto done = co_await remove_runtime(
-      &in->to, kcp_.client_name(key), kcp_.kubeconfig_of(key), removal_left(in->resource),
+      &in->to, kcp_.client_name(key), kcp_.kubeconfig_of(key),
+      [this, in] { return removal_left(in->resource); },
       [this, in](std::shared_ptr<k8s::client> api) { return undeploy(in, std::move(api)); });
   if (done.ended) {
     auto released = co_await release(in, done.abandoned);

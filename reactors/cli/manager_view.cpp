@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 namespace rw::cli {
@@ -189,7 +190,11 @@ boost::json::array manager_app::view::conditions() const {
   for (const auto& one : of_.installer_->input_errors()) {
     add("InputInvalid", to_string(one.reason), one.message, one.since);
   }
-  for (const auto& one : of_.informers_) {
+  std::vector<const k8s::informer*> informers;
+  for (const auto& one : of_.informers_) informers.push_back(one.get());
+  if (of_.runtime_config_)
+    std::ranges::copy(of_.runtime_config_->informers(), std::back_inserter(informers));
+  for (const auto* const one : informers) {
     const auto& failing = one->failing();
     if (!failing) continue;
     const auto lasts = of_.services_.clock.now() - failing->since;

@@ -72,6 +72,12 @@ asio::awaitable<void> runtime_config::lead() {
   co_await tasks.join();
 }
 
+std::vector<const k8s::informer*> runtime_config::informers() const {
+  std::vector<const k8s::informer*> out{&runtimes_};
+  if (leads_) out.insert(out.end(), {&bootstrappers_, &config_maps_, &secrets_});
+  return out;
+}
+
 std::string runtime_config::not_ready() const {
   std::vector<const k8s::informer*> needed{&runtimes_};
   if (leads_) needed.insert(needed.end(), {&config_maps_, &secrets_, trust_bundles_.get()});

@@ -29,6 +29,11 @@ constexpr auto retry_base = std::chrono::seconds(1);
 constexpr auto retry_limit = std::chrono::minutes(1);
 /// Attempts in a row after which a cluster that does not respond is no longer watched.
 constexpr unsigned attempts_until_lost = 3;
+/// From a cluster whose watches do not begin to the next reconcile: at once for the first time,
+/// then twice as long each time, as its API server may respond to all else.
+constexpr drift_backoff::options of_losses{.base = std::chrono::seconds(4),
+                                           .limit = std::chrono::minutes(10),
+                                           .quiet = std::chrono::minutes(5)};
 /// A watch ends between this and twice this, so that those of many clusters do not end at once.
 constexpr std::uint64_t timeout_seconds = 300;
 
@@ -135,7 +140,7 @@ class remote_watch::stream final : public k8s::watch_sink {
   asio::awaitable<bool> open();
 
   // watch_sink
-  void begin() override { began_ = owner_.in_.clock.now(); }
+  void begin() override;
   bool take(std::string_view bytes) override;
   void end(boost::system::error_code error) override;
 
@@ -208,7 +213,8 @@ remote_watch::remote_watch(asio::any_io_executor executor, remote_watch_options 
                                   {{"from", "others"}})),
       held_back_(core::make_counter(in_.metrics, options_.metrics + "_held_back_total",
                                     "Number of reconciles delayed by the backoff of drift")),
-      backoff_(options_.backoff) {}
+      backoff_(options_.backoff),
+      losses_(of_losses) {}
 
 remote_watch::~remote_watch() = default;
 
@@ -240,6 +246,7 @@ void remote_watch::unwatch(const k8s::object_key& key) {
 void remote_watch::forget(const k8s::object_key& key) {
   unwatch(key);
   backoff_.forget(key);
+  losses_.forget(key);
   changed_.erase(key);
 }
 
@@ -273,7 +280,8 @@ asio::awaitable<bool> remote_watch::stream::open() {
                              .timeout = std::chrono::seconds(seconds)};
   auto opened =
       co_await cluster_.api->open_watch(what().type, what().what, std::move(options), *this);
-  cluster_.tried(*this, opened.has_value() || !k8s::is_unhealthy(opened.error()));
+  // With HTTP/1.1 the watch is over, which says nothing of an attempt to begin.
+  if (!began_) cluster_.tried(*this, opened.has_value() || !k8s::is_unhealthy(opened.error()));
   if (opened && *opened) {
     opened_ = std::move(*opened);
     co_return true;
@@ -281,6 +289,11 @@ asio::awaitable<bool> remote_watch::stream::open() {
   if (!opened && opened.error().is(k8s::errc::gone)) expired_ = true;
   note_end(opened.has_value());
   co_return false;
+}
+
+void remote_watch::stream::begin() {
+  began_ = owner_.in_.clock.now();
+  cluster_.tried(*this, true);
 }
 
 bool remote_watch::stream::stands_by() {
@@ -397,7 +410,9 @@ void remote_watch::lose(entry& cluster) {
   if (found == entries_.end() || found->second.get() != &cluster) return;
   const auto key = cluster.key;
   unwatch(key);
-  on_change_(key, core::duration::zero());
+  const auto wait = losses_.wait(key, in_.clock.now());
+  losses_.noted(key, true, in_.clock.now());
+  on_change_(key, wait);
 }
 
 /// Notifies, for all clusters with a change, each at its time.

@@ -110,7 +110,8 @@ struct remote_watch_environment {
 ///
 /// While a cluster does not respond one of its watches tries to begin again, the others wait for
 /// it. After some attempts the cluster is no longer watched, and the callback enqueues it: the
-/// reconcile finds out whether it responds, and watches it then.
+/// reconcile finds out whether it responds, and watches it then. Where only the watches fail, the
+/// next reconciles wait, longer each time.
 ///
 /// Holds the client that it received last; a pool therefore needs capacity for all clusters.
 ///
@@ -173,6 +174,7 @@ class remote_watch {
   core::counter& foreign_;
   core::counter& held_back_;
   drift_backoff backoff_;
+  drift_backoff losses_;    ///< of the watches of a cluster
   std::deque<kind> kinds_;  ///< all that were ever watched
   std::unordered_map<k8s::object_key, entry_ptr, k8s::object_key_hash> entries_;
   /// Clusters with a change that no reconcile has followed yet.

@@ -94,7 +94,8 @@ asio::awaitable<bool> runtime_controller::connect(contact* to, std::string clien
 }
 
 asio::awaitable<runtime_controller::removal> runtime_controller::remove_runtime(
-    contact* to, std::string client_name, k8s::result<std::string> kubeconfig, core::duration left,
+    contact* to, std::string client_name, k8s::result<std::string> kubeconfig,
+    std::function<core::duration()> left,
     std::function<work<k8s::result<void>>(std::shared_ptr<k8s::client>)> undeploy) {
   drift_.unwatch(to->key);
   const bool connected = co_await connect(to, std::move(client_name), std::move(kubeconfig));
@@ -104,9 +105,10 @@ asio::awaitable<runtime_controller::removal> runtime_controller::remove_runtime(
     if (removed) co_return removal{.ended = true};
     to->error = removed.error().message;
   }
-  if (left <= core::duration::zero()) co_return removal{.ended = true, .abandoned = to->error};
-  controller_.add_after(to->key,
-                        left + std::chrono::milliseconds(10));  // the backoff may be longer
+  const auto rest = left();
+  if (rest <= core::duration::zero()) co_return removal{.ended = true, .abandoned = to->error};
+  // The backoff may be longer.
+  controller_.add_after(to->key, rest + std::chrono::milliseconds(10));
   co_return removal{};
 }
 

@@ -157,10 +157,11 @@ class runtime_controller : protected k8s::reconciler {
     std::string abandoned = {};  ///< why the component may still be there; empty: it is not
   };
   /// Has the component removed from a runtime whose resource goes. Where that fails it is tried
-  /// again, by the backoff and when `left` is over at the latest; then it is abandoned.
+  /// again, by the backoff and when `left` is over at the latest; then it is abandoned. `left` is
+  /// asked after the attempt.
   work<removal> remove_runtime(
       contact* to, std::string client_name, k8s::result<std::string> kubeconfig,
-      core::duration left,
+      std::function<core::duration()> left,
       std::function<work<k8s::result<void>>(std::shared_ptr<k8s::client>)> undeploy);
 
   /// Awaits requests to the runtime within its remaining limit. After a failure of the connection,

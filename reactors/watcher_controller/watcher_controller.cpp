@@ -234,13 +234,13 @@ asio::awaitable<reconcile_result> controller::implementation::configure(json::va
                                    reconcile_result::error(why.message, why.reason));
     co_return result;
   }
+  faults_.erase(view->key);  // also where its write fails next
   k8s::set_annotation(*desired, last_valid_annotation, last_valid_text(*watcher));
   const auto live = sources_.virtual_services.objects().get(view->key);
   if (!live || !is_as_desired(live.parse(), *desired)) {
     const auto ended = co_await apply(watcher, std::move(*desired));
     if (ended) co_return *ended;
   }
-  faults_.erase(view->key);
   // Whether Secrets are observed is a setting of the watchers on the runtimes.
   const auto ended = co_await tell(watcher, ready(unobserved_reason(watch_of(*view), true)));
   if (ended) co_return *ended;

@@ -1,6 +1,7 @@
 #include "rw/reactors/watcher_installer/installation.hpp"
 
 #include "rw/core/gather.hpp"
+#include "rw/core/within.hpp"
 #include "rw/k8s/objects/difference.hpp"
 #include "rw/k8s/objects/manifests.hpp"
 #include "rw/k8s/objects/types.hpp"
@@ -22,6 +23,9 @@ namespace {
 
 namespace asio = boost::asio;
 namespace json = boost::json;
+
+constexpr auto update_limit =
+    std::chrono::seconds(2);  // of telling pods that their Secret has changed
 using k8s::find_string;
 
 const k8s::resource_type webhooks_type{
@@ -69,8 +73,13 @@ using answer = k8s::result<json::value>;
 class pass {
  public:
   pass(std::shared_ptr<k8s::client> api, const method& how, known_bundles& known, order what,
-       std::chrono::system_clock::time_point now)
-      : api_(std::move(api)), how_(how), known_(known), what_(std::move(what)), now_(now) {}
+       core::clock& clock)
+      : api_(std::move(api)),
+        how_(how),
+        known_(known),
+        what_(std::move(what)),
+        clock_(clock),
+        now_(clock.wall()) {}
 
   asio::awaitable<k8s::result<outcome>> run();
 
@@ -85,6 +94,7 @@ class pass {
   asio::awaitable<k8s::result<void>> ensure_namespace();
   asio::awaitable<k8s::result<void>> write_all();
   asio::awaitable<k8s::result<void>> write();
+  void stamp_bundle(const std::vector<part*>& written);
   asio::awaitable<k8s::result<void>> write_rank(std::vector<part*> some);
   asio::awaitable<k8s::result<void>> drop_unwanted_webhooks();
   asio::awaitable<k8s::result<void>> narrow_managers();
@@ -116,7 +126,9 @@ class pass {
   const method& how_;
   known_bundles& known_;
   order what_;
-  const std::chrono::system_clock::time_point now_;
+  core::clock& clock_;
+  std::chrono::system_clock::time_point now_;  ///< of the reads, then of the decision
+  bool bundle_grows_ = false;                  ///< its time is that of the write
   std::vector<part> parts_;
   bool namespace_there_ = true;
   bool keeps_former_webhooks_ = false;
@@ -171,7 +183,9 @@ asio::awaitable<void> pass::update_pods(std::string before) {
   out_.awaits_pods = true;
   if (before.empty()) co_return;
   const auto* const deployment = present("Deployment", skr_webhook_name);
-  co_await request_update(api_.get(), deployment, now, how_.field_manager);
+  // Nothing depends on it, and it may not use up the time of the pass.
+  auto update = request_update(api_.get(), deployment, now, how_.field_manager);
+  co_await core::within(clock_, clock_.now() + update_limit, std::move(update));
 }
 
 /// True if the part could not be read or written, and is not needed.
@@ -195,6 +209,7 @@ const json::value* pass::present_webhook(const std::string& name) {
 }
 
 void pass::decide() {
+  now_ = clock_.wall();
   std::vector<managed_watch> watches;
   for (const auto& each : what_.watchers) watches.push_back(watch_of(each));
   what_.trust.managers = known_managers(std::move(watches));
@@ -203,6 +218,7 @@ void pass::decide() {
   has.loaded = loaded_;
   out_.trust = summary_of(has);
   auto step = next_step(what_.trust, has, how_.delays, now_);
+  bundle_grows_ = step.bundle_since == k8s::format_micro_time(now_);
   out_.pending = step.pending;
   out_.again = step.again;
   if (what_.trust.certificate.empty()) out_.pending = what_.certificate_pending;
@@ -348,6 +364,17 @@ asio::awaitable<k8s::result<void>> pass::write_rank(std::vector<part*> some) {
   co_return k8s::result<void>();
 }
 
+/// The replicas of the API server have their time from when the bundle is written on, however long
+/// the requests before took.
+void pass::stamp_bundle(const std::vector<part*>& written) {
+  if (!bundle_grows_) return;
+  for (auto* const one : written) {
+    if (!is(one->wanted, "ValidatingWebhookConfiguration", skr_webhook_name)) continue;
+    k8s::set_annotation(one->wanted, bundle_since_annotation,
+                        k8s::format_micro_time(clock_.wall()));
+  }
+}
+
 asio::awaitable<k8s::result<void>> pass::write() {
   std::vector<part*> some;
   for (auto& one : parts_) {
@@ -361,6 +388,7 @@ asio::awaitable<k8s::result<void>> pass::write() {
     const auto end = std::find_if(begin, some.end(),
                                   [&](const part* one) { return rank_of(one->wanted) != rank; });
     std::vector<part*> of_one_rank(begin, end);
+    stamp_bundle(of_one_rank);
     const auto done = co_await write_rank(std::move(of_one_rank));
     if (!done) co_return done.error();
     begin = end;
@@ -476,8 +504,8 @@ asio::awaitable<k8s::result<outcome>> pass::run() {
 
 asio::awaitable<k8s::result<outcome>> install(std::shared_ptr<k8s::client> api, const method* how,
                                               known_bundles* known, order what,
-                                              std::chrono::system_clock::time_point now) {
-  pass one(std::move(api), *how, *known, std::move(what), now);
+                                              core::clock* clock) {
+  pass one(std::move(api), *how, *known, std::move(what), *clock);
   auto done = co_await one.run();
   co_return done;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "rw/core/clock.hpp"
 #include "rw/k8s/client/client.hpp"
 #include "rw/reactors/runtime_controller/remote_watch.hpp"
 #include "rw/reactors/shared/content_gate.hpp"
@@ -99,8 +100,7 @@ struct outcome {
 /// `how` and `known` must outlive the call.
 boost::asio::awaitable<k8s::result<outcome>> install(std::shared_ptr<k8s::client> api,
                                                      const method* how, known_bundles* known,
-                                                     order what,
-                                                     std::chrono::system_clock::time_point now);
+                                                     order what, core::clock* clock);
 
 /// Removes everything that `install` applies, the webhooks first; the namespace stays. What is not
 /// there is no failure.

@@ -35,11 +35,11 @@ asio::awaitable<std::vector<std::string>> list_pods(k8s::client* api,
   co_return pods ? names_of_pods(*pods) : std::vector<std::string>();
 }
 
-asio::awaitable<void> request_update(k8s::client* api, const json::value* deployment,
+asio::awaitable<bool> request_update(k8s::client* api, const json::value* deployment,
                                      std::string version, std::string field_manager) {
   access_right right{.verb = "patch", .resource = "pods", .ns = std::string(skr_namespace)};
   const auto may = co_await has_right(*api, std::move(right));
-  if (!may || !*may) co_return;
+  if (!may || !*may) co_return false;
   auto names = co_await list_pods(api, deployment);
   names.resize(std::min(names.size(), max_updated_pods));
   std::vector<asio::awaitable<k8s::result<json::value>>> work;
@@ -52,6 +52,7 @@ asio::awaitable<void> request_update(k8s::client* api, const json::value* deploy
                               std::move(change), {.field_manager = field_manager}));
   }
   co_await core::gather(std::move(work));
+  co_return true;
 }
 
 }  // namespace rw::watcher_installer

@@ -17,8 +17,9 @@ boost::asio::awaitable<std::vector<std::string>> list_pods(k8s::client* api,
 
 /// Makes kubelet update the Secret that these pods mount at once rather than by its period, by a
 /// change of their annotation `secret_version_annotation` (render.hpp). Asks for the right to
-/// first. Nothing depends on it: failures are ignored. `version`: the Secret's.
-boost::asio::awaitable<void> request_update(k8s::client* api, const boost::json::value* deployment,
+/// first. Nothing depends on it: failures are ignored. `version`: the Secret's. False: the right
+/// is missing.
+boost::asio::awaitable<bool> request_update(k8s::client* api, const boost::json::value* deployment,
                                             std::string version, std::string field_manager);
 
 }  // namespace rw::watcher_installer

@@ -54,7 +54,7 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::keep_removed(json::val
   }
   const auto secrets = claims_.kubeconfigs_of(key.name);
   // A runtime whose kubeconfig is deleted is not waited for.
-  const auto left = secrets.empty() ? core::duration::zero() : removal_left(kyma);
+  const auto left = [&] { return secrets.empty() ? core::duration::zero() : removal_left(kyma); };
   const auto done = co_await remove_runtime(
       &to, to_string(key), kubeconfig_of(key.name, secrets), left,
       [this](std::shared_ptr<k8s::client> api) { return uninstall(std::move(api), &with_.how); });

@@ -109,9 +109,10 @@ void watcher_installer::on_reloaded(const object_key& key) {
     awaited_.erase(found);
     return;
   }
-  const auto wait = std::max<core::duration>(next - now, core::duration::zero());
-  if (wait == core::duration::zero()) next = now + reload_interval;
-  requeue(key, wait);
+  if (next > now + reload_interval) return;  // one is on its way, and another will follow it
+  next = std::max(next, now);
+  requeue(key, next - now);
+  next += reload_interval;
 }
 
 void watcher_installer::roll_out_by(content_gate& gate, content_store& stored) {
@@ -303,7 +304,7 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::apply(json::value kyma
   what.may_update = [this, key = to.key](std::string in_place) {
     return content_.admit(key, content_facts{.in_place = std::move(in_place)});
   };
-  auto installing = install(to.api, &with_.how, &bundles_, std::move(what), in_.clock.wall());
+  auto installing = install(to.api, &with_.how, &bundles_, std::move(what), &in_.clock);
   auto seen = co_await bounded(&to, std::move(installing));
   if (to.deferred) co_return deferred(to);
   if (!seen) co_return refused(kyma, to, seen.error());

@@ -10,6 +10,7 @@
 #include "tests/unit/run.hpp"
 #include "tests/unit/watcher_installer/world.hpp"
 #include <chrono>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -112,6 +113,66 @@ asio::awaitable<void> tells_nothing(world* w) {
 BOOST_AUTO_TEST_CASE(pods_are_left_alone_without_the_right_to_patch_them) {
   world w(quick_options());
   test::run(w.context, tells_nothing(&w));
+}
+
+/// An admission webhook of the runtime's owner hangs for pods.
+asio::awaitable<void> tells_in_vain(world* w) {
+  bool was_unhealthy = false;
+  w->on_reconcile = [&](const k8s::object_key&) {
+    was_unhealthy = was_unhealthy || w->installer->runtimes().unhealthy(kyma);
+  };
+  co_await begin_with_pod(w);
+  int patches = 0;
+  w->on_request = [&](const std::string&, const std::string& verb, const std::string& path) {
+    const bool hangs = verb == "patch" && path.find("/pods/") != std::string::npos;
+    if (hangs) ++patches;
+    return k8s::devserver::fault{.latency = hangs ? 15s : 0s};
+  };
+  co_await w->add_watcher("other", "warden", "status");
+  const bool good =
+      co_await w->until("skr", webhook_configurations, configuration, has_two_webhooks);
+  BOOST_TEST(good);
+  BOOST_TEST(patches > 0);
+  BOOST_TEST(!was_unhealthy);
+  w->on_request = {};
+}
+
+BOOST_AUTO_TEST_CASE(pods_that_hang_when_they_are_told_fail_no_reconcile) {
+  auto with = quick_options();
+  with.prompt_limit = 4s;
+  world w(with);
+  test::run(w.context, tells_in_vain(&w));
+}
+
+/// The write of the Secret, before that of the webhook configuration, takes its time.
+asio::awaitable<void> grows_slowly(world* w) {
+  co_await w->begin_with_runtime();
+  std::chrono::system_clock::time_point written = {};
+  w->on_request = [&](const std::string&, const std::string& verb, const std::string& path) {
+    const bool slow = verb == "patch" && path.ends_with("/secrets/skr-webhook-tls");
+    if (slow) written = std::chrono::system_clock::now();
+    return k8s::devserver::fault{.latency = slow ? 700ms : 0ms};
+  };
+  const auto since = [](const json::value& one) {
+    return k8s::parse_rfc3339(
+        k8s::annotation(one, watcher_installer::bundle_since_annotation).value_or(""));
+  };
+  const auto before = co_await w->must(w->api("skr").get(webhook_configurations, configuration));
+  co_await w->set_bundle(w->second.pem() + w->first.pem());
+  std::optional<std::chrono::system_clock::time_point> stamped;
+  const bool good =
+      co_await w->until("skr", webhook_configurations, configuration, [&](const json::value& one) {
+        stamped = since(one);
+        return stamped != since(before);
+      });
+  BOOST_REQUIRE(good);
+  BOOST_TEST((*stamped >= written + 700ms), "the replicas have their time from the write on");
+  w->on_request = {};
+}
+
+BOOST_AUTO_TEST_CASE(bundle_counts_from_its_write_on) {
+  world w(quick_options());
+  test::run(w.context, grows_slowly(&w));
 }
 
 /// The running pod says that it has loaded what is new; another one, if any, says nothing. Whether
