@@ -26,9 +26,9 @@ namespace rw::k8s {
 
 struct client_options {
   std::string name = "kube";  ///< in logs and as the metrics' label `client`
-  /// Who asks, for the server's log and audit; must be set.
+  /// The program's name, for the server's log and audit; must be set.
   std::string user_agent = {};
-  /// Who owns the fields of writes where a call names nobody; must be set. With another program's
+  /// The owner of the fields of writes where a call names none; must be set. With another program's
   /// name an apply removes what that has applied (Kubernetes, "Server-Side Apply").
   std::string field_manager = {};
 
@@ -156,7 +156,7 @@ using opened_watch = std::unique_ptr<http::opened_exchange>;
 ///
 /// A client is a handle: a copy shares its connections, its discovery and its rate limit, and costs
 /// nothing. `fenced` and `dry` give copies that cannot write past a fence, or cannot write at all;
-/// who gets such a copy cannot get rid of that, so a second one is a std::logic_error.
+/// there is no way back from such a copy, and a second `fenced` or `dry` is a std::logic_error.
 ///
 /// Objects are JSON values; typed views of some kinds stand in k8s/objects/types.hpp. Everything
 /// happens on one executor (thread or strand); arguments are taken by value, so that a call may be
@@ -178,8 +178,8 @@ class client {
   /// attempt, and whenever bytes of one are handed to the socket. Null: as it is.
   client fenced(std::shared_ptr<const fence> writes) const;
   /// Returns a copy whose writes are tried only (Kubernetes API concepts, "Dry-run") while `is_dry`
-  /// is true, so that nothing is persisted; writing ones of `raw` are
-  /// not sent then (`errc::bad_request`). Null: as it is.
+  /// is true, so that nothing is persisted; writing requests of `raw` are not sent then
+  /// (`errc::bad_request`). Null: as it is.
   client dry(std::shared_ptr<const bool> is_dry) const;
   bool is_dry() const noexcept { return dry_ && *dry_; }
   /// True for copies of one client, whatever they may write.

@@ -27,7 +27,7 @@ class event_sink {
 };
 
 /// Passes events on to another sink, which must outlive it, unless `*is_quiet`: for reactors that
-/// only try their writes (`client::dry`), of which nobody is to be told.
+/// only try their writes (`client::dry`), which have not happened.
 class quiet_events final : public event_sink {
  public:
   quiet_events(event_sink& to, std::shared_ptr<const bool> is_quiet)

@@ -49,7 +49,7 @@ class runtime_config {
   /// Returns the reasons why it is not ready, one a line. Nothing is signalled before the leader
   /// knows all sources; the informers' log lines say why one can't be read.
   std::string not_ready() const;
-  /// What this replica reads in KCP, and is served in each that this is for.
+  /// The informers that this replica runs, but that of trust bundles, which not every KCP serves.
   std::vector<const k8s::informer*> informers() const;
 
  private:

@@ -74,8 +74,8 @@ observed_trust observe(const present_objects& from);
 /// every one of them must have said it, after what it speaks of was written. Without any pod there
 /// is none.
 ///
-/// All of it is the claim of the runtime's owner, who may report what pods he likes: that shortens
-/// waits of this runtime alone, and loses events of nobody else.
+/// All of it is the claim of the runtime, which may report any pods: that shortens waits of this
+/// runtime alone, and loses no other's events.
 pods_word word_of(const std::vector<std::string>& names, const std::vector<pod_report>& reports,
                   const observed_trust& has);
 

@@ -124,8 +124,8 @@ k8s::client_options runtime_client_options();
 /// A runtime that lifecycle-manager writes to as well is left to it (installation.hpp), which is an
 /// event and the reason `Contested`; it is reconciled again when the pause is over.
 ///
-/// With dry clients (`client::dry`) nothing changes, and
-/// `changes` has what would be written; but a Kyma that is deleted does not wait for this reactor.
+/// With dry clients (`client::dry`) nothing changes, and `changes` has what would be written; but a
+/// Kyma that is deleted does not wait for this reactor.
 ///
 /// With a roll-out (content_gate.hpp) another content of the Deployment, such as its image, reaches
 /// a runtime when it is admitted; all else, certificates and the address of events included, does
