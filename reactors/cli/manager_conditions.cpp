@@ -1,0 +1,91 @@
+// What is wrong with the landscape as a whole, for /runtimes and status.
+
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/cli/manager_view.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <string>
+#include <vector>
+
+namespace rw::cli {
+namespace {
+
+/// A definition that is replaced is not served for a moment.
+constexpr auto unreadable_patience = std::chrono::seconds(5);
+
+}  // namespace
+
+/// Returns conditions of the landscape, beyond the states of single runtimes, as Kubernetes
+/// conditions.
+boost::json::array manager_app::view::conditions() const {
+  boost::json::array out;
+  const auto add = [&](std::string_view type, std::string_view reason, std::string message,
+                       std::chrono::system_clock::time_point since) {
+    out.push_back({{"type", type},
+                   {"status", "True"},
+                   {"reason", reason},
+                   {"message", std::move(message)},
+                   {"lastTransitionTime", k8s::format_time(since)}});
+  };
+  if (of_.stands_back_)
+    add("StandsBack", "LifecycleManagerRuns", of_.stands_back_text(), of_.stands_since_);
+  if (of_.settings_.shadow)
+    add("StandsBack", "Shadow", "nothing is written, as --shadow says", of_.stands_since_);
+  if (const auto& plan = of_.rotator_->last(); !plan.held_up_by.empty()) {
+    add("CARotationHeldUp", plan.held_up_by, plan.waiting, *plan.due_since);
+  }
+  for (const auto& one : of_.installer_->input_errors()) {
+    add("InputInvalid", to_string(one.reason), one.message, one.since);
+  }
+  std::vector<const k8s::informer*> informers;
+  for (const auto& one : of_.informers_) informers.push_back(one.get());
+  if (of_.runtime_config_)
+    std::ranges::copy(of_.runtime_config_->informers(), std::back_inserter(informers));
+  for (const auto* const one : informers) {
+    const auto& failing = one->failing();
+    if (!failing) continue;
+    const auto lasts = of_.services_.clock.now() - failing->since;
+    const bool absent = failing->why.is(k8s::errc::not_found);
+    if (lasts < unreadable_patience || !(absent || failing->why.is(k8s::errc::forbidden))) continue;
+    using std::chrono::system_clock;
+    add("ResourceUnreadable", absent ? kind_not_served : to_string(status_reason::rights_missing),
+        failing->why.message,
+        of_.services_.clock.wall() - std::chrono::duration_cast<system_clock::duration>(lasts));
+  }
+  // Without the Gateway no Watcher has one: that is named already.
+  const bool has_gateway = std::ranges::none_of(
+      of_.installer_->input_errors(),
+      [](const auto& one) { return one.reason == status_reason::gateway_invalid; });
+  for (const auto& [key, fault] : of_.watcher_controller_->faults()) {
+    const bool by_gateway = fault.error.reason.starts_with("Gateway");
+    if (!has_gateway && by_gateway) continue;
+    add("WatcherInError", fault.error.reason,
+        "Watcher " + k8s::to_string(key) + ": " + fault.error.message, fault.since);
+  }
+  if (const auto since = of_.installer_->records_not_kept_since()) {
+    add("RecordsNotKept", "RequestFailed",
+        "what a new leader must know of the runtimes can't be read or written in namespace " +
+            of_.settings_.runtime_config.direct.state_namespace,
+        *since);
+  }
+  const auto contested = of_.installer_->contested();
+  if (contested > 0) {
+    add("Contested", "WrittenByOthers",
+        std::to_string(contested) + " runtimes are left to " + of_.settings_.former_field_manager +
+            ", which writes to them, too",
+        of_.installer_->contested_since());
+  }
+  const auto add_closed = [&](const char* component, const runtime_rollout::runtime_rollout& of) {
+    if (of.closed().empty()) return;
+    add("RolloutClosed", component,
+        "nothing of the " + std::string(component) + " is rolled out: " + of.closed(),
+        of.closed_since());
+  };
+  add_closed("watcher", *of_.rollout_);
+  if (of_.runtime_config_) add_closed("bootstrapper", of_.runtime_config_->rollout());
+  return out;
+}
+
+}  // namespace rw::cli
