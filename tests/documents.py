@@ -5,6 +5,7 @@ is one."""
 
 import pathlib
 import re
+import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -15,7 +16,7 @@ FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9_-]+")
 # Options of other programs, and of Kyma Infrastructure Manager and kube-apiserver.
 FOREIGN = {"--address-family", "--build", "--cacert", "--data", "--dry-run", "--enable-aggregator-routing", "--field-selector",
            "--header", "--kubeconfig", "--label-exclude", "--list_content", "--merge", "--preset", "--replicas",
-           "--run_test", "--log_level", "--runtime-bootstrapper-enabled", "--show-managed-fields", "--target", "--type", "--install",
+           "--run_test", "--log_level", "--runtime-bootstrapper-enabled", "--show-managed-fields", "--target", "--type", "--install", "--take-ownership", "--namespace", "--values", "--logs",
            "--prefix", "--set", "--set-file", "--goaway-chance", "--server-side", "--bump-revision", "--mark-compacted", "--parallel"}
 
 
@@ -103,6 +104,9 @@ def main():
         errors.append(f"README.md has {lines} lines, more than {README_LINES}")
     if (ROOT / "tests/install/operator.cpp").read_text() not in (ROOT / "k8s/README.md").read_text():
         errors.append("k8s/README.md: its example is not tests/install/operator.cpp")
+    charts = subprocess.run([sys.executable, "-B", ROOT / "deploy" / "helm" / "readme.py", "--check"], text=True, capture_output=True)
+    if charts.returncode != 0:
+        errors.append(charts.stdout + charts.stderr)
     print("\n".join(errors))
     return 1 if errors else 0
 

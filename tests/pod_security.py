@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds each Deployment of deploy/, charts included, against the Pod Security Standard "restricted", and more: its root file
+"""Holds each Deployment and Pod of deploy/, charts included, against the Pod Security Standard "restricted", and more: its root file
 system is read-only. Prints each setting that is missing; ends with 1 if there is one.
 
     pod_security.py [FOLDER]
@@ -41,7 +41,7 @@ def settings(lines):
 
 
 def missing(text):
-    """Yields what the Deployment in this text lacks."""
+    """Yields what the Deployment or Pod in this text lacks."""
     lines = text.splitlines()
     for match in NEVER.finditer("\n".join(line.split("#")[0] for line in lines)):
         yield f"it has {match[0]!r}"
@@ -64,13 +64,13 @@ def missing(text):
 
 
 def main(folder):
-    deployments = [path for path in sorted(folder.rglob("*.yaml"))
-                   if "samples" not in path.parts and re.search(r"^kind: Deployment$", path.read_text(), re.MULTILINE)]
-    found = [f"{path.relative_to(folder)}: {each}" for path in deployments for each in missing(path.read_text())]
-    if not deployments:
-        found.append(f"{folder}: there is no Deployment")
-    print("\n".join(found) if found else f"{len(deployments)} Deployments have all settings")
-    return 1 if found else 0
+    found = [path for path in sorted(folder.rglob("*.yaml"))
+                   if "samples" not in path.parts and re.search(r"^kind: (Deployment|Pod)$", path.read_text(), re.MULTILINE)]
+    errors = [f"{path.relative_to(folder)}: {each}" for path in found for each in missing(path.read_text())]
+    if not found:
+        errors.append(f"{folder}: there is no Deployment")
+    print("\n".join(errors) if errors else f"{len(found)} Deployments and Pods have all settings")
+    return 1 if errors else 0
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The Helm charts of deploy/helm: they render what deploy/manager and deploy/skr say, refuse values that cannot work, and API
 servers accept what they render: the embedded one by `helm install` under strict field validation, a real one (where
-KUBEBUILDER_ASSETS names it) in a dry run.
+KUBEBUILDER_ASSETS names it) in a dry run. chart_release_test.py upgrades, rolls back and adopts releases on a real one.
 
 Needs helm (tests/provide-helm.sh), which RW_HELM may name, and kubectl.
 """
@@ -17,64 +17,55 @@ import unittest
 import control_plane
 import harness
 from api import Api, ApiError
+from charts import CHART, HELM, PEM, SKR_CHART, SKR_VALUES, VALUES, Helm, bare, documents, merged
 from harness import DEV_BINARY, ROOT, Process, runtime_watcher
 from landscape import KUBECTL, MANAGER, Cluster
 
-HELM = os.environ.get("RW_HELM")
-CHART = ROOT / "deploy" / "helm" / "runtime-watcher"
-SKR_CHART = ROOT / "deploy" / "helm" / "runtime-watcher-skr"
 MODES = ("off", "signal", "direct", "shadow")
 CERTIFICATES = ("cert-manager", "gardener")
-PEM = "-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n"
-SKR_VALUES = {"kcpAddress": "kcp.example.com:443", "webhookCA": PEM.format("d"),
-              "tls": {"ca": PEM.format("a"), "cert": PEM.format("b"), "key": PEM.format("c")}}
+DEFINITIONS = sorted((ROOT / "deploy" / "crds").glob("*.yaml"))
+AS_THE_MANIFESTS = {"image": {"tag": "latest"}, "gateway": {"trustedProxies": ["10.0.0.0/8"]}}
+# Each value of each chart, with what the objects have of it.
+ALL_VALUES = {CHART: {
+    "nameOverride": "other-manager", "commonLabels": {"team": "t-common"},
+    "image": {"repository": "registry.example.com/t-image", "tag": 17, "digest": "", "pullPolicy": "Always", "pullSecrets": ["t-pull"]},
+    "replicas": 3, "skr": {"image": "t-skr:1", "pullSecrets": ["t-skr-pull"], "memoryLimit": "123Mi", "cpuLimit": "45m"},
+    "gateway": {"namespace": "t-gateway", "podLabels": {"gateway": "t-gateway-pods"}, "trustedProxies": ["10.9.0.0/16"]},
+    "certificates": "gardener", "bootstrapper": {"mode": "direct"}, "extraArgs": ["--rollout-canaries=7"],
+    "env": [{"name": "RW_T_ENV", "valueFrom": {"configMapKeyRef": {"name": "t-env", "key": "k"}}}],
+    "adminToken": {"secretName": "t-admin", "key": "t-key"}, "crds": {"enabled": True, "keep": False},
+    "serviceAccount": {"create": True, "name": "t-account", "annotations": {"t": "t-account-annotation"}},
+    "podLabels": {"pod": "t-pod"}, "podAnnotations": {"pod": "t-pod-annotation"},
+    "podSecurityContext": {"runAsUser": 12321, "fsGroup": 4554, "supplementalGroups": [6776]},
+    "securityContext": {"seLinuxOptions": {"level": "s0:c1"}}, "resources": {"limits": {"memory": "987Mi"}},
+    "nodeSelector": {"pool": "t-pool"}, "tolerations": [{"key": "t-taint", "operator": "Exists"}],
+    "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "t-topology"}]}},
+    "topologySpreadConstraints": [{"maxSkew": 4, "topologyKey": "t-zone", "whenUnsatisfiable": "DoNotSchedule"}],
+    "priorityClassName": "t-priority",
+    "monitoring": {"serviceMonitor": True, "rules": True, "dashboards": True, "labels": {"monitoring": "t-monitoring"}},
+}, SKR_CHART: {
+    "commonLabels": {"team": "t-common"},
+    "image": {"repository": "registry.example.com/t-image", "tag": "t-tag", "digest": "", "pullPolicy": "Always", "pullSecrets": ["t-pull"]},
+    "kcpAddress": "t-kcp.example.com:7443",
+    "tls": {"ca": PEM.format("t"), "cert": PEM.format("t"), "key": PEM.format("t"), "existingSecret": "t-tls"},
+    "webhookCA": PEM.format("t"), "watches": [{"name": "t-watch", "manager": "t-manager", "group": "t.example.com", "version": "v7",
+                                               "resource": "t-things", "field": "status", "matchLabels": {"match": "t-match"}}],
+    "webhookSources": {"namespace": "t-sources", "podLabels": {"sources": "t-source-pods"}}, "environment": {"EVENT_MAX_AGE": "77m"},
+    "env": [{"name": "T_ENV", "value": "t-env"}],
+    "serviceAccount": {"create": True, "name": "t-account", "annotations": {"t": "t-account-annotation"}},
+    "podLabels": {"pod": "t-pod"}, "podAnnotations": {"pod": "t-pod-annotation"},
+    "podSecurityContext": {"runAsUser": 12321, "fsGroup": 4554}, "securityContext": {"seLinuxOptions": {"level": "s0:c1"}},
+    "resources": {"limits": {"memory": "987Mi"}}, "nodeSelector": {"pool": "t-pool"},
+    "tolerations": [{"key": "t-taint", "operator": "Exists"}],
+    "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "t-topology"}]}},
+    "topologySpreadConstraints": [{"maxSkew": 4, "topologyKey": "t-zone", "whenUnsatisfiable": "DoNotSchedule"}],
+    "priorityClassName": "t-priority", "monitoring": {"serviceMonitor": True, "labels": {"monitoring": "t-monitoring"}},
+}}
+IN_THE_OBJECTS = (":17", "replicas: 3", "=123Mi", "=45m", "10.9.0.0/16", "canaries=7", "other-manager", "gardener", "mode=direct",
+                  "12321", "4554", "6776", "s0:c1", "987Mi", "7443", "v7", "things/status", "77m", "Always", "ServiceMonitor",
+                  "PrometheusRule", "grafana_dashboard")
 # Where the API has objects of the kinds that the charts render.
 COLLECTIONS = {"PriorityClass": "priorityclasses", "NetworkPolicy": "networkpolicies"}
-
-
-def documents(text):
-    return [part for part in re.split(r"^---$", text, flags=re.MULTILINE) if re.search(r"^kind:", part, flags=re.MULTILINE)]
-
-
-class Helm:
-    """To be mixed into a TestCase."""
-
-    def helm(self, *arguments, values=None, fails=False):
-        """Returns what it prints; with `fails` its errors."""
-        file = self.folder / "values.json"
-        file.write_text(json.dumps(values or {}))
-        environment = {**os.environ, **{f"HELM_{kind}_HOME": str(self.folder / kind) for kind in ("CACHE", "CONFIG", "DATA")}}
-        done = subprocess.run([HELM, *map(str, arguments), "--values", file], text=True, capture_output=True, timeout=60,
-                              env=environment)
-        self.assertEqual(done.returncode != 0, fails, f"helm {arguments}: {done.stdout}{done.stderr}")
-        return done.stderr if fails else done.stdout
-
-    def rendered(self, values=None, chart=CHART, ns="kcp-system"):
-        return self.helm("template", "test", chart, "--namespace", ns, "--no-hooks", values=values)
-
-    def refused(self, values, chart=CHART, ns="kcp-system"):
-        return self.helm("template", "test", chart, "--namespace", ns, values=values, fails=True)
-
-    def objects(self, *parts, components=(), patches=()):
-        """What Kustomize makes of files, folders and texts: each object as a text in one form, in one order."""
-        base = self.folder / "kustomize"
-        base.mkdir(exist_ok=True)
-        lines = ["resources:"]
-        for i, part in enumerate(parts):
-            if isinstance(part, pathlib.Path):
-                lines.append(f"- {os.path.relpath(part, base)}")
-            else:
-                (base / f"{i}.yaml").write_text(part)
-                lines.append(f"- {i}.yaml")
-        if components:
-            lines += ["components:", *(f"- {os.path.relpath(c, base)}" for c in components)]
-        if patches:
-            lines += ["patches:", *(f"- {json.dumps(patch)}" for patch in patches)]
-        (base / "kustomization.yaml").write_text("\n".join(lines) + "\n")
-        done = subprocess.run([KUBECTL, "kustomize", "--load-restrictor", "LoadRestrictionsNone", base], text=True,
-                              capture_output=True, timeout=60)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return sorted(part.strip() for part in documents(done.stdout))
 
 
 class Rendering(Helm, harness.TestCase):
@@ -92,29 +83,29 @@ class Rendering(Helm, harness.TestCase):
                     patches = [{"target": {"kind": "Deployment"}, "patch": json.dumps([
                         {"op": "test", "path": f"/spec/template/spec/containers/0/args/{index}", "value": "--bootstrapper-mode=signal"},
                         {"op": "replace", "path": f"/spec/template/spec/containers/0/args/{index}", "value": f"--bootstrapper-mode={mode}"}])}]
-                chart = self.objects(self.rendered({"bootstrapper": {"mode": mode}, "certificates": certificates}))
-                self.assertEqual(chart, self.objects(manager, components=components, patches=patches))
+                chart = self.objects(self.rendered({**AS_THE_MANIFESTS, "bootstrapper": {"mode": mode}, "certificates": certificates}))
+                self.assertEqual(bare(chart), self.objects(manager, *DEFINITIONS, components=components, patches=patches))
 
     def test_chart_and_kustomize_render_the_same_monitoring(self):
         on = {"serviceMonitor": True, "rules": True, "dashboards": True}
-        parts = (ROOT / "deploy" / "manager", ROOT / "deploy" / "monitoring")
-        self.assertEqual(self.objects(self.rendered({"monitoring": on})), self.objects(*parts))
+        parts = (ROOT / "deploy" / "manager", ROOT / "deploy" / "monitoring", *DEFINITIONS)
+        self.assertEqual(bare(self.objects(self.rendered({**AS_THE_MANIFESTS, "monitoring": on}))), self.objects(*parts))
         labelled = self.rendered({"monitoring": {**on, "labels": {"release": "prometheus"}}})
         self.assertEqual(sum("    release: prometheus\n" in part for part in self.objects(labelled)), 3)
 
     def test_chart_of_a_runtime_renders_the_manifests_of_deploy_skr(self):
         manifests = [p for p in sorted((ROOT / "deploy" / "skr").glob("*.yaml")) if p.name != "secret.yaml"]
-        chart = [part for part in self.objects(self.rendered(SKR_VALUES, SKR_CHART, "kyma-system")) if "kind: Secret\n" not in part]
-        chart = sorted(re.sub(r"\n +caBundle: .*", "", part) for part in chart)
-        self.assertEqual(chart, self.objects(*manifests))
+        text = self.rendered({"image": {"tag": "latest"}}, SKR_CHART)
+        chart = [part for part in self.objects(text) if "kind: Secret\n" not in part]
+        self.assertEqual(bare(re.sub(r"\n +caBundle: .*", "", part) for part in chart), self.objects(*manifests))
 
     def test_managers_file_of_a_runtime_is_what_the_webhook_reads(self):
         """And its rights and webhooks are those of the same watches."""
         watches = [{"name": "one", "manager": "m1", "group": "apps", "version": "v1", "resource": "deployments", "field": "status"},
                    {"name": "two", "manager": "m2", "group": "", "version": "*", "resource": "configmaps", "field": "spec",
                     "matchLabels": {"a": "b"}}]
-        text = self.rendered({**SKR_VALUES, "watches": watches, "tls": {"existingSecret": "mine"}, "kcpAddress": "kcp.example.com:8443",
-                              "webhookSources": {"namespace": "here", "podLabels": {"x": "y"}}}, SKR_CHART, "kyma-system")
+        text = self.rendered({"watches": watches, "tls": {"existingSecret": "mine"}, "kcpAddress": "kcp.example.com:8443",
+                              "webhookSources": {"namespace": "here", "podLabels": {"x": "y"}}}, SKR_CHART)
         file = json.loads(json.loads(re.search(r"managers.json: (\".*\")", text)[1]))
         self.assertEqual(file, {"version": 1, "watches": [{k: v for k, v in w.items() if k != "name"} for w in watches]})
         one_of = {kind: [part for part in self.objects(text) if f"kind: {kind}\n" in part] for kind in
@@ -151,7 +142,7 @@ class Rendering(Helm, harness.TestCase):
     def test_values_that_cannot_work_are_refused_with_their_name(self):
         for values, name in (({"bootstrapper": {"mode": "on"}}, "bootstrapper.mode"), ({"certificates": "acme"}, "certificates"),
                              ({"replica": 2}, "replica"), ({"replicas": 0}, "replicas"), ({"replicas": "2"}, "replicas"),
-                             ({"gateway": {"trustedProxies": []}}, "gateway.trustedProxies"),
+                             ({"gateway": {"trustedProxies": []}}, "set gateway.trustedProxies"),
                              ({"gateway": {"trustedProxies": ["0.0.0.0/0"]}}, "gateway.trustedProxies.0"),
                              ({"gateway": {"trustedProxies": ["0.0.0.0/00"]}}, "gateway.trustedProxies.0"),
                              ({"gateway": {"trustedProxies": ["0.0.0.0/1", "128.0.0.0/1"]}}, "gateway.trustedProxies.0"),
@@ -160,7 +151,13 @@ class Rendering(Helm, harness.TestCase):
                              ({"image": {"digest": "latest"}}, "image.digest"), ({"image": {"repository": "a b"}}, "image.repository"),
                              ({"skr": {"memoryLimit": "much"}}, "skr.memoryLimit"), ({"extraArgs": ["--skr-image=x"]}, "extraArgs.0"),
                              ({"extraArgs": ["rollout"]}, "extraArgs.0"), ({"adminToken": {"secretName": "A"}}, "adminToken.secretName"),
-                             ({"monitoring": {"rules": "yes"}}, "monitoring.rules")):
+                             ({"monitoring": {"rules": "yes"}}, "monitoring.rules"), ({"image": {"tag": 1.5}}, "image.tag"),
+                             ({"nameOverride": "true"}, "nameOverride"), ({"env": [{"name": "POD_IP", "value": "x"}]}, "env.0.name"),
+                             ({"commonLabels": {"helm.sh/chart": "x"}}, "commonLabels"), ({"podLabels": {"app.kubernetes.io/name": "x"}}, "podLabels"),
+                             ({"podSecurityContext": {"runAsUser": 0}}, "podSecurityContext.runAsUser"),
+                             ({"podSecurityContext": {"runAsNonRoot": False}}, "podSecurityContext"),
+                             ({"securityContext": {"privileged": True}}, "securityContext"),
+                             ({"topologySpreadConstraints": [{"maxSkew": 1}]}, "topologySpreadConstraints.0")):
             with self.subTest(values):
                 self.assertIn(name, self.refused(values))
         self.assertIn("--namespace kcp-system", self.refused({}, ns="default"))
@@ -175,44 +172,78 @@ class Rendering(Helm, harness.TestCase):
                              ({"tls": {**SKR_VALUES["tls"], "key": ""}}, "tls.key"), ({"watches": []}, "watches"),
                              ({"watches": [{**watch, "field": "metadata"}]}, "watches.0.field"),
                              ({"watches": [{**watch, "manager": "../x"}]}, "watches.0.manager"),
-                             ({"environment": {"KCP_ADDR": "x:1"}}, "environment"), ({"environment": {"SETTLE": 1}}, "environment.SETTLE")):
+                             ({"environment": {"KCP_ADDR": "x:1"}}, "environment"),
+                             ({"env": [{"name": "KCP_ADDR", "value": "x:1"}]}, "env.0.name"), ({"podLabels": {"app": "x"}}, "podLabels"),
+                             ({"securityContext": {"capabilities": {"add": ["ALL"]}}}, "securityContext"), ({"environment": {"SETTLE": 1}}, "environment.SETTLE")):
             with self.subTest(values):
-                self.assertIn(name, self.refused({**SKR_VALUES, **values}, SKR_CHART, "kyma-system"))
-        self.assertIn("--namespace kyma-system", self.refused(SKR_VALUES, SKR_CHART, "default"))
+                self.assertIn(name, self.refused(values, SKR_CHART))
+        self.assertIn("--namespace kyma-system", self.refused({}, SKR_CHART, "default"))
 
     def test_values_that_are_null_are_refused(self):
         """Null takes a default away, which no rule of a schema sees but that the value is required."""
-        for chart, ns, good in ((CHART, "kcp-system", {}), (SKR_CHART, "kyma-system", SKR_VALUES)):
+        for chart in (CHART, SKR_CHART):
             nulls, parent = [], None
             for indent, name in re.findall(r"^(  )?(\w+):", (chart / "values.yaml").read_text(), flags=re.MULTILINE):
                 if not indent:
                     parent = name
                     nulls.append(({name: None}, name))
-                elif parent != "resources":
-                    nulls.append(({parent: {**good.get(parent, {}), name: None}}, name))
-            self.assertGreater(len(nulls), 15)
+                elif parent not in ("resources", "podSecurityContext"):
+                    nulls.append(({parent: {name: None}}, name))
+            self.assertGreater(len(nulls), 30)
             for values, name in nulls:
                 with self.subTest(values):
-                    self.assertIn(f"{name} is required", self.refused({**good, **values}, chart, ns))
+                    self.assertIn(f"{name} is required", self.refused(values, chart))
+
+    def test_null_leaves_the_user_to_the_cluster(self):
+        for chart in (CHART, SKR_CHART):
+            text = self.rendered({"podSecurityContext": {"runAsUser": None}}, chart)
+            self.assertNotIn("runAsUser", text)
+            self.assertIn("runAsGroup: 30001", text)
+
+    def test_each_value_reaches_the_objects(self):
+        text = ""
+        for chart, values in ALL_VALUES.items():
+            schema = json.loads((chart / "values.schema.json").read_text())
+            self.assertEqual(set(values), set(schema["required"]), "a value has no case here")
+            for name, value in values.items():
+                if "required" in schema["properties"][name]:
+                    self.assertEqual(set(value), set(schema["properties"][name]["required"]), name)
+            part = self.rendered(values, chart, "--include-crds")
+            for marker in set(re.findall(r"\bt-[a-z-]+", json.dumps(values))):
+                self.assertIn(marker, part)
+            text += part
+        for marker in IN_THE_OBJECTS:
+            self.assertIn(marker, text)
+        self.assertNotIn("resource-policy: keep", re.sub(r"kind: Namespace\n(.*\n)*?---", "", text), "crds.keep is false")
+        self.assertNotIn("runtime-watcher-manager", re.sub(r"description: .*|managed-by: \S+", "", text), "nameOverride")
+        off = self.rendered({"crds": {"enabled": False}, "serviceAccount": {"create": False, "name": "t-own"}})
+        self.assertNotIn("kind: CustomResourceDefinition", off)
+        self.assertNotIn("kind: ServiceAccount\nmetadata", off)
+        self.assertEqual(off.count("name: t-own\n"), 5)
+        self.assertIn('serviceAccountName: "t-own"', off)
 
     def test_names_stay_texts_and_one_replica_may_be_evicted(self):
         text = self.rendered({"image": {"pullSecrets": ["123", "true"]}, "priorityClassName": "1e6", "replicas": 1})
         for line in ('- name: "123"', '- name: "true"', 'priorityClassName: "1e6"'):
             self.assertIn(line, text)
         self.assertNotIn("PodDisruptionBudget", text)
-        self.assertIn('- name: "123"', self.rendered({**SKR_VALUES, "image": {"pullSecrets": ["123"]}}, SKR_CHART, "kyma-system"))
+        version = re.search(r"^appVersion: (.*)$", (CHART / "Chart.yaml").read_text(), flags=re.MULTILINE)[1]
+        for chart in (CHART, SKR_CHART):
+            for tag, image in (("", f":{version}"), (1, ":1"), (20261125, ":20261125"), ("1.10", ":1.10")):
+                self.assertIn(f'image: "runtime-watcher{image}"\n', self.rendered({"image": {"tag": tag}}, chart))
+        self.assertIn('- name: "123"', self.rendered({"image": {"pullSecrets": ["123"]}}, SKR_CHART))
 
     def test_packaged_charts_are_complete(self):
-        for chart, ns, values in ((CHART, "kcp-system", {}), (SKR_CHART, "kyma-system", SKR_VALUES)):
+        for chart, ns, values in ((CHART, "kcp-system", VALUES), (SKR_CHART, "kyma-system", SKR_VALUES)):
             self.assertIn("0 chart(s) failed", self.helm("lint", "--strict", chart, "--namespace", ns, values=values))
             packaged = subprocess.run([HELM, "package", chart, "--destination", self.folder], text=True, capture_output=True, timeout=60)
             self.assertEqual(packaged.returncode, 0, packaged.stderr)
             [archive] = self.folder.glob(f"{chart.name}-[0-9]*.tgz")
-            self.assertEqual(self.rendered(values, archive, ns), self.rendered(values, chart, ns))
+            self.assertEqual(self.rendered({}, archive), self.rendered({}, chart))
         listed = subprocess.run(["tar", "-tzf", next(self.folder.glob("runtime-watcher-[0-9]*.tgz"))], text=True, capture_output=True)
         for name in ("operator.kyma-project.io_watchers.yaml", "values.schema.json"):
             self.assertIn(name, listed.stdout)
-        self.assertNotIn(".md", listed.stdout)
+        self.assertEqual(re.findall(r".*\.md$", listed.stdout, flags=re.MULTILINE), ["runtime-watcher/README.md"])
 
 
 class Clusters(Helm):
@@ -242,7 +273,9 @@ class Clusters(Helm):
         for mode, certificates in (("off", "cert-manager"), ("direct", "gardener")):
             text = self.objects(self.rendered({"bootstrapper": {"mode": mode}, "certificates": certificates}))
             unknown |= self.accepted("\n---\n".join(text))
-        unknown |= self.accepted("\n---\n".join(self.objects(self.rendered(SKR_VALUES, SKR_CHART, "kyma-system"))))
+        unknown |= self.accepted("\n---\n".join(self.objects(self.rendered({}, SKR_CHART))))
+        for chart, values in ALL_VALUES.items():
+            unknown |= self.accepted("\n---\n".join(self.objects(self.rendered(values, chart, "--skip-tests=false"))))
         self.assertEqual(unknown, self.UNKNOWN)
         if self.KNOWS_FIELDS:
             with self.assertRaises(ApiError) as error:
@@ -251,7 +284,7 @@ class Clusters(Helm):
 
 
 class Embedded(Clusters, harness.TestCase):
-    UNKNOWN = set()
+    UNKNOWN = {"PrometheusRule", "ServiceMonitor"}
     KNOWS_FIELDS = False  # it has schemas of CustomResourceDefinitions, not of Deployments and the like
 
     def setUp(self):
@@ -265,11 +298,11 @@ class Embedded(Clusters, harness.TestCase):
         for ns in ("kcp-system", "istio-system", "kyma-system"):
             self.cluster.kubectl("create", "namespace", ns)
         to = ("--kubeconfig", self.cluster.kubeconfig, "--timeout", "60s")
-        self.helm("install", "test", CHART, "--namespace", "kcp-system", *to)
+        self.helm("install", "test", CHART, "--namespace", "kcp-system", *to, values=VALUES)
         self.assertEqual(self.cluster.get("deployment", MANAGER, "kcp-system")["spec"]["replicas"], 2)
         self.assertIsNotNone(self.cluster.get("crd", "watchers.operator.kyma-project.io"))
         self.assertIsNone(self.cluster.get("role", f"{MANAGER}-direct", "kcp-system"))
-        self.helm("upgrade", "test", CHART, "--namespace", "kcp-system", *to, values={"bootstrapper": {"mode": "direct"}, "replicas": 3})
+        self.helm("upgrade", "test", CHART, "--namespace", "kcp-system", *to, values=merged(VALUES, {"bootstrapper": {"mode": "direct"}, "replicas": 3}))
         self.assertEqual(self.cluster.get("deployment", MANAGER, "kcp-system")["spec"]["replicas"], 3)
         self.assertIsNotNone(self.cluster.get("role", f"{MANAGER}-direct", "kcp-system"))
         self.helm("install", "skr", SKR_CHART, "--namespace", "kyma-system", *to, values=SKR_VALUES)
@@ -284,7 +317,7 @@ class Embedded(Clusters, harness.TestCase):
 
 @unittest.skipUnless(os.environ.get("KUBEBUILDER_ASSETS"), "KUBEBUILDER_ASSETS names no real API server")
 class Real(Clusters, harness.TestCase):
-    UNKNOWN = {"PodDisruptionBudget"}  # policy/v1 came with Kubernetes 1.21
+    UNKNOWN = {"PrometheusRule", "ServiceMonitor", "PodDisruptionBudget"}  # policy/v1 came with Kubernetes 1.21
     KNOWS_FIELDS = True
 
     def setUp(self):

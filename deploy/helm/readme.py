@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Writes the README.md of each chart: what values.yaml says of each value. With --check it writes nothing, and ends with 1 if a
+README.md differs or a value has no description.
+
+A value's description is the comment in the lines above it or behind it. What is one value, such as a whole list or map, the
+chart's values.schema.json decides.
+"""
+
+import json
+import pathlib
+import re
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+NAMESPACES = {"runtime-watcher": "kcp-system", "runtime-watcher-skr": "kyma-system"}
+HEAD = """# {name}
+
+{description} Made by `deploy/helm/readme.py` of `values.yaml`.
+
+```sh
+helm install {name} deploy/helm/{name} --namespace {namespace} --values my-values.yaml
+helm test {name} --namespace {namespace} --logs
+```
+
+`helm template` shows what it would apply. Each value is checked: one that cannot work is refused with its name, before
+anything is applied. [deploy/README.md](../../README.md#install) has the order of an installation, of an upgrade and of an
+uninstall.
+
+| value | default | meaning |
+| --- | --- | --- |
+"""
+
+
+class Values:
+    """The subset of YAML that our values.yaml are written in: maps, lists, and scalars and comments in a line."""
+
+    def __init__(self, text):
+        self.lines = []
+        above = []
+        for line in text.splitlines():
+            if not line.strip():
+                above = []
+            elif line.lstrip().startswith("#"):
+                above.append(line.strip().lstrip("# "))
+            else:
+                content, _, behind = line.partition("  #")
+                self.lines.append((len(content) - len(content.lstrip()), content.strip(), " ".join([*above, behind.strip()]).strip()))
+                above = []
+        self.at = 0
+        self.comments = {}
+        self.tree = self.block(0, ())
+
+    def scalar(self, text):
+        if text in ("{}", "[]", "true", "false") or re.fullmatch(r"\d+|\".*\"", text):
+            return json.loads(text)
+        return text
+
+    def block(self, indent, path):
+        if self.lines[self.at][1].startswith("- "):
+            found = []
+            while self.at < len(self.lines) and self.lines[self.at][0] == indent and self.lines[self.at][1].startswith("- "):
+                _, content, comment = self.lines[self.at]
+                if re.match(r"- [\w./-]+:", content):
+                    self.lines[self.at] = (indent + 2, content[2:], comment)
+                    found.append(self.block(indent + 2, (*path, str(len(found)))))
+                else:
+                    self.at += 1
+                    found.append(self.scalar(content[2:]))
+            return found
+        found = {}
+        while self.at < len(self.lines) and self.lines[self.at][0] == indent:
+            _, content, comment = self.lines[self.at]
+            name, value = re.fullmatch(r"([\w./-]+):(?: +(.*))?", content).groups()
+            self.comments[(*path, name)] = comment
+            self.at += 1
+            found[name] = self.scalar(value) if value else self.block(self.lines[self.at][0], (*path, name))
+        return found
+
+
+def rows(tree, schema, comments, path=()):
+    for name, value in tree.items():
+        here = (*path, name)
+        branch = schema["properties"][name].get("properties") and name not in ("podSecurityContext", "securityContext")
+        comment = comments.get(here, "")
+        if comment or not branch:
+            yield ".".join(here), None if branch else value, comment
+        if branch:
+            yield from rows(value, schema["properties"][name], comments, here)
+
+
+def readme(chart):
+    """The text, and the values without a description."""
+    meta = dict(re.findall(r"^(\w+): (.*)$", (chart / "Chart.yaml").read_text(), flags=re.MULTILINE))
+    values = Values((chart / "values.yaml").read_text())
+    lines, silent = [], []
+    for name, value, comment in rows(values.tree, json.loads((chart / "values.schema.json").read_text()), values.comments):
+        if not comment:
+            silent.append(name)
+        default = "" if value is None else f"`{json.dumps(value)}`"
+        lines.append(f"| `{name}` | {default} | {comment} |".replace("|  |", "| |"))
+    return HEAD.format(**meta, namespace=NAMESPACES[meta["name"]]) + "\n".join(lines) + "\n", silent
+
+
+def main(check):
+    errors = []
+    for chart in sorted(HERE.glob("*/Chart.yaml")):
+        text, silent = readme(chart.parent)
+        errors += [f"{chart.parent.name}: {name} has no description in values.yaml" for name in silent]
+        file = chart.parent / "README.md"
+        if not check:
+            file.write_text(text)
+        elif not file.exists() or file.read_text() != text:
+            errors.append(f"{file}: not what values.yaml says: run deploy/helm/readme.py")
+    print("\n".join(errors) if errors else "the charts' READMEs say what their values are")
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:] == ["--check"]))
