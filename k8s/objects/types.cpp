@@ -102,13 +102,6 @@ bool find_bool(const json::value& in, std::string_view name) {
   return at != nullptr && at->is_bool() && at->get_bool();
 }
 
-std::optional<std::string_view> entry(const json::value& object, std::string_view map,
-                                      std::string_view name) {
-  const auto* const at = find(object, {"metadata", map, name});
-  if (at == nullptr || !at->is_string()) return std::nullopt;
-  return at->get_string();
-}
-
 /// Sets a string member. Returns false if it had that value already.
 bool assign(json::object& in, std::string_view name, std::string_view to) {
   auto& at = in[name];
@@ -224,12 +217,22 @@ bool is_being_deleted(const json::value& object) noexcept {
   return !find_string(object, {"metadata", "deletionTimestamp"}).empty();
 }
 
-std::optional<std::string_view> label(const json::value& object, std::string_view name) {
-  return entry(object, "labels", name);
+std::string_view label(const json::value& object, std::string_view name) noexcept {
+  return find_string(object, {"metadata", "labels", name});
 }
 
-std::optional<std::string_view> annotation(const json::value& object, std::string_view name) {
-  return entry(object, "annotations", name);
+std::string_view annotation(const json::value& object, std::string_view name) noexcept {
+  return find_string(object, {"metadata", "annotations", name});
+}
+
+bool has_label(const json::value& object, std::string_view name) noexcept {
+  const auto* const at = find(object, {"metadata", "labels", name});
+  return at != nullptr && at->is_string();
+}
+
+bool has_annotation(const json::value& object, std::string_view name) noexcept {
+  const auto* const at = find(object, {"metadata", "annotations", name});
+  return at != nullptr && at->is_string();
 }
 
 bool set_label(json::value& object, std::string_view name, std::string_view to) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "rw/core/lifetime.hpp"
 #include "rw/k8s/objects/names.hpp"
 
 #include <boost/json/value.hpp>
@@ -14,7 +15,8 @@
 
 /// Views of the few fields that machinery needs, over objects as the API writes them. Readers
 /// accept any value: a missing field, or one of another type, reads as empty. Writers make missing
-/// objects on the way, and replace values of another type.
+/// objects on the way, and replace values of another type. What a reader returns is a view into its
+/// argument.
 namespace rw::k8s {
 
 // --- times -----------------------------------------------------------------------------
@@ -31,28 +33,33 @@ std::optional<std::chrono::system_clock::time_point> parse_rfc3339(std::string_v
 // --- any object ------------------------------------------------------------------------
 
 /// Returns the value at a path of member names; null if there is none.
-const boost::json::value* find(const boost::json::value& in,
+const boost::json::value* find(const boost::json::value& in RW_LIFETIMEBOUND,
                                std::initializer_list<std::string_view> path) noexcept;
 /// Returns the string at a path; empty if there is none.
-std::string_view find_string(const boost::json::value& in,
+std::string_view find_string(const boost::json::value& in RW_LIFETIMEBOUND,
                              std::initializer_list<std::string_view> path) noexcept;
 /// Returns the integer at a path; 0 if there is none.
 std::int64_t find_number(const boost::json::value& in,
                          std::initializer_list<std::string_view> path) noexcept;
 /// Returns the array at a path; null if there is none.
-const boost::json::array* find_array(const boost::json::value& in,
+const boost::json::array* find_array(const boost::json::value& in RW_LIFETIMEBOUND,
                                      std::initializer_list<std::string_view> path) noexcept;
 
 object_key key_of(const boost::json::value& object);
-std::string_view uid_of(const boost::json::value& object) noexcept;
-std::string_view resource_version_of(const boost::json::value& object) noexcept;
+std::string_view uid_of(const boost::json::value& object RW_LIFETIMEBOUND) noexcept;
+std::string_view resource_version_of(const boost::json::value& object RW_LIFETIMEBOUND) noexcept;
 /// Returns 0 if there is none.
 std::int64_t generation_of(const boost::json::value& object) noexcept;
 /// Returns true if it has a deletionTimestamp: only finalizers keep it.
 bool is_being_deleted(const boost::json::value& object) noexcept;
 
-std::optional<std::string_view> label(const boost::json::value& object, std::string_view name);
-std::optional<std::string_view> annotation(const boost::json::value& object, std::string_view name);
+/// Returns the value; empty if there is none.
+std::string_view label(const boost::json::value& object RW_LIFETIMEBOUND,
+                       std::string_view name) noexcept;
+std::string_view annotation(const boost::json::value& object RW_LIFETIMEBOUND,
+                            std::string_view name) noexcept;
+bool has_label(const boost::json::value& object, std::string_view name) noexcept;
+bool has_annotation(const boost::json::value& object, std::string_view name) noexcept;
 /// Returns false if it had that value already.
 bool set_label(boost::json::value& object, std::string_view name, std::string_view to);
 bool set_annotation(boost::json::value& object, std::string_view name, std::string_view to);

@@ -22,7 +22,7 @@ constexpr const char* by_source = "runtime-bootstrapper/source";
 constexpr std::string_view kubeconfig_prefix = "kubeconfig-";
 
 std::string kyma_label_of(const json::value& of) {
-  return std::string(k8s::label(of, kyma_name_label).value_or(std::string_view()));
+  return std::string(k8s::label(of, kyma_name_label));
 }
 
 void index_by_kyma(k8s::informer& in) {

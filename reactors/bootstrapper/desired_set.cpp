@@ -269,7 +269,7 @@ unit unit_of(source_kind kind) noexcept {
 }
 
 std::string version_of(const json::value& deployment) {
-  return std::string(k8s::label(deployment, version_label).value_or(std::string_view()));
+  return std::string(k8s::label(deployment, version_label));
 }
 
 namespace {
@@ -302,14 +302,14 @@ bool has_landscape(const json::value& deployment) {
 abilities abilities_of(const json::value& deployment) {
   abilities can{.landscape = has_landscape(deployment)};
   auto rest = k8s::annotation(deployment, features_annotation);
-  if (!rest) return can;
+  if (!k8s::has_annotation(deployment, features_annotation)) return can;
   auto& out = can.features;
   out.clear();
-  while (!rest->empty()) {
-    const auto end = std::min(rest->find(','), rest->size());
-    const auto feature = core::trimmed(rest->substr(0, end));
+  while (!rest.empty()) {
+    const auto end = std::min(rest.find(','), rest.size());
+    const auto feature = core::trimmed(rest.substr(0, end));
     if (!feature.empty()) out.emplace_back(feature);
-    rest->remove_prefix(std::min(end + 1, rest->size()));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return can;
 }

@@ -61,7 +61,7 @@ class certificate_service::implementation {
     const auto name = k8s::key_of(kyma).name;
     const auto key = key_for(name);
     auto present = caches_.certificates.get(key).parse();
-    evidence known{std::string(k8s::label(kyma, runtime_id_label).value_or("")), present,
+    evidence known{std::string(k8s::label(kyma, runtime_id_label)), present,
                    caches_.secrets.get(key).parse(), trust()};
     const auto now = with_.clock.wall();
     auto state = judge(known, pairs_, kind(), options_.judge, now);

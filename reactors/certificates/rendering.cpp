@@ -136,8 +136,8 @@ std::string secret_selector() {
 
 boost::system::result<json::value, problem> certificate_for(const json::value& kyma,
                                                             const certificate_options& options) {
-  const auto runtime = k8s::label(kyma, runtime_id_label).value_or("");
-  const auto domain = k8s::annotation(kyma, skr_domain_annotation).value_or("");
+  const auto runtime = k8s::label(kyma, runtime_id_label);
+  const auto domain = k8s::annotation(kyma, skr_domain_annotation);
   const auto name = certificate_name(k8s::key_of(kyma).name);
   const auto label = "label " + std::string(runtime_id_label);
   const auto annotation = "annotation " + std::string(skr_domain_annotation);

@@ -40,7 +40,7 @@ bool is_being_issued(const json::value& certificate, issuer_kind kind, reissue_c
 
 reissue_turn next_reissue(const json::value& certificate, reissue_cause cause,
                           const reissue_backoff& backoff, time_point now) {
-  const auto text = k8s::annotation(certificate, reissue_annotation).value_or("");
+  const auto text = k8s::annotation(certificate, reissue_annotation);
   const auto blank = std::min(text.find(' '), text.size());
   const auto last = k8s::parse_rfc3339(text.substr(0, blank));
   // The times are whole seconds: the order of two within one second is unknown.

@@ -29,7 +29,7 @@ cluster_claim claim_of(const json::value& kyma, const addresses& known) {
       .kyma = k8s::key_of(kyma),
       .uid = std::string(k8s::uid_of(kyma)),
       .created = k8s::parse_rfc3339(created).value_or(std::chrono::system_clock::time_point())};
-  auto id = cluster_of_id(k8s::label(kyma, runtime_id_label).value_or(""));
+  auto id = cluster_of_id(k8s::label(kyma, runtime_id_label));
   if (!id.empty()) out.clusters.push_back(std::move(id));
   const auto found = known.find(out.kyma.name);
   const bool is_known = found != known.end() && found->second.size() == 1;
@@ -44,7 +44,7 @@ addresses addresses_in(const json::array& secrets) {
   for (const auto& secret : secrets) {
     const auto kyma = k8s::label(secret, kyma_name_label);
     const auto text = k8s::secret_data(secret, "config");
-    if (kyma) out[std::string(*kyma)].push_back(text ? cluster_of_kubeconfig(*text) : "");
+    if (!kyma.empty()) out[std::string(kyma)].push_back(text ? cluster_of_kubeconfig(*text) : "");
   }
   return out;
 }

@@ -118,12 +118,12 @@ asio::awaitable<leader_settings> read_leader_settings(k8s::client* kcp, std::str
     co_return none;
   }
   const auto text = k8s::annotation(*lease, settings_annotation);
-  if (!text) {
+  if (text.empty()) {
     none.unknown_because = "Lease " + ns + "/" + name + " has no annotation " +
                            std::string(settings_annotation) + ": no manager of this version led";
     co_return none;
   }
-  co_return parse_leader_settings(*text);
+  co_return parse_leader_settings(text);
 }
 
 }  // namespace rw::cli

@@ -148,8 +148,8 @@ std::optional<std::string> manager_app::domain_of(const k8s::object_key& owner,
   }
   if (found.size() != 1) return {};
   const auto value = found.front().parse();
-  const auto domain = k8s::annotation(value, skr_domain_annotation);
-  return domain ? std::optional<std::string>(*domain) : std::nullopt;
+  if (!k8s::has_annotation(value, skr_domain_annotation)) return std::nullopt;
+  return std::string(k8s::annotation(value, skr_domain_annotation));
 }
 
 /// Read again at each call, as it may be a mounted Secret. Without a file there is no token.

@@ -166,7 +166,7 @@ boost::json::object manager_app::view::rotation(const core::metrics_snapshot* va
 
 void manager_app::view::describe(const k8s::object_key& kyma, boost::json::object& row) const {
   const auto value = of_.kymas_.objects().get(kyma).parse();
-  row["runtimeId"] = k8s::label(value, runtime_id_label).value_or("");
+  row["runtimeId"] = k8s::label(value, runtime_id_label);
   const auto* const seen = of_.installer_->runtimes().find(kyma);
   if (seen != nullptr && !seen->message.empty()) row["message"] = seen->message;
   if (const auto text = left_alone_text(of_.clusters_.find(kyma)); !text.empty()) {
@@ -404,7 +404,7 @@ boost::json::object manager_app::view::row(std::string_view name) {
   const auto known = find(kyma);
   boost::json::object out{{"kyma", name}, {"state", known.state()}};
   const auto value = of_.kymas_.objects().get(kyma).parse();
-  add_text(out, "id", k8s::label(value, runtime_id_label).value_or(""));
+  add_text(out, "id", k8s::label(value, runtime_id_label));
   add_text(out, "content", of_.rollout_->content_of(kyma.name));
   const auto left_alone = left_alone_text(of_.clusters_.find(kyma));
   const bool is_installed =

@@ -129,8 +129,8 @@ std::optional<std::uint64_t> config_sync::last_signalled() const {
   runtimes_.objects().for_each([&](const k8s::object& each) {
     const auto runtime = each.parse();
     const auto text = k8s::annotation(runtime, signalled_annotation);
-    if (!text) return;
-    const auto last = parse_signal(*text);
+    if (!k8s::has_annotation(runtime, signalled_annotation)) return;
+    const auto last = parse_signal(text);
     out = std::max(out.value_or(0), last ? last->of.number : 0);
   });
   return out;

@@ -75,10 +75,11 @@ runtime_view view_of(const json::value& runtime, bootstrapper_mode mode, mark_fo
   const auto state = k8s::find_string(runtime, {"status", "state"});
   if (state == "Pending") out.kim = runtime_view::kim_state::pending;
   if (state == "Failed") out.kim = runtime_view::kim_state::failed;
-  if (const auto text = k8s::annotation(runtime, signalled_annotation)) {
+  if (k8s::has_annotation(runtime, signalled_annotation)) {
+    const auto text = k8s::annotation(runtime, signalled_annotation);
     out.noted = true;
-    out.withdrawn = *text == signalled_nothing;
-    out.last = parse_signal(*text);
+    out.withdrawn = text == signalled_nothing;
+    out.last = parse_signal(text);
   }
   out.created = k8s::parse_rfc3339(k8s::find_string(runtime, {"metadata", "creationTimestamp"}));
   return out;

@@ -12,8 +12,7 @@ namespace {
 
 std::string runtime_id_of(const k8s::object& kyma) {
   const auto value = kyma.parse();
-  const auto id = k8s::label(value, runtime_id_label);
-  return id ? std::string(*id) : std::string();
+  return std::string(k8s::label(value, runtime_id_label));
 }
 
 core::counter& count(core::metrics& metrics, const char* outcome) {

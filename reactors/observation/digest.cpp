@@ -62,8 +62,7 @@ marks marks_of(const json::value& object, std::string_view field, bool has_statu
 
 bool has_labels(const json::value& object, const std::map<std::string, std::string>& labels) {
   return std::ranges::all_of(labels, [&](const auto& each) {
-    const auto has = k8s::label(object, each.first);
-    return has && *has == each.second;
+    return k8s::has_label(object, each.first) && k8s::label(object, each.first) == each.second;
   });
 }
 

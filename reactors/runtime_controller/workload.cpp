@@ -104,7 +104,7 @@ pod_state inspect_pods(const json::value& pods, std::string_view template_hash) 
     weight = std::max(weight, of);
   };
   for (const auto& pod : elements(pods, {"items"})) {
-    const auto hash = k8s::label(pod, template_hash_label).value_or(std::string_view());
+    const auto hash = k8s::label(pod, template_hash_label);
     if (k8s::is_being_deleted(pod) || (!template_hash.empty() && hash != template_hash)) continue;
     note(1, {.reason = "PodNotReady", .message = "no pod is ready yet"});
     const auto scheduled = k8s::find_condition(pod, "PodScheduled");
@@ -135,8 +135,8 @@ asio::awaitable<k8s::result<pod_state>> inspect_pods(k8s::client* api, json::val
   const auto revision = k8s::annotation(deployment, revision_annotation);
   const json::value none;
   for (const auto& each : elements(found ? *found : none, {"items"})) {
-    if (!revision || k8s::annotation(each, revision_annotation) != revision) continue;
-    hash = k8s::label(each, template_hash_label).value_or(std::string_view());
+    if (revision.empty() || k8s::annotation(each, revision_annotation) != revision) continue;
+    hash = k8s::label(each, template_hash_label);
   }
   const auto pods = co_await api->list(*k8s::well_known_type("v1", "Pod"), std::move(*all));
   if (!pods) co_return pods.error();

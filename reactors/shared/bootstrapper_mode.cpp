@@ -37,8 +37,8 @@ bootstrapper_mode mode_of(const boost::json::value& runtime, bootstrapper_mode b
                           bool* wrong) {
   if (wrong) *wrong = false;
   const auto text = k8s::annotation(runtime, bootstrapper_mode_annotation);
-  if (!text) return by_default;
-  const auto mode = parse_bootstrapper_mode(*text);
+  if (!k8s::has_annotation(runtime, bootstrapper_mode_annotation)) return by_default;
+  const auto mode = parse_bootstrapper_mode(text);
   if (wrong) *wrong = !mode;
   return mode.value_or(bootstrapper_mode::off);
 }

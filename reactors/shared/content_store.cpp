@@ -55,8 +55,7 @@ asio::awaitable<k8s::result<void>> content_store::fetch(std::string source) {
   entry found;
   if (got) {
     found.resource_version = k8s::resource_version_of(*got);
-    found.missing_since =
-        k8s::parse_rfc3339(k8s::annotation(*got, missing_annotation).value_or(std::string_view()));
+    found.missing_since = k8s::parse_rfc3339(k8s::annotation(*got, missing_annotation));
     for (const auto name : content_keys) {
       const auto text = k8s::secret_data(*got, name);
       boost::system::error_code damaged;
@@ -165,7 +164,7 @@ asio::awaitable<k8s::result<void>> content_store::collect(
   if (!list) co_return list.error();
   const auto* const items = k8s::find_array(*list, {"items"});
   for (const auto& each : items == nullptr ? json::array() : *items) {
-    const std::string source(k8s::annotation(each, source_annotation).value_or(""));
+    const std::string source(k8s::annotation(each, source_annotation));
     if (source.empty() || is_used(source)) continue;
     const auto removed =
         co_await kcp_.remove(secrets_type(), k8s::key_of(each),

@@ -317,7 +317,8 @@ std::string webhook_name(const k8s::object_key& watcher) {
 std::string last_valid_text(const json::value& watcher) {
   json::object kept;
   if (const auto* const spec = k8s::find(watcher, {"spec"})) kept["spec"] = *spec;
-  if (const auto manager = k8s::label(watcher, managed_by_label)) kept["manager"] = *manager;
+  const auto manager = k8s::label(watcher, managed_by_label);
+  if (!manager.empty()) kept["manager"] = manager;
   return json::serialize(kept);
 }
 
@@ -326,9 +327,9 @@ std::optional<watcher> last_valid_watcher(const json::value& object,
   const auto owners = k8s::owners_of(virtual_service);
   const auto is_own = [&](const auto& owner) { return owner.uid == k8s::uid_of(object); };
   const auto text = k8s::annotation(virtual_service, last_valid_annotation);
-  if (!text || std::ranges::none_of(owners, is_own)) return std::nullopt;
+  if (text.empty() || std::ranges::none_of(owners, is_own)) return std::nullopt;
   boost::system::error_code error;
-  const auto kept = json::parse(*text, error);
+  const auto kept = json::parse(text, error);
   if (error || !kept.is_object()) return std::nullopt;
   auto before = object;
   const auto* const spec = kept.get_object().if_contains("spec");

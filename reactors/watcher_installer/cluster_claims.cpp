@@ -26,8 +26,7 @@ constexpr const char* by_cluster = "watcher-installer/cluster";
 std::string label_of(const object& from, std::string_view name) {
   if (!from) return {};
   const auto value = from.parse();
-  const auto label = k8s::label(value, name);
-  return label ? std::string(*label) : std::string();
+  return std::string(k8s::label(value, name));
 }
 
 /// Names are short, since the names of thousands of clusters are recorded.

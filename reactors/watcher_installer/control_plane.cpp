@@ -26,8 +26,7 @@ constexpr std::string_view certificate_suffix = "-webhook-tls";
 
 std::string kyma_of_secret(const object& secret) {
   const auto value = secret.parse();
-  const auto name = k8s::label(value, kyma_name_label);
-  return name ? std::string(*name) : std::string();
+  return std::string(k8s::label(value, kyma_name_label));
 }
 
 /// What the installer reads of an object, out of all that may change in it.
@@ -111,7 +110,7 @@ bool watcher_installer::has_own_certificate(std::string_view kyma) const {
   const auto name = std::string(kyma) + std::string(certificate_suffix);
   return std::ranges::any_of(from_.certificates, [&](const k8s::informer* from) {
     const auto one = from->objects().get(with_.istio_namespace, name);
-    return one && k8s::label(one.parse(), managed_by_label).has_value();
+    return one && k8s::has_label(one.parse(), managed_by_label);
   });
 }
 

@@ -424,7 +424,7 @@ asio::awaitable<k8s::result<void>> pass::narrow_managers() {
   if (keeps_former_webhooks_) co_return k8s::result<void>();
   auto& secret = find("Secret", secret_name);
   const auto since = k8s::annotation(secret.wanted, managers_since_annotation);
-  const auto text = render_managers(what_.trust.managers, since.value_or(""));
+  const auto text = render_managers(what_.trust.managers, since);
   const bool narrow = k8s::secret_data(secret.wanted, managers_entry) == text;
   if (secret.leave || narrow) co_return k8s::result<void>();
   k8s::set_secret_data(secret.wanted, managers_entry, text);

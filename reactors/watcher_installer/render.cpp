@@ -227,7 +227,7 @@ json::value shared_deployment(const templates& from, const settings& with) {
 }
 
 std::string content_of(const json::value& deployment) {
-  return std::string(k8s::annotation(deployment, content_annotation).value_or(""));
+  return std::string(k8s::annotation(deployment, content_annotation));
 }
 
 void fill_facts(json::value& deployment, const inputs& runtime) {

@@ -29,8 +29,7 @@ tls::ca_bundle read(const std::string& pem, const present_objects& from) {
 }
 
 std::optional<time_point> time_of(const json::value& object, std::string_view annotation) {
-  const auto text = k8s::annotation(object, annotation);
-  return text ? k8s::parse_rfc3339(*text) : std::nullopt;
+  return k8s::parse_rfc3339(k8s::annotation(object, annotation));
 }
 
 /// What a webhook is called for: its path names the manager, its rules may name a subresource.

@@ -26,7 +26,7 @@ struct team_reconciler final : k8s::reconciler {
   asio::awaitable<k8s::reconcile_result> reconcile(k8s::object_key key) override {
     const auto found = teams.objects().get(key).parse();  // null if the namespace is gone
     if (found.is_null() || k8s::is_being_deleted(found)) co_return k8s::reconcile_result::done();
-    const std::string team(k8s::label(found, "team").value_or(""));
+    const std::string team(k8s::label(found, "team"));
     const auto live = maps.objects().get(key.name, "team").parse();
     if (k8s::find_string(live, {"data", "team"}) == team) co_return k8s::reconcile_result::done();
     boost::json::value desired = {{"apiVersion", "v1"},

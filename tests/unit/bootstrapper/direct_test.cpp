@@ -398,7 +398,7 @@ asio::awaitable<std::string> missing_since(test_env* env) {
       co_await env->must(env->api("kcp").list(secrets_type(), {.ns = "runtime-watcher-system"}));
   std::string out;
   for (const auto& each : list.at("items").as_array()) {
-    out += k8s::annotation(each, "operator.kyma-project.io/source-missing-since").value_or("");
+    out += k8s::annotation(each, "operator.kyma-project.io/source-missing-since");
   }
   co_return out;
 }

@@ -195,7 +195,7 @@ asio::awaitable<std::set<std::string>> kept_contents(landscape* land) {
       co_await land->must(land->api("kcp").list(secrets_type(), {.ns = "runtime-watcher-system"}));
   std::set<std::string> out;
   for (const auto& each : list.at("items").as_array()) {
-    const auto source = k8s::annotation(each, "operator.kyma-project.io/source").value_or("");
+    const auto source = k8s::annotation(each, "operator.kyma-project.io/source");
     if (source.starts_with("revision ")) out.emplace(source.substr(9));
   }
   co_return out;

@@ -173,7 +173,9 @@ double test_env::age(const std::string& state) const {
 }
 
 std::string test_env::noted(const std::string& name) {
-  return std::string(k8s::annotation(runtime(name), signalled_annotation).value_or("nothing"));
+  const auto found = runtime(name);
+  const bool noted = k8s::has_annotation(found, signalled_annotation);
+  return noted ? std::string(k8s::annotation(found, signalled_annotation)) : "nothing";
 }
 
 std::string test_env::version(const std::string& name) {

@@ -99,7 +99,7 @@ void a_certificate_lives(issuer_kind kind) {
   BOOST_TEST(tls::is_issued_by(first, root));
   BOOST_TEST((first.not_after() - first.not_before() == 1440h));
   const auto secret = w.get(secrets_type(), name);
-  BOOST_TEST((k8s::label(secret, "purpose") == std::optional<std::string_view>("test")));
+  BOOST_TEST(k8s::label(secret, "purpose") == "test");
   BOOST_TEST((k8s::secret_data(secret, "ca.crt") == root.pem()));
   const auto status = w.get(w.type, name);
   const bool gardener = kind == issuer_kind::gardener;

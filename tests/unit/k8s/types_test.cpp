@@ -42,7 +42,10 @@ BOOST_AUTO_TEST_CASE(metadata_readers_accept_missing_fields) {
   BOOST_TEST(generation_of(one) == 3);
   BOOST_TEST(!is_being_deleted(one));
   BOOST_TEST((label(one, "x") == "1"));
-  BOOST_TEST(!label(one, "y"));
+  BOOST_TEST(!has_label(one, "y"));
+  BOOST_TEST(has_label(one, "x"));
+  BOOST_TEST(has_annotation(one, "y"));
+  BOOST_TEST(!has_annotation(one, "x"));
   BOOST_TEST((annotation(one, "y") == "2"));
   BOOST_TEST((reference_to(one) == object_reference{"v1", "ConfigMap", "a", "b", "u", "7"}));
   for (const char* odd : {"null", "7", "[]", "{}", R"({"metadata":[]})",
@@ -50,7 +53,8 @@ BOOST_AUTO_TEST_CASE(metadata_readers_accept_missing_fields) {
     const auto none = object(odd);
     BOOST_TEST((key_of(none) == object_key{}));
     BOOST_TEST(generation_of(none) == 0);
-    BOOST_TEST(!label(none, "x"));
+    BOOST_TEST(!has_label(none, "x"));
+    BOOST_TEST(label(none, "x") == "");
     BOOST_TEST(owners_of(none).empty());
     BOOST_TEST(!has_finalizer(none, "f"));
     BOOST_TEST(!find_condition(none, "Ready"));

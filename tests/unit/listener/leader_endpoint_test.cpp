@@ -75,8 +75,8 @@ BOOST_AUTO_TEST_CASE(leader_makes_the_slice_that_only_it_manages) {
   run(t.context, [](test_env* t, test_env::replica* one) -> asio::awaitable<void> {
     co_await one->start(*t);
     const auto slice = required(co_await t->api("kcp").get(slices, service));
-    BOOST_TEST(k8s::label(slice, "kubernetes.io/service-name").value_or("") == service.name);
-    BOOST_TEST(k8s::label(slice, "endpointslice.kubernetes.io/managed-by").value_or("") ==
+    BOOST_TEST(k8s::label(slice, "kubernetes.io/service-name") == service.name);
+    BOOST_TEST(k8s::label(slice, "endpointslice.kubernetes.io/managed-by") ==
                "runtime-watcher.operator.kyma-project.io");
     BOOST_TEST(slice.at("addressType") == "IPv4");
     BOOST_TEST(slice.at("ports").at(0).at("name") == "http-events");

@@ -228,7 +228,7 @@ void land::set_mode(const std::string& runtime, std::optional<bootstrapper_mode>
 bool land::lose_record() {
   bool signalled = false;
   for (const auto& [name, mode] : modes) {
-    signalled = signalled || k8s::annotation(runtime(name), signalled_annotation).has_value();
+    signalled = signalled || k8s::has_annotation(runtime(name), signalled_annotation);
   }
   if (!signalled) return false;
   const auto gone =

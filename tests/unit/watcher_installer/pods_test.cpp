@@ -53,7 +53,7 @@ bool has_two_webhooks(const json::value& one) {
 
 std::string version_of(const json::value& one) {
   const auto told = k8s::annotation(one, watcher_installer::secret_version_annotation);
-  return std::string(told.value_or(""));
+  return std::string(told);
 }
 
 /// What the pod says if it has loaded what is in the Secret.
@@ -154,8 +154,7 @@ asio::awaitable<void> grows_slowly(world* w) {
     return k8s::devserver::fault{.latency = slow ? 700ms : 0ms};
   };
   const auto since = [](const json::value& one) {
-    return k8s::parse_rfc3339(
-        k8s::annotation(one, watcher_installer::bundle_since_annotation).value_or(""));
+    return k8s::parse_rfc3339(k8s::annotation(one, watcher_installer::bundle_since_annotation));
   };
   const auto before = co_await w->must(w->api("skr").get(webhook_configurations, configuration));
   co_await w->set_bundle(w->second.pem() + w->first.pem());
