@@ -42,7 +42,7 @@ ALL_VALUES = {CHART: {
     "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "t-topology"}]}},
     "topologySpreadConstraints": [{"maxSkew": 4, "topologyKey": "t-zone", "whenUnsatisfiable": "DoNotSchedule"}],
     "priorityClassName": "t-priority",
-    "monitoring": {"serviceMonitor": True, "rules": True, "dashboards": True, "labels": {"monitoring": "t-monitoring"}},
+    "monitoring": {"serviceMonitor": True, "rules": True, "dashboards": True, "groupBy": ["t_group"], "runbookUrl": "https://t-runbook", "labels": {"monitoring": "t-monitoring"}},
 }, SKR_CHART: {
     "commonLabels": {"team": "t-common"},
     "image": {"repository": "registry.example.com/t-image", "tag": "t-tag", "digest": "", "pullPolicy": "Always", "pullSecrets": ["t-pull"]},
@@ -63,7 +63,7 @@ ALL_VALUES = {CHART: {
 }}
 IN_THE_OBJECTS = (":17", "replicas: 3", "=123Mi", "=45m", "10.9.0.0/16", "canaries=7", "other-manager", "gardener", "mode=direct",
                   "12321", "4554", "6776", "s0:c1", "987Mi", "7443", "v7", "things/status", "77m", "Always", "ServiceMonitor",
-                  "PrometheusRule", "grafana_dashboard")
+                  "PrometheusRule", "grafana_dashboard", "by (t_group, landscape)", "https://t-runbook#managerhasnoleader")
 # Where the API has objects of the kinds that the charts render.
 COLLECTIONS = {"PriorityClass": "priorityclasses", "NetworkPolicy": "networkpolicies"}
 
@@ -90,6 +90,7 @@ class Rendering(Helm, harness.TestCase):
         on = {"serviceMonitor": True, "rules": True, "dashboards": True}
         parts = (ROOT / "deploy" / "manager", ROOT / "deploy" / "monitoring", *DEFINITIONS)
         self.assertEqual(bare(self.objects(self.rendered({**AS_THE_MANIFESTS, "monitoring": on}))), self.objects(*parts))
+        self.assertNotIn("runbook_url", self.rendered({"monitoring": on}))
         labelled = self.rendered({"monitoring": {**on, "labels": {"release": "prometheus"}}})
         self.assertEqual(sum("    release: prometheus\n" in part for part in self.objects(labelled)), 3)
 
@@ -215,6 +216,7 @@ class Rendering(Helm, harness.TestCase):
         for marker in IN_THE_OBJECTS:
             self.assertIn(marker, text)
         self.assertNotIn("resource-policy: keep", re.sub(r"kind: Namespace\n(.*\n)*?---", "", text), "crds.keep is false")
+        self.assertNotIn("cluster, namespace", text)
         self.assertNotIn("runtime-watcher-manager", re.sub(r"description: .*|managed-by: \S+", "", text), "nameOverride")
         off = self.rendered({"crds": {"enabled": False}, "serviceAccount": {"create": False, "name": "t-own"}})
         self.assertNotIn("kind: CustomResourceDefinition", off)
