@@ -76,7 +76,7 @@ class Cost(observation_test.Embedded):
         wait_until(lambda: changed <= set(self.names(start)), 60, "all are told", every=0.1)
 
     def wait_delivered(self, webhook):
-        wait_until(lambda: (webhook.metric("rw_dispatch_events", state="known") or 0) == 0
+        wait_until(lambda: (webhook.metric("rw_dispatch_undelivered_events", state="known") or 0) == 0
                    and not webhook.metric("rw_observation_undelivered"), 60, "all are delivered")
 
     def cpu_of_a_write(self, way):

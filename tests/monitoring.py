@@ -40,7 +40,7 @@ SERIES = {
     "WatcherUnidentifiedObjects": ("rw_admission_unidentified_total", GROWS, NEVER),
     "WatcherManagersFileRejected": ('rw_managers_reloads_total{outcome="refused"}', GROWS, NEVER),
     "WatcherCertificateFilesRejected": ('rw_tls_reloads_total{outcome="refused"}', GROWS, NEVER),
-    "WatcherCertificateExpires": ("rw_tls_certificate_not_after_seconds", f"{13 * 86400}x120", f"{15 * 86400}x120"),
+    "WatcherCertificateExpires": ("rw_tls_certificate_not_after_timestamp_seconds", f"{13 * 86400}x120", f"{15 * 86400}x120"),
     "WatcherRejectsConnections": ('rw_http_rejected_total{reason="flood"}', GROWS, "0x110 5x10"),
     "ManagerHasNoLeader": (MANAGER, NEVER, "1x120"),
     "ManagerLeadershipLost": ("rw_leader_election_lost_total", GROWS, NEVER),
@@ -292,7 +292,7 @@ def selectors(query):
     """Each metric of a query, with the matchers of its labels: (name, [(label, operator, value)])."""
     bare = re.sub(r"\bgroup_left\b|\b(by|without|on|ignoring) ?\([^)]*\)|\[[^]]*\]", "", query)
     for name, braces in re.findall(r"\b([a-z]+(?:_[a-z0-9]+)+)\b(?! ?\()(\{[^}]*\})?", bare):
-        yield name, [match for match in re.findall(r'(\w+)(=~|=)"([^"]*)"', braces) if match[2] != "$instance"]
+        yield name, [match for match in re.findall(r'(\w+)(=~|=)"([^"]*)"', braces) if not match[2].startswith("$")]
 
 
 def parse(text):
@@ -346,9 +346,13 @@ def dashboard_errors():
         if board["uid"] != path.stem or not isinstance(board["schemaVersion"], int) or not board["title"]:
             yield f"{path.name}: uid, schemaVersion or title"
         variables = {each["name"] for each in board["templating"]["list"]}
-        if "datasource" not in variables:
-            yield f"{path.name}: no variable datasource"
+        if not {"datasource", "cluster", "namespace"} <= variables:
+            yield f"{path.name}: no variable datasource, cluster or namespace"
+        if not any(link["type"] == "dashboards" and set(link["tags"]) & set(board["tags"]) for link in board["links"]):
+            yield f"{path.name}: no link to the other dashboards"
         panels = board["panels"]
+        if not any(panel["type"] == "stat" for panel in panels):
+            yield f"{path.name}: no stat"
         if len({panel["id"] for panel in panels}) != len(panels):
             yield f"{path.name}: an id twice"
         taken = set()
@@ -363,6 +367,9 @@ def dashboard_errors():
             if panel["datasource"]["uid"] != "${datasource}" or not panel["targets"]:
                 yield f"{path.name}: {panel['title']} has no data"
             for target in panel["targets"]:
+                for name in re.findall(r"\b[a-z]+(?:_[a-z0-9]+)+\b(?! ?\()", re.sub(r"\b(by|on) ?\([^)]*\)|\{[^}]*\}|\[[^]]*\]", "", target["expr"])):
+                    if f'{name}{{cluster=~"$cluster",namespace=~"$namespace"' not in target["expr"]:
+                        yield f"{path.name}: {panel['title']}: {name} is not of the selected cluster and namespace"
                 for variable in re.findall(r"\$(\w+)", target["expr"]):
                     if variable not in variables | {"__rate_interval"}:
                         yield f"{path.name}: {panel['title']}: no variable {variable}"
@@ -425,6 +432,13 @@ def main():
     if made != {path.name: path.read_text() for path in (RULES.parent / "dashboards").iterdir()}:
         errors.append("the dashboards are not those of dashboards.py: run it")
     sources = "".join(path.read_text() for part in ("core", "k8s", "tls", "reactors") for path in (ROOT / part).rglob("*.?pp"))
+    names = set(re.findall(r'"((?:rw|watcher|lifecycle_mgr|leader_election|workqueue|controller_runtime)_[a-z0-9_]+)"', sources))
+    for name in sorted(names):
+        # In OpenMetrics the family of a counter has its name without the suffix.
+        if name.removesuffix("_total") != name and name.removesuffix("_total") in names:
+            errors.append(f"{name}: its family has the name of another metric")
+        if re.search(r"_(not_after|not_before|since|deadline|until)_seconds$", name):
+            errors.append(f"{name}: a time is named _timestamp_seconds, as others are")
     for file, query in queries():
         for metric, _ in selectors(query):
             made = re.sub(r"_(bucket|sum|count)$", "", metric)

@@ -65,7 +65,7 @@ webhook_app::webhook_app(services& with, webhook_settings settings)
       failed_reloads_(core::make_counter(with.metrics, "rw_tls_reloads_total",
                                          "Number of reads of changed certificate files",
                                          {{"outcome", "refused"}})),
-      not_after_(core::make_gauge(with.metrics, "rw_tls_certificate_not_after_seconds",
+      not_after_(core::make_gauge(with.metrics, "rw_tls_certificate_not_after_timestamp_seconds",
                                   "Expiry of the certificate in use, Unix time in seconds")),
       reloader_(with.executor, credentials_, files_of(settings_), with.log),
       managers_reloader_(

@@ -71,7 +71,7 @@ struct dispatch_statistics {
 /// old its oldest event is (`event_age_header`).
 ///
 /// Metrics: `rw_dispatch_events_total{outcome}` (delivered, coalesced, retried, rejected, expired,
-/// overflow, abandoned), `rw_dispatch_events{state}` (known, delayed),
+/// overflow, abandoned), `rw_dispatch_undelivered_events{state}` (known, delayed),
 /// `rw_dispatch_channel_events`, `rw_dispatch_oldest_event_seconds`, `rw_dispatch_open_circuits`,
 /// `rw_dispatch_batch_events`, `rw_dispatch_delivery_seconds`, by manager
 /// `rw_dispatch_manager_events`, `rw_dispatch_manager_oldest_event_seconds` and

@@ -18,8 +18,8 @@ core::counter& events_total(core::metrics& registry, const char* outcome) {
 }
 
 core::gauge& events_in(core::metrics& registry, const char* state) {
-  return core::make_gauge(registry, "rw_dispatch_events", "Events that are not delivered yet",
-                          {{"state", state}});
+  return core::make_gauge(registry, "rw_dispatch_undelivered_events",
+                          "Events that are not delivered yet", {{"state", state}});
 }
 
 core::counter& failed_total(core::metrics& registry, const char* reason) {

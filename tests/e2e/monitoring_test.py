@@ -111,7 +111,8 @@ class Monitoring(harness.TestCase):
             """Queries of dashboards; a rate needs two scrapes."""
             return [query for file, query in monitoring.queries() if file.endswith(".json")
                     and not re.search("|".join(self.WITHOUT_ANSWER), query) and not self.api(
-                        "query", query=query.replace("$__rate_interval", "1m").replace("$instance", targets[2]))["result"]]
+                        "query", query=query.replace("$__rate_interval", "1m").replace("$instance", targets[2])
+                        .replace("$cluster", ".*").replace("$namespace", ".*"))["result"]]
         self.replay(webhook, pki)
         wait_until(lambda: not unanswered(), PATIENCE, lambda: "these have an answer: " + "\n".join(unanswered()), every=0.5)
         series = [each for target in targets for each in monitoring.parse(self.metrics(target)[1])]

@@ -56,7 +56,7 @@ class NothingIsLost(harness.TestCase):
         self.note(f"all delivered {max(arrived.values()) - ended:.1f} s after the last answer, "
                   f"by {len(events.lines)} events")
 
-        wait_until(lambda: webhook.metric("rw_dispatch_events", state="known") == 0, 30, "nothing waits any more")
+        wait_until(lambda: webhook.metric("rw_dispatch_undelivered_events", state="known") == 0, 30, "nothing waits any more")
         for outcome in ("expired", "overflow"):
             self.assertEqual(webhook.metric("rw_dispatch_events_total", outcome=outcome), 0)
 

@@ -58,7 +58,7 @@ class TwoManagers(harness.TestCase):
             names = [f"{prefix}-{number}-{i}" for i in range(int(rate * SECONDS))]
             return [load.Plan(names, rounds=1, rate=rate)]
         sick = load.Load(plan("sick", RATE / 2), webhooks[0].port, self.pki.ca, manager=mode, processes=1)
-        wait_until(lambda: webhooks[0].metric("rw_dispatch_events", state="known"), 20, f"{mode} has events")
+        wait_until(lambda: webhooks[0].metric("rw_dispatch_undelivered_events", state="known"), 20, f"{mode} has events")
         running = [load.Load(plan(name), webhook.port, self.pki.ca, manager="healthy", processes=1)
                    for name, webhook in zip((f"both-{mode}", f"alone-{mode}"), webhooks)]
         results = [each.finish(timeout=30) for each in running]
@@ -69,7 +69,7 @@ class TwoManagers(harness.TestCase):
             return all(("load", name) in known for result in results for name in result.last_sent)
         wait_until(arrived, 10, f"all events of the healthy manager arrive beside one that {mode}")
         kept = int(RATE / 2 * SECONDS)
-        wait_until(lambda: webhooks[0].metric("rw_dispatch_events", state="known") == kept, 5,
+        wait_until(lambda: webhooks[0].metric("rw_dispatch_undelivered_events", state="known") == kept, 5,
                    "the sick operator's events are kept, and no others")
         for webhook in webhooks:
             webhook.kill()
