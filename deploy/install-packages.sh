@@ -18,8 +18,8 @@ declare -A groups=(
     prometheus-cpp-dev libsimdjson-dev libyaml-cpp-dev libre2-dev libbenchmark-dev
     git curl openssl ca-certificates python3"
   [test]="nghttp2-client nginx-light wrk jq curl openssl python3 kubernetes-client npm bubblewrap umoci buildah mmdebstrap binutils doxygen abigail-tools pkg-config
-    prometheus chromium chromium-driver python3-selenium fonts-dejavu-core lua5.4"
-  [image]="umoci binutils ca-certificates python3 git"
+    prometheus chromium chromium-driver python3-selenium fonts-dejavu-core lua5.4 reuse"
+  [image]="umoci binutils ca-certificates python3 git openssl"
   [sanitize]="llvm-19"
   [kube]="dpkg-dev make jq rsync xz-utils patch python3 ca-certificates"
 )

@@ -43,7 +43,7 @@ work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 if [[ -z $binary ]]; then
   echo "build.sh: building the executable" >&2
-  cmake -S "$root" --preset release -B "$work/build" -DRW_TESTS=OFF -DRW_BENCH=OFF >&2
+  cmake -S "$root" --preset release -B "$work/build" -DRW_TESTS=OFF -DRW_BENCH=OFF -DRW_REVISION="${revision:0:12}" >&2
   cmake --build "$work/build" --target runtime-watcher >&2
   binary="$work/build/runtime-watcher"
 fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes the root file system of the image: the stripped executable, the shared libraries that it needs, CA certificates,
-# the user, and the SBOM. No shell, no package manager. Both build.sh and the Dockerfile use it.
+# the user, the SBOM, and what scanners read: os-release and the versions of the packages. No shell, no package manager. Both build.sh and the Dockerfile use it.
 #
 #   deploy/image/rootfs.sh BINARY FOLDER
 #
@@ -46,6 +46,7 @@ install -m 644 /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
 printf 'root:x:0:0:root:/:/sbin/nologin\nruntime-watcher:x:10001:10001:Runtime Watcher:/:/sbin/nologin\n' >"$root/etc/passwd"
 printf 'root:x:0:\nruntime-watcher:x:10001:\n' >"$root/etc/group"
 printf 'passwd: files\ngroup: files\nhosts: files dns\n' >"$root/etc/nsswitch.conf"
+install -m 644 "$(readlink -f /etc/os-release)" "$root/etc/os-release"
 install -m 644 "$here/../../LICENSE" "$root/usr/share/doc/runtime-watcher/copyright"
 python3 -B "$here/sbom.py" "$root" "${libraries[@]}" >"$root/usr/share/doc/runtime-watcher/sbom.spdx.json"
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Prints the software bill of materials (SPDX 2.3, JSON) of the image, and puts the licences of the packages into it.
+"""Prints the software bill of materials (SPDX 2.3, JSON) of the image, and puts the licences of the packages into it, and their
+versions in the form of dpkg (/var/lib/dpkg/status.d), which scanners read.
 
     sbom.py ROOT LIBRARY...
 
@@ -74,6 +75,18 @@ def described(package, relation):
                                               f"arch={output('dpkg', '--print-architecture').strip()}&distro=debian-12&upstream={source}"}]}
 
 
+def write_status(root, package):
+    """What dpkg knows of the package, in a file of its own: the image has no package manager."""
+    fields = "".join(f"{name}: ${{{field}}}\n" for name, field in (
+        ("Package", "Package"), ("Status", "Status"), ("Maintainer", "Maintainer"), ("Architecture", "Architecture"),
+        ("Source", "source:Package"), ("Version", "Version"), ("Homepage", "Homepage"), ("Description", "binary:Summary")))
+    text = output("dpkg-query", "--show", "--showformat=" + fields, package)
+    to = root / "var" / "lib" / "dpkg" / "status.d" / package
+    to.parent.mkdir(parents=True, exist_ok=True)
+    to.write_text("".join(line + "\n" for line in text.splitlines()[:fields.count("\n")] if not line.endswith(": ")))
+    to.chmod(0o644)
+
+
 def main():
     root, libraries = pathlib.Path(sys.argv[1]), sys.argv[2:]
     installed = [p for p in INSIDE if subprocess.run(["dpkg-query", "--show", p], capture_output=True).returncode == 0]
@@ -85,6 +98,7 @@ def main():
         to.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(f"/usr/share/doc/{each['name']}/copyright", to)
         to.chmod(0o644)
+        write_status(root, each["name"])
     files = []
     for path in sorted(p for p in root.rglob("*") if p.is_file() and not p.is_symlink() and "doc" not in p.parts):
         content = path.read_bytes()

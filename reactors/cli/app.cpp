@@ -23,9 +23,14 @@ void log_listening(core::logger& log, std::string_view server, const asio::ip::t
   log.info("listening", {{"server", server}, {"address", address.str()}});
 }
 
+std::string version_text() {
+  const std::string_view revision = RW_REVISION;
+  return revision.empty() ? RW_VERSION : RW_VERSION "+" + std::string(revision);
+}
+
 app::app(services& with) : services_(with), stop_(with.executor) {
-  core::make_gauge(with.metrics, "rw_build_info", "1, with the version of the program",
-                   {{"version", RW_VERSION}})
+  core::make_gauge(with.metrics, "rw_build_info", "1, with the version and revision of the program",
+                   {{"version", RW_VERSION}, {"revision", RW_REVISION}})
       .Set(1);
 }
 

@@ -73,6 +73,10 @@ T need(tls::result<T> made, const std::string& setting) {
   return std::move(*made);
 }
 
+/// Returns the program's version, with the revision of its sources where the build was given one:
+/// "0.1.0+0a1b2c3d4e5f" (Semantic Versioning 2.0.0, section 10).
+std::string version_text();
+
 /// The reactors of one command. Ends at `stop`, or when a reactor fails.
 class app {
  public:

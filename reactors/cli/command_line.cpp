@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <utility>
 
 namespace rw::cli {
 namespace {
@@ -81,6 +82,18 @@ void note_variables(const CLI::App& app, const std::vector<std::string>& argumen
   }
 }
 
+/// Returns the flags that differ from their defaults, with their values: "--a=1 --b=x,y".
+std::string settings_text(const CLI::App& app) {
+  std::string out;
+  for (const auto* option : app.get_options({})) {
+    if (option->results().empty()) continue;
+    out += (out.empty() ? "" : " ") + option->get_name() + "=";
+    const auto* separator = "";
+    for (const auto& each : option->results()) out += std::exchange(separator, ",") + each;
+  }
+  return out;
+}
+
 /// True where the parent had it ignored, as nohup does.
 bool is_ignored(int number) {
   struct ::sigaction current = {};
@@ -122,6 +135,12 @@ int run(const std::string& program, const command& chosen, const command_line& l
   std::signal(SIGPIPE, SIG_IGN);
   asio::io_context context(1);
   auto with = services_of(chosen, line.log_level, context);
+  if (chosen.serves) {
+    with.log.info("starting", {{"command", chosen.name},
+                               {"version", RW_VERSION},
+                               {"revision", RW_REVISION},
+                               {"settings", line.settings}});
+  }
   const auto running = chosen.make(with);
   asio::signal_set signals(context, SIGTERM, SIGINT);
   if (!is_ignored(SIGHUP)) signals.add(SIGHUP);
@@ -179,7 +198,7 @@ command_line parse_command_line(const std::string& program, const std::string& a
   parser.formatter(std::make_shared<help_formatter>());
   parser.require_subcommand(1);
   parser.fallthrough();
-  parser.set_version_flag("--version", program + " " RW_VERSION);
+  parser.set_version_flag("--version", program + " " + version_text());
   parser.footer("A flag overrides its variable, which overrides the default.");
   add(parser, "--log-level", level, "", "Least level that is logged")
       ->check(CLI::IsMember({"debug", "info", "warning", "warn", "error"}));
@@ -206,13 +225,14 @@ command_line parse_command_line(const std::string& program, const std::string& a
     parse(parser, arguments);
     note_variables(parser, arguments, result.variables);
     core::parse_log_level(level, result.log_level);
-    if (*version) std::cout << program << " " RW_VERSION "\n";
+    if (*version) std::cout << program << " " << version_text() << "\n";
     if (*completion) std::cout << completion_script(parser, shell);
     for (const auto& one : commands) {
       auto* const parsed = parser.get_subcommand(one.name);
       if (!*parsed) continue;
       if (one.check) one.check(*parsed, result);
       result.command = one.name;
+      result.settings = settings_text(*parsed);
     }
     return result;
   } catch (const CLI::ParseError& e) {

@@ -21,6 +21,7 @@ struct command_line {
   core::log_level log_level = core::log_level::info;
   /// Flags whose values came from the environment, with the variables.
   std::map<std::string, std::string> variables = {};
+  std::string settings = {};  ///< the command's flags that were set, by whichever way, with values
   /// Returns a message about flags, with the names of settings as the user gave them.
   std::string as_given(std::string message) const;
 };
@@ -43,6 +44,8 @@ struct command {
   /// Returns what receives log lines; called with the minimum level, which it may raise. Null: they
   /// go to standard error.
   std::function<core::logger::sink(core::log_level&)> log_to = {};
+  /// Runs until a signal as a server: its first log line says what starts, with which settings.
+  bool serves = false;
   /// The variables of its flags have no prefix RW_: the existing system uses these names.
   bool has_known_variables = false;
 };

@@ -52,7 +52,7 @@ heartbeats::watcher_report watcher_report_of(const report_sources& from) {
   out.delivery_time = dispatch.counts.delivery_time;
   out.upstream_open = dispatch.upstream_open;
   auto& content = out.content;
-  content.version = RW_VERSION;
+  content.version = version_text();
   content.ledger = observed.ledger;
   content.events = {
       .accepted = admission.events,

@@ -87,6 +87,19 @@ class Layout(harness.TestCase):
         for name in ("libc6", "libssl3", "libboost-json1.81.0", "libnghttp2-dev", "ca-certificates"):
             self.assertTrue(packages[name]["versionInfo"], name)
             self.assertIn(f"usr/share/doc/{name}/copyright", found)
+        # What scanners read: the distribution, and its packages, which the image has no dpkg for.
+        release = dict(line.split("=", 1) for line in (root / "etc" / "os-release").read_text().splitlines() if "=" in line)
+        here = dict(line.split("=", 1) for line in pathlib.Path("/etc/os-release").read_text().splitlines() if "=" in line)
+        self.assertEqual((release["ID"], release["VERSION_ID"]), (here["ID"], here["VERSION_ID"]))
+        status = root / "var" / "lib" / "dpkg" / "status.d"
+        self.assertEqual({path.name for path in status.iterdir()}, set(packages) - {"runtime-watcher"})
+        for name, package in packages.items():
+            if name != "runtime-watcher":
+                fields = dict(line.split(": ", 1) for line in (status / name).read_text().splitlines())
+                self.assertEqual((fields["Package"], fields["Version"], fields["Status"]),
+                                 (name, package["versionInfo"], "install ok installed"))
+                self.assertTrue(fields["Architecture"] and fields["Maintainer"])
+        self.assertEqual(re.search(r"^Source: (\S+)", (status / "libssl3").read_text(), flags=re.MULTILINE)[1], "openssl")
         # Each library is of a package that is listed, and each package has a licence.
         owners = {each["relatedSpdxElement"] for each in sbom["relationships"] if each["relationshipType"] == "DYNAMIC_LINK"}
         for library in (name for name in found if ".so" in name):
@@ -127,7 +140,7 @@ class Layout(harness.TestCase):
 
         pki, events = Pki(self.folder / "pki"), EventLog()
         pki.issue("webhook", "webhook", cn="runtime-1")
-        listener = self.confined(root, "listener", "listen", "--address", "127.0.0.1:0", "--component", "lifecycle-manager",
+        listener = self.confined(root, "listen", "listen", "--address", "127.0.0.1:0", "--component", "lifecycle-manager",
                                  on_line=events.take)
         certificate, key = pki.issue("server", "gateway")
         gateway = self.start(Gateway(self.folder / "nginx", certificate, key, pki.ca, listener.wait_listening("listener")))
@@ -139,6 +152,11 @@ class Layout(harness.TestCase):
         run(BINARY, "replay", "--address", f"localhost:{port}", "--path", "/validate/lifecycle-manager", "--ca-cert", pki.ca, SAMPLE)
         wait_until(lambda: events.lines, 10, lambda: f"the event comes:\n{webhook.tail()}\n{listener.tail()}")
         self.assertEqual(events.events()[0]["runtimeId"], "runtime-1")
+        for process, setting in ((webhook, f"--kcp-addr=localhost:{gateway.port}"), (listener, "--component=lifecycle-manager")):
+            first = json.loads(process.log[0][1])
+            version = re.search(r"project\(runtime_watcher VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
+            self.assertEqual((first["msg"], first["version"], first["command"]), ("starting", version, process.name))
+            self.assertIn(setting, first["settings"].split())
         [process] = [pathlib.Path(p) for p in self.processes_of(webhook)]
         status = dict(line.split(":", 1) for line in (process / "status").read_text().splitlines() if ":" in line)
         for capabilities in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):

@@ -80,6 +80,20 @@ const std::vector<std::string> listen = {"listen", "--address", "127.0.0.1:0", "
 
 }  // namespace
 
+BOOST_AUTO_TEST_CASE(settings_of_a_command_line_are_those_that_were_set_by_flag_or_variable) {
+  const environment variables{{"RW_SKR_IMAGE", "registry.example.com/rw:1"}};
+  rw::cli::settings to;
+  const auto line = parse({"manager", "--xfcc-trusted-proxies=10.1.0.0/16,fd00::/8", "--pin-san"},
+                          commands_of(to));
+  BOOST_TEST(line.command == "manager");
+  for (const auto* set : {"--skr-image=registry.example.com/rw:1", "--pin-san=true",
+                          "--xfcc-trusted-proxies=10.1.0.0/16,fd00::/8"}) {
+    BOOST_TEST((" " + line.settings + " ").find(std::string(" ") + set + " ") != std::string::npos,
+               line.settings);
+  }
+  BOOST_TEST(line.settings.find("--lease-name") == std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(empty_value_is_a_value_and_not_the_next_flag) {
   const auto given = read({"doctor", "--kubeconfig", "k", "--service-account=", "--runtime=a"});
   BOOST_TEST(given.doctor.service_account.empty());
