@@ -16,8 +16,11 @@ FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9_-]+")
 # Options of other programs, and of Kyma Infrastructure Manager and kube-apiserver.
 FOREIGN = {"--address-family", "--build", "--cacert", "--data", "--dry-run", "--enable-aggregator-routing", "--field-selector",
            "--header", "--kubeconfig", "--label-exclude", "--list_content", "--merge", "--preset", "--replicas",
-           "--run_test", "--log_level", "--runtime-bootstrapper-enabled", "--show-managed-fields", "--target", "--type", "--install", "--take-ownership", "--namespace", "--values", "--logs",
+           "--run_test", "--log_level", "--runtime-bootstrapper-enabled", "--show-managed-fields", "--target", "--type", "--install", "--take-ownership", "--namespace", "--values", "--logs", "--reuse-values", "--output", "--filename", "--all-namespaces", "--exit-status", "--all",
            "--prefix", "--set", "--set-file", "--goaway-chance", "--server-side", "--bump-revision", "--mark-compacted", "--parallel"}
+
+
+SCHEMA_WORDS = {"properties", "items", "spec", "status", "metadata", "apiVersion", "kind", "additionalProperties", "type", "description"}
 
 
 def files(*suffixes):
@@ -75,8 +78,18 @@ def check_names(path, text, errors, sources):
             errors.append(f"{path}: no such name: {name}")
 
 
+def check_watcher(errors):
+    """Each field of the definition of Watchers has a place in its page."""
+    definition = (ROOT / "deploy/crds/operator.kyma-project.io_watchers.yaml").read_text().split("openAPIV3Schema:")[1]
+    page = (ROOT / "deploy/watcher.md").read_text()
+    for field in set(re.findall(r"^ +(\w+): *(?:\{type: .*|)$", definition, flags=re.MULTILINE)) - SCHEMA_WORDS:
+        if not re.search(rf"`(?:\w+\.)*{field}`", page):
+            errors.append(f"deploy/watcher.md: no word of the field {field}")
+
+
 def main():
     errors = []
+    check_watcher(errors)
     sources = "\n".join(path.read_text() for path in files(".cpp", ".hpp", ".py", ".sh", ".txt", ".json", ".yaml")
                         if path != pathlib.Path(__file__).resolve()) + (ROOT / ".ci/run").read_text()
     # Some reactors compose names of a prefix and one of these.
@@ -94,6 +107,7 @@ def main():
             if (ROOT / "reactors" / metric).is_dir():
                 continue
             parts = [metric[:-len(each)] for each in suffixes if metric.endswith(each)]
+            metric = re.sub(r"_(bucket|sum|count)$", "", metric)
             if f'"{metric}' not in sources and not any(f'"{each}"' in sources for each in parts):
                 errors.append(f"{path}: no such metric: {metric}")
         for flag in set(FLAG.findall(text)) - FOREIGN:
