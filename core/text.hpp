@@ -1,5 +1,7 @@
 #pragma once
 
+#include "rw/core/lifetime.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
@@ -38,7 +40,7 @@ inline std::string hex(std::span<const unsigned char> bytes) {
 }
 
 /// Returns the text without white space at either end.
-inline std::string_view trimmed(std::string_view text) {
+inline std::string_view trimmed(std::string_view text RW_LIFETIMEBOUND) {
   const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; };
   while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
   while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
@@ -46,7 +48,7 @@ inline std::string_view trimmed(std::string_view text) {
 }
 
 /// Returns at most `limit` bytes from the front, and only whole characters (UTF-8, RFC 3629).
-inline std::string_view first_bytes(std::string_view text, std::size_t limit) {
+inline std::string_view first_bytes(std::string_view text RW_LIFETIMEBOUND, std::size_t limit) {
   if (text.size() <= limit) return text;
   while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xC0U) == 0x80U) --limit;
   return text.substr(0, limit);

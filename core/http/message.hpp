@@ -1,5 +1,6 @@
 #pragma once
 
+#include "rw/core/lifetime.hpp"
 #include "rw/core/text.hpp"
 
 #include <boost/asio/ip/tcp.hpp>
@@ -29,7 +30,7 @@ class fields {
   void clear() noexcept;
 
   /// The first field of that name, empty if there is none.
-  std::string_view get(std::string_view name) const noexcept;
+  std::string_view get(std::string_view name) const noexcept RW_LIFETIMEBOUND;
   bool has(std::string_view name) const noexcept { return find(name) != spans_.size(); }
 
   std::size_t size() const noexcept { return spans_.size(); }

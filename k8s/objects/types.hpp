@@ -16,7 +16,8 @@
 /// Views of the few fields that machinery needs, over objects as the API writes them. Readers
 /// accept any value: a missing field, or one of another type, reads as empty. Writers make missing
 /// objects on the way, and replace values of another type. What a reader returns is a view into its
-/// argument.
+/// argument: Clang rejects a variable initialised with a view into a temporary (-Wdangling), but
+/// checks no assignments.
 namespace rw::k8s {
 
 // --- times -----------------------------------------------------------------------------
