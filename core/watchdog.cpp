@@ -84,4 +84,8 @@ asio::awaitable<void> watchdog::run() {
   }
 }
 
+asio::awaitable<void> own_watchdog::run() {
+  if (made_) co_await made_->run();
+}
+
 }  // namespace rw::core

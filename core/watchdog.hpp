@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 namespace rw::core {
@@ -99,6 +100,34 @@ class watchdog {
   mutable std::atomic<bool> resting_{false};  ///< ticks once a second
   std::mutex guard_;
   std::vector<std::weak_ptr<deadline::state>> watched_;
+};
+
+/// A host's watchdog, which the host runs; or none: then its user makes and runs one of its own.
+class optional_watchdog {
+ public:
+  optional_watchdog() = default;
+  optional_watchdog(watchdog& host) : host_(&host) {}
+
+  explicit operator bool() const noexcept { return host_ != nullptr; }
+  operator watchdog&() const noexcept { return *host_; }
+  watchdog* operator->() const noexcept { return host_; }
+
+ private:
+  watchdog* host_ = nullptr;
+};
+
+/// For a class that arms deadlines: makes a watchdog and sets `of` to it, if that is empty.
+class own_watchdog {
+ public:
+  own_watchdog(optional_watchdog& of, clock& time, boost::asio::any_io_executor executor) {
+    if (!of) of = made_.emplace(time, std::move(executor));
+  }
+
+  /// Runs it until cancelled. Returns at once if the host brought one.
+  boost::asio::awaitable<void> run();
+
+ private:
+  std::optional<watchdog> made_;
 };
 
 }  // namespace rw::core

@@ -204,7 +204,7 @@ void authenticator::use_credential(exec_credential got) {
 }
 
 void authenticator::look_at_files() {
-  const auto now = environment_.watchdog.now();
+  const auto now = environment_.watchdog->now();
   if (now == looked_) return;
   looked_ = now;
   if (!how_.token_file.empty() && token_stamp_.changed(how_.token_file)) look_at_token();

@@ -64,7 +64,7 @@ struct client_options {
 /// All of it must outlive the client.
 struct client_environment {
   core::clock& clock;
-  core::watchdog& watchdog;
+  core::optional_watchdog watchdog = {};
   core::logger& log;
   core::metrics& metrics;
   core::random_source (*make_random)() = core::make_random_source;  ///< of the jitter of retries

@@ -132,6 +132,7 @@ session::session(asio::any_io_executor executor, config settings, client_options
       config_(std::move(settings)),
       options_(std::move(options)),
       environment_(environment),
+      own_watchdog_(environment_.watchdog, environment_.clock, executor_),
       server_(checked(config_)),
       random_(environment.make_random()),
       bucket_(options_.requests_per_second, options_.burst),
@@ -142,7 +143,8 @@ session::session(asio::any_io_executor executor, config settings, client_options
                    {authenticator_.transport(), environment_.watchdog, environment_.log,
                     environment_.metrics}),
       warnings_(warnings_kept),
-      idle_(executor_) {
+      idle_(executor_),
+      background_(executor_) {
   check_fields(config_, options_);
 }
 
@@ -166,6 +168,7 @@ asio::awaitable<result<http::response>> session::perform(call* request) {
   const auto self = shared_from_this();
   if (request->wrong) co_return *request->wrong;
   const presence here(*this);
+  if (!closed_ && !std::exchange(started_, true)) background_.spawn(own_watchdog_.run());
   request->wire.target.insert(0, server_.prefix);
   core::backoff backoff(options_.retry_base, options_.retry_limit, std::ref(random_));
   const auto limit =
@@ -376,6 +379,8 @@ asio::awaitable<void> session::close() {
     co_await connections_.close();
   }
   while (present_ > 0) co_await idle_.wait();
+  background_.cancel();
+  if (first) co_await background_.join();
 }
 
 }  // namespace rw::k8s

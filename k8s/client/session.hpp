@@ -3,6 +3,7 @@
 #include "rw/core/backoff.hpp"
 #include "rw/core/http/client.hpp"
 #include "rw/core/lru_map.hpp"
+#include "rw/core/task_group.hpp"
 #include "rw/core/token_bucket.hpp"
 #include "rw/core/wake.hpp"
 #include "rw/k8s/client/authenticator.hpp"
@@ -65,7 +66,8 @@ class session : public std::enable_shared_from_this<session> {
   const boost::asio::any_io_executor executor_;
   const config config_;
   const client_options options_;
-  const client_environment environment_;
+  client_environment environment_;
+  core::own_watchdog own_watchdog_;
   const server_url server_;
   core::random_source random_;
   core::token_bucket bucket_;
@@ -78,7 +80,9 @@ class session : public std::enable_shared_from_this<session> {
   std::vector<core::timer*> sleepers_;
   core::wake idle_;
   std::size_t present_ = 0;
+  bool started_ = false;  ///< `background_` has its task
   bool closed_ = false;
+  core::task_group background_;  ///< the own watchdog, from the first call on
 };
 
 }  // namespace rw::k8s

@@ -114,6 +114,7 @@ controller::controller(asio::any_io_executor executor, controller_options option
       options_(usable(std::move(options))),
       target_(target),
       environment_(std::move(environment)),
+      own_watchdog_(environment_.watchdog, environment_.clock, executor_),
       numbers_(std::make_unique<numbers>(environment_.metrics,
                                          core::labels{{"controller", options_.name}})),
       queue_(executor_, options_.queue,
@@ -133,6 +134,7 @@ core::time_point controller::now() const {
 }
 
 asio::awaitable<void> controller::run() {
+  background_.spawn(own_watchdog_.run());
   background_.spawn(queue_.run());
   background_.spawn(warn_unsynced());
   for (const auto& start : to_run_) sources_.spawn(start());
@@ -156,7 +158,7 @@ void controller::start_workers() {
   environment_.log.info("controller started", {{"controller", options_.name}});
   for (std::size_t i = 0; i < options_.concurrent; ++i) {
     auto* const one = &all_workers_.emplace_back();
-    one->limit = environment_.watchdog.watch(executor_, [this, one] {
+    one->limit = environment_.watchdog->watch(executor_, [this, one] {
       if (now() < one->until) return;  // the limit of an earlier reconcile
       one->timed_out = true;
       numbers_->timeouts.Increment();

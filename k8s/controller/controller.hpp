@@ -43,7 +43,7 @@ struct controller_options {
 /// All of it must outlive the controller.
 struct controller_environment {
   core::clock& clock;
-  core::watchdog& watchdog;  ///< for the reconciles' time limit, precise to a tick
+  core::optional_watchdog watchdog = {};  ///< of the reconciles' time limit, precise to a tick
   core::logger& log;
   core::metrics& metrics;
   core::random_source random;
@@ -152,7 +152,8 @@ class controller {
   const boost::asio::any_io_executor executor_;
   const controller_options options_;
   reconciler& target_;
-  const controller_environment environment_;
+  controller_environment environment_;
+  core::own_watchdog own_watchdog_;
   const std::unique_ptr<numbers> numbers_;
   std::vector<source> to_run_;
   std::vector<informer*> informers_;

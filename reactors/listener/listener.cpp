@@ -129,12 +129,14 @@ listener::listener(asio::any_io_executor executor, listener_options options,
       heartbeats_(std::move(options.heartbeats)),
       heartbeat_component_(heartbeats_ ? std::move(options.heartbeat_component) : std::string()),
       environment_(environment),
+      own_watchdog_(environment_.watchdog, environment_.clock, executor_),
       identifier_(std::make_shared<identifier>(
           identity_options{options.tls != nullptr, network_list::parse(options.trusted_proxies),
                            options.tls ? options.tls : options.client_ca},
           environment.clock)),
       counters_(std::make_unique<counters>(environment.metrics)),
-      requests_end_(environment.watchdog.watch(executor, [this] { server_->drop_connections(); })) {
+      requests_end_(
+          environment_.watchdog->watch(executor, [this] { server_->drop_connections(); })) {
   if (!is_path_segment(component_)) {
     throw std::runtime_error("a listener's component must be one element of a path, not: " +
                              component_);
@@ -151,7 +153,7 @@ listener::listener(asio::any_io_executor executor, listener_options options,
   server_ = std::make_unique<http::server>(
       executor, http::server_options{"listener", options.address, options.limits},
       static_cast<http::handler&>(*this),
-      http::server_environment{*transport_, environment.watchdog, environment.log,
+      http::server_environment{*transport_, environment_.watchdog, environment.log,
                                environment.metrics});
 }
 
@@ -424,7 +426,7 @@ void listener::drop_outdated() {
 
 void listener::drain() {
   server_->drain();
-  requests_end_.arm(environment_.watchdog.time().now() + drain_requests_);
+  requests_end_.arm(environment_.watchdog->time().now() + drain_requests_);
 }
 
 asio::awaitable<void> listener::serve() {
@@ -434,6 +436,8 @@ asio::awaitable<void> listener::serve() {
 }
 
 asio::awaitable<void> listener::run() {
+  core::task_group background(executor_);
+  background.spawn(own_watchdog_.run());
   core::task_group tasks(executor_);
   tasks.spawn(serve());
   tasks.spawn(hand_over());
@@ -442,6 +446,12 @@ asio::awaitable<void> listener::run() {
     co_await tasks.join();
   } catch (...) {
     failure = std::current_exception();
+  }
+  co_await asio::this_coro::throw_if_cancelled(false);
+  background.cancel();
+  try {
+    co_await background.join();
+  } catch (const boost::system::system_error&) {  // cancelled, and joined
   }
   requests_end_.disarm();
   events_->close();

@@ -63,7 +63,7 @@ struct listener_options {
 /// Dependencies of a listener; all of it must outlive the listener.
 struct listener_environment {
   core::clock& clock;
-  core::watchdog& watchdog;
+  core::optional_watchdog watchdog = {};
   core::logger& log;
   core::metrics& metrics;
 };
@@ -170,7 +170,8 @@ class listener final : private http::handler {
   const std::shared_ptr<core::channel<received_event>> events_;
   const std::shared_ptr<core::channel<received_heartbeat>> heartbeats_;
   const std::string heartbeat_component_;
-  const listener_environment environment_;
+  listener_environment environment_;
+  core::own_watchdog own_watchdog_;
   const std::shared_ptr<identifier> identifier_;
   const std::unique_ptr<counters> counters_;
   core::log_limit refusal_log_;

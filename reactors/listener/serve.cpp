@@ -41,10 +41,9 @@ asio::awaitable<void> serve(asio::any_io_executor executor, listener_options opt
   auto& clock = parts.clock != nullptr ? *parts.clock : own_clock;
   auto& log = parts.log != nullptr ? *parts.log : own_log;
   auto& metrics = parts.metrics != nullptr ? *parts.metrics : own_metrics;
-  core::watchdog watchdog(clock, executor);
   const auto limit = 2 * options.drain_requests;
-  const auto made =
-      register_component(executor, std::move(options), {clock, watchdog, log, metrics});
+  const auto made = register_component(executor, std::move(options),
+                                       {.clock = clock, .log = log, .metrics = metrics});
 
   core::wake ending(executor);
   std::exception_ptr failure;
@@ -53,10 +52,8 @@ asio::awaitable<void> serve(asio::any_io_executor executor, listener_options opt
     made.events->close();  // it may have no reader any more
     ending.set();
   };
-  core::task_group background(executor, fail);
   core::task_group intake(executor, fail);
   core::task_group delivery(executor, fail);
-  background.spawn(watchdog.run());
   delivery.spawn(deliver(made.events.get(), &on_event));
   intake.spawn(made.runnable->run());
   if (parts.on_listening) parts.on_listening(made.runnable->address());
@@ -70,8 +67,6 @@ asio::awaitable<void> serve(asio::any_io_executor executor, listener_options opt
   const auto until = clock.now() + limit;
   auto both = join(&intake, &delivery);
   co_await core::within(clock, until, std::move(both));
-  background.cancel();
-  co_await background.join();
   co_await asio::this_coro::reset_cancellation_state(asio::enable_terminal_cancellation());
   co_await asio::this_coro::throw_if_cancelled(throws);
   if (failure) std::rethrow_exception(failure);

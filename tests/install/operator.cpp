@@ -47,28 +47,27 @@ asio::awaitable<void> end(core::task_group* tasks, k8s::client* api) {
 int main() {
   asio::io_context context;
   core::real_clock clock;
-  core::watchdog watchdog(clock, context.get_executor());
   core::logger log;
   core::metrics metrics;
   auto config = k8s::load_config();  // $KUBECONFIG, the pod's service account, or ~/.kube/config
   if (config.has_error()) return std::cerr << config.error().message << '\n', 2;
   k8s::client api(context.get_executor(), *config,
                   {.user_agent = "team-maps/1.0", .field_manager = "team-maps"},
-                  {clock, watchdog, log, metrics});
+                  {.clock = clock, .log = log, .metrics = metrics});
   k8s::informer teams(api, namespaces, {.what = {.labels = "team"}},
                       {clock, log, metrics, core::make_random_source()});
   k8s::informer maps(api, config_maps, {.what = {.fields = "metadata.name=team"}},
                      {clock, log, metrics, core::make_random_source()});
   team_reconciler reconciler(api, teams, maps);
-  k8s::controller controller(context.get_executor(), {.name = "team"}, reconciler,
-                             {clock, watchdog, log, metrics, core::make_random_source()});
+  k8s::controller controller(
+      context.get_executor(), {.name = "team"}, reconciler,
+      {.clock = clock, .log = log, .metrics = metrics, .random = core::make_random_source()});
   controller.watch(teams);
   controller.watch(maps, [](const k8s::delta& change, k8s::controller::keys& keys) {
     keys.push_back({"", std::string(change.any().ns())});
   });
   core::task_group tasks(context.get_executor());
   for (auto* each : {&teams, &maps}) tasks.spawn(each->run());
-  tasks.spawn(watchdog.run());
   tasks.spawn(controller.run());
   asio::signal_set signals(context, SIGINT, SIGTERM);
   signals.async_wait([&tasks](boost::system::error_code, int) { tasks.cancel(); });

@@ -27,12 +27,12 @@ struct reconciler final : k8s::reconciler {
 /// empty.
 asio::awaitable<void> serve(asio::any_io_executor executor, std::uint16_t port) {
   core::real_clock clock;
-  core::watchdog watchdog(clock, executor);
   core::logger log;
   core::metrics metrics;
   reconciler reconciling;
-  k8s::controller controller(executor, {.name = "objects"}, reconciling,
-                             {clock, watchdog, log, metrics, core::make_random_source()});
+  k8s::controller controller(
+      executor, {.name = "objects"}, reconciling,
+      {.clock = clock, .log = log, .metrics = metrics, .random = core::make_random_source()});
   // Many events of an object while it is reconciled cause one more pass. Each key is a runtime's
   // id, and kind, namespace and name of the object there.
   const auto requeue = [&controller](rw::listener::received_event got) -> asio::awaitable<void> {
@@ -44,7 +44,6 @@ asio::awaitable<void> serve(asio::any_io_executor executor, std::uint16_t port) 
   options.address = {asio::ip::address_v4::loopback(), port};
   options.component = "lifecycle-manager";
   core::task_group background(executor);
-  background.spawn(watchdog.run());
   background.spawn(controller.run());
   const auto print = [](const auto& at) { std::cout << "port " << at.port() << std::endl; };
   co_await rw::listener::serve(executor, options, requeue, {&clock, &log, &metrics, print});

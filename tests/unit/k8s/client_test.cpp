@@ -333,6 +333,18 @@ BOOST_AUTO_TEST_CASE(a_silent_watch_is_broken) {
   BOOST_TEST(done.error().is(errc::timed_out));
 }
 
+BOOST_AUTO_TEST_CASE(client_without_a_watchdog_ends_requests_at_their_limit) {
+  api_fixture f;
+  f.brings_watchdog = false;
+  auto options = api_fixture::quick();
+  options.request = std::chrono::milliseconds(100);
+  options.retries = 0;
+  f.script.answers(streaming({"{"}, http::body_source::state::pending));
+  const auto got = f.call(f.use(f.config(), options).get(config_maps, {"team", "a"}));
+  BOOST_REQUIRE(got.has_error());
+  BOOST_TEST(got.error().is(errc::timed_out));
+}
+
 BOOST_AUTO_TEST_CASE(a_watch_refused_is_a_failure) {
   api_fixture f;
   f.script.answers(410, status_text(410, "Expired", "too old resource version: 1 (5)"));

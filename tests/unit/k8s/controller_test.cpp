@@ -76,7 +76,8 @@ class scripted final : public k8s::reconciler {
 };
 
 struct bench {
-  explicit bench(k8s::controller_options with = {}) : options(std::move(with)) {
+  explicit bench(k8s::controller_options with = {}, bool brings_watchdog = true)
+      : options(std::move(with)), brings_watchdog_(brings_watchdog) {
     options.name = "test";
     keepers.spawn(watchdog.run());
   }
@@ -96,9 +97,12 @@ struct bench {
   }
   k8s::controller& make() {
     if (!under_test) {
-      under_test.emplace(io.get_executor(), options, target,
-                         k8s::controller_environment{time, watchdog, log, numbers,
-                                                     [] { return std::uint64_t{0}; }});
+      under_test.emplace(
+          io.get_executor(), options, target,
+          k8s::controller_environment{
+              time,
+              brings_watchdog_ ? core::optional_watchdog(watchdog) : core::optional_watchdog(), log,
+              numbers, [] { return std::uint64_t{0}; }});
     }
     return *under_test;
   }
@@ -142,6 +146,7 @@ struct bench {
   core::watchdog watchdog{time, io.get_executor()};
   scripted target{time};
   k8s::controller_options options;
+  bool brings_watchdog_ = true;
   core::task_group keepers{io.get_executor()};
   core::task_group tasks{io.get_executor()};
   std::optional<k8s::controller> under_test;
@@ -290,6 +295,16 @@ BOOST_AUTO_TEST_CASE(a_reconcile_that_takes_too_long_is_cancelled_and_tried_agai
   b.target.takes = 0s;
   b.advance(20s);  // the second try is cancelled, the third is well
   BOOST_TEST(b.total("success") == 1);
+}
+
+BOOST_AUTO_TEST_CASE(controller_without_a_watchdog_limits_reconciles) {
+  bench b({.concurrent = 1, .reconcile_limit = 10s}, false);
+  b.target.takes = 1h;
+  b.start().add({"ns", "a"});
+  b.advance(9s);
+  BOOST_TEST(b.target.cancelled == 0);
+  b.advance(2s);
+  BOOST_TEST(b.target.cancelled == 1);
 }
 
 BOOST_AUTO_TEST_CASE(a_source_waits_where_there_is_no_room_and_loses_nothing) {

@@ -178,7 +178,10 @@ class api_fixture {
       try {
         api_ = std::make_unique<client>(
             here.executor(), std::move(how), std::move(options),
-            client_environment{here.clock, here.watchdog, here.log, here.metrics});
+            client_environment{here.clock,
+                               brings_watchdog ? core::optional_watchdog(here.watchdog)
+                                               : core::optional_watchdog(),
+                               here.log, here.metrics});
       } catch (...) {
         refused = std::current_exception();
       }
@@ -205,6 +208,7 @@ class api_fixture {
 
   http::test::host here;
   test::script script{here.executor()};
+  bool brings_watchdog = true;  ///< set before a client is made
 
  private:
   std::unique_ptr<core::transport> transport_;
