@@ -134,6 +134,7 @@ class list_watch::implementation {
 
   void begin_listing();
   void set_live(bool live);
+  void tell_page_failure(phase where, const failure& why, const action& next);
   void tell_failure(std::string_view what, const failure& why, const action& next);
 
   const std::shared_ptr<api_source> api_;
@@ -206,17 +207,28 @@ asio::awaitable<action> list_watch::implementation::list(const action& what) {
     why.message = "cannot list " + type.plural + ": the answer " + why.message;
     co_return page_failed(phase::decode, why);
   }
+  const auto objects = page->items.size();
   for (auto& each : page->items) sink_.put(std::move(each));
-  co_return reflector.listed(page->resource_version, page->continue_token);
+  auto next = reflector.listed(page->resource_version, page->continue_token, objects);
+  if (next.error.code) {
+    next.error.message = "cannot list " + type.plural + ": " + next.error.message;
+    tell_page_failure(phase::list, next.error, next);
+  }
+  co_return next;
 }
 
 action list_watch::implementation::page_failed(phase where, const failure& why) {
+  auto next = reflector.failed(why);
+  tell_page_failure(where, why, next);
+  return next;
+}
+
+void list_watch::implementation::tell_page_failure(phase where, const failure& why,
+                                                   const action& next) {
   set_live(false);
   metrics.failure(where);
   sink_.request_failed(why);
-  auto next = reflector.failed(why);
   tell_failure("a list failed", why, next);
-  return next;
 }
 
 asio::awaitable<action> list_watch::implementation::watch(const action& what) {

@@ -1,6 +1,7 @@
 #include "rw/k8s/cache/reflector.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <initializer_list>
 #include <utility>
 
@@ -22,7 +23,9 @@ constexpr unsigned failures_with_progress = 2;
 /// What pages begin with if none was asked for and all at once is too large.
 constexpr std::uint32_t first_page = 500;
 
-constexpr std::chrono::seconds longest_pause = std::chrono::minutes(5);
+/// Pages without an object in a row after which a list is given up: where a selector leaves little,
+/// some are in order.
+constexpr unsigned empty_pages_at_most = 1000;
 
 bool is_any_of(const failure& why, std::initializer_list<errc> codes) {
   return std::ranges::any_of(codes, [&](errc each) { return why.is(each); });
@@ -78,6 +81,8 @@ action reflector::go_on(then what) {
   }
   continue_token_.clear();
   listed_version_.clear();
+  tokens_.clear();
+  empty_pages_ = 0;
   return streaming_ == support::yes && !paged_once_ ? watch(true) : list_page(true);
 }
 
@@ -104,7 +109,7 @@ action reflector::watch(bool anew) {
 }
 
 action reflector::pause(then what, const failure& why) {
-  const core::duration asked_for = std::min(why.retry_after, longest_pause);
+  const core::duration asked_for = why.retry_after;
   state_ = state::waiting;
   after_wait_ = what;
   return {.what = action_kind::wait, .delay = std::max(backoff_.next(), asked_for)};
@@ -116,7 +121,19 @@ action reflector::at_once_or_pause(then what, const failure& why) {
   return go_on(what);
 }
 
-action reflector::listed(const std::string& resource_version, const std::string& continue_token) {
+action reflector::listed(const std::string& resource_version, const std::string& continue_token,
+                         std::size_t objects) {
+  empty_pages_ = objects == 0 ? empty_pages_ + 1 : 0;
+  const bool repeats =
+      !continue_token.empty() && !tokens_.insert(std::hash<std::string>()(continue_token)).second;
+  if (repeats || (!continue_token.empty() && empty_pages_ == empty_pages_at_most)) {
+    failure why{.code = errc::bad_answer,
+                .message = repeats ? "the continue token repeats: the list has no end"
+                                   : std::to_string(empty_pages_) + " pages in a row are empty"};
+    auto next = pause(then::list, why);
+    next.error = std::move(why);
+    return next;
+  }
   // All pages are of one version; were they not, nothing would be missed from the first one's on.
   if (listed_version_.empty()) listed_version_ = resource_version;
   continue_token_ = continue_token;

@@ -7,9 +7,11 @@
 #include "rw/k8s/objects/failure.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 
 namespace rw::k8s {
 
@@ -62,6 +64,7 @@ class reflector {
     core::duration delay{0};
     bool anew = false;   ///< list, watch: a listing begins; what one before has told is void
     bool whole = false;  ///< all there is was listed: what was not does not exist any more
+    failure error = {};  ///< wait: why a page that came is a failure; no code if it is none
   };
 
   /// How a watch ended.
@@ -85,8 +88,10 @@ class reflector {
 
   action begin();
   action version(unsigned major, unsigned minor);
-  /// A page was listed, and taken in.
-  action listed(const std::string& resource_version, const std::string& continue_token);
+  /// A page with so many objects was listed, and taken in. A list without an end fails: one whose
+  /// continue token repeats, or whose pages stay empty; `error` of the action says so.
+  action listed(const std::string& resource_version, const std::string& continue_token,
+                std::size_t objects);
   /// The probe, or the page, failed.
   action failed(const failure& why);
   /// `why` says more of a watch that did not end in order, which lasted so long since its answer
@@ -133,7 +138,9 @@ class reflector {
   bool at_once_ = false;     ///< this listing is not done in pages
 
   std::string continue_token_;
-  std::string listed_version_;  ///< of the first page
+  std::string listed_version_;              ///< of the first page
+  std::unordered_set<std::size_t> tokens_;  ///< hashes, of this listing's pages
+  unsigned empty_pages_ = 0;                ///< in a row
   std::string resource_version_;
   failure error_event_;
   std::chrono::seconds asked_{0};  ///< the watch's timeout

@@ -339,6 +339,7 @@ void controller::tell_error(const object_key& key, const reconcile_result& resul
                          {{"controller", options_.name},
                           {"namespace", key.ns},
                           {"name", key.name},
+                          {"retry_after_s", std::chrono::duration<double>(result.after).count()},
                           {"error", result.text}});
 }
 

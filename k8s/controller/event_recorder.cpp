@@ -92,6 +92,11 @@ asio::awaitable<void> event_recorder::write(event_correlator::write what) {
       co_return;
     }
     const auto wait = std::max(pause.next(), core::duration(why.retry_after));
+    if (wait > options_.backoff_limit) {
+      environment_.log.limited(delay_log_, core::log_level::info,
+                               "events are delayed by the server's Retry-After",
+                               {{"seconds", why.retry_after.count()}, {"error", why.message}});
+    }
     alarm_->expires_at(environment_.clock.now() + wait);
     co_await alarm_->wait();
   }

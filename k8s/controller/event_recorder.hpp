@@ -77,6 +77,7 @@ class event_recorder final : public event_sink {
   core::counter& abandoned_;
   core::log_limit drop_log_;
   core::log_limit failure_log_;
+  core::log_limit delay_log_;
   core::channel<event_note> notes_;
   event_correlator correlator_;
   const std::unique_ptr<core::timer> alarm_;

@@ -55,7 +55,7 @@ struct failure {
   unsigned status = 0;                     ///< of HTTP; 0 if there was no response
   std::string reason = {};                 ///< Status.reason, such as "AlreadyExists"; may be empty
   std::string message = {};                ///< one sentence: what failed, on which object, why
-  std::chrono::seconds retry_after{0};     ///< Retry-After, or Status.details.retryAfterSeconds
+  std::chrono::seconds retry_after{0};     ///< as the server asked, at most five minutes
   std::vector<failure_cause> causes = {};  ///< Status.details.causes, 32 at most
 
   bool is(errc e) const noexcept { return code == make_error_code(e); }

@@ -17,7 +17,8 @@ namespace json = boost::json;
 
 constexpr std::size_t depth_limit = 256;
 constexpr std::size_t quoted_at_most = 300;
-constexpr std::chrono::seconds day = std::chrono::hours(24);
+/// Longest delay that a server can ask for.
+constexpr std::chrono::seconds longest_delay = std::chrono::minutes(5);
 
 constexpr std::array<std::pair<unsigned, errc>, 13> codes{{{401, errc::unauthorized},
                                                            {403, errc::forbidden},
@@ -46,7 +47,7 @@ errc code_of(unsigned status, std::string_view reason) {
 }
 
 std::chrono::seconds seconds_of(std::int64_t seconds) {
-  return std::clamp(std::chrono::seconds(seconds), std::chrono::seconds(0), day);
+  return std::clamp(std::chrono::seconds(seconds), std::chrono::seconds(0), longest_delay);
 }
 
 /// Limit of a message: it is kept and logged, and the server may be untrusted.
@@ -114,7 +115,7 @@ std::chrono::seconds retry_after(std::string_view field,
   }
   const auto when = std::chrono::system_clock::from_time_t(::timegm(&parts));
   const auto wait = std::chrono::ceil<std::chrono::seconds>(when - now);
-  return std::clamp(wait, std::chrono::seconds(0), day);
+  return std::clamp(wait, std::chrono::seconds(0), longest_delay);
 }
 
 std::optional<json::value> parse_json(std::string_view text, std::string& why) {

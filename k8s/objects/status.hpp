@@ -18,7 +18,8 @@ namespace rw::k8s {
 failure failure_of(const http::response& answer, const std::string& what,
                    std::chrono::system_clock::time_point now);
 
-/// Returns Retry-After (RFC 9110, section 10.2.3), seconds or a date, at most a day; 0 if absent.
+/// Returns Retry-After (RFC 9110, section 10.2.3), seconds or a date, at most five
+/// minutes; 0 if absent.
 std::chrono::seconds retry_after(std::string_view field, std::chrono::system_clock::time_point now);
 
 /// Parses JSON with a bound on its depth; of duplicate names the last one counts. Without a value

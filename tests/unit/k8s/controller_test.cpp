@@ -227,6 +227,18 @@ BOOST_AUTO_TEST_CASE(an_error_is_tried_again_with_backoff_and_told_once) {
   BOOST_TEST(b.number("rw_controller_failing_keys") == 0);
 }
 
+BOOST_AUTO_TEST_CASE(error_line_has_the_delay_that_the_server_asked_for) {
+  bench b;
+  b.target.result = reconcile_result::error(rw::k8s::failure{
+      .code = rw::k8s::errc::unavailable, .status = 503, .message = "busy", .retry_after = 300s});
+  b.start().add({"ns", "a"});
+  b.advance(4min, 1s);
+  BOOST_TEST(b.target.calls.size() == 1U);
+  BOOST_TEST(b.lines("\"retry_after_s\":300") == 1);
+  b.advance(2min, 1s);
+  BOOST_TEST(b.target.calls.size() == 2U);
+}
+
 BOOST_AUTO_TEST_CASE(errors_with_the_same_reason_are_one_state) {
   bench b;
   b.start().add({"ns", "a"});

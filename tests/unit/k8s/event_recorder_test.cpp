@@ -67,7 +67,8 @@ struct bench {
   asio::io_context io{1};
   core::manual_clock time;
   core::metrics numbers;
-  core::logger log{core::log_level::debug, [](std::string_view) {}};
+  std::string logged;
+  core::logger log{core::log_level::debug, [this](std::string_view line) { logged += line; }};
   k8s::test::fake_objects server{io.get_executor()};
   std::shared_ptr<k8s::test::fake_api> api = std::make_shared<k8s::test::fake_api>(server);
   std::optional<k8s::event_recorder> recorder;
@@ -117,6 +118,19 @@ BOOST_AUTO_TEST_CASE(a_passing_failure_is_tried_again_and_a_lasting_one_given_up
   b.settle();
   BOOST_TEST(b.total("failed") == 1);
   BOOST_TEST(b.server.all().size() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(delay_that_the_server_asks_for_is_kept_and_logged) {
+  bench b;
+  b.start();
+  b.server.fail(errc::unavailable, 1, 5min);
+  b.recorder->normal(pod, "Fine", "it works");
+  b.advance(299s);
+  BOOST_TEST(b.total("created") == 0);
+  BOOST_TEST(b.logged.find("events are delayed by the server's Retry-After") != std::string::npos);
+  BOOST_TEST(b.logged.find("\"seconds\":300") != std::string::npos);
+  b.advance(2s);
+  BOOST_TEST(b.total("created") == 1);
 }
 
 BOOST_AUTO_TEST_CASE(tries_are_bounded) {

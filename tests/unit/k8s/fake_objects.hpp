@@ -33,9 +33,10 @@ class fake_objects {
     resumed_.wake_all();
   }
   /// The next `times` requests fail.
-  void fail(errc code, int times = 1) {
+  void fail(errc code, int times = 1, std::chrono::seconds retry_after = {}) {
     failure_ = code;
     failures_ = times;
+    retry_after_ = retry_after;
   }
 
   const value* find(const std::string& name) const {
@@ -75,7 +76,9 @@ class fake_objects {
   result<value> act(const std::string& verb, const std::string& name, value with) {
     if (failures_ > 0) {
       --failures_;
-      return failed(failure_);
+      auto why = failed(failure_);
+      why.retry_after = retry_after_;
+      return why;
     }
     const auto at = objects_.find(name);
     if (verb == "create") {
@@ -105,6 +108,7 @@ class fake_objects {
   bool late_ = false;
   errc failure_ = errc::unreachable;
   int failures_ = 0;
+  std::chrono::seconds retry_after_{0};
 };
 
 /// One process's way to them, which may be cut.

@@ -1,5 +1,7 @@
 #include "rw/k8s/cache/reflector.hpp"
 
+#include "rw/k8s/objects/status.hpp"
+
 #include <boost/test/unit_test.hpp>
 
 #include "tests/unit/k8s/samples.hpp"
@@ -60,7 +62,7 @@ reflector_options in_pages() {
 /// Listed, and watching from version 10.
 rw::k8s::reflector watching(rw::k8s::reflector made) {
   made.begin();
-  made.listed("10", "");
+  made.listed("10", "", 1);
   return made;
 }
 
@@ -73,10 +75,10 @@ watch_event changed(std::string_view version) {
 BOOST_AUTO_TEST_CASE(a_list_is_taken_page_by_page_and_then_watched) {
   auto made = shortest(in_pages());
   BOOST_TEST(words(made.begin()) == "list 500!");
-  BOOST_TEST(words(made.listed("10", "b")) == "list 500 more=b");
-  BOOST_TEST(words(made.listed("10", "c")) == "list 500 more=c");
+  BOOST_TEST(words(made.listed("10", "b", 1)) == "list 500 more=b");
+  BOOST_TEST(words(made.listed("10", "c", 1)) == "list 500 more=c");
   BOOST_TEST(made.resource_version().empty());
-  BOOST_TEST(words(made.listed("10", "")) == ". watch 10");
+  BOOST_TEST(words(made.listed("10", "", 1)) == ". watch 10");
   BOOST_TEST(made.resource_version() == "10");
   BOOST_TEST((made.state() == rw::k8s::reflector::state::watching));
 }
@@ -84,8 +86,8 @@ BOOST_AUTO_TEST_CASE(a_list_is_taken_page_by_page_and_then_watched) {
 BOOST_AUTO_TEST_CASE(were_pages_of_several_versions_nothing_would_be_missed) {
   auto made = shortest(in_pages());
   made.begin();
-  made.listed("10", "b");
-  BOOST_TEST(words(made.listed("12", "")) == ". watch 10");
+  made.listed("10", "b", 1);
+  BOOST_TEST(words(made.listed("12", "", 1)) == ". watch 10");
 }
 
 BOOST_AUTO_TEST_CASE(a_stream_is_asked_for_where_the_server_has_it) {
@@ -144,7 +146,7 @@ BOOST_AUTO_TEST_CASE(where_streams_are_refused_pages_are_taken_from_then_on) {
     made.begin();
     made.version(1, 32);
     BOOST_TEST(words(made.watch_ended(end::broken, because(code, 422), 0s)) == "list 500!");
-    BOOST_TEST(words(made.listed("10", "")) == ". watch 10");
+    BOOST_TEST(words(made.listed("10", "", 1)) == ". watch 10");
     made.watch_ended(end::broken, gone, 0s);
     BOOST_TEST(words(made.waited()) == "list 500!");
   }
@@ -168,10 +170,10 @@ BOOST_AUTO_TEST_CASE(a_watch_that_ran_its_time_is_begun_anew_at_once_from_where_
 BOOST_AUTO_TEST_CASE(watches_last_between_once_and_twice_their_time) {
   auto least = shortest(in_pages());
   least.begin();
-  BOOST_TEST(least.listed("1", "").watch.timeout.count() == 300);
+  BOOST_TEST(least.listed("1", "", 1).watch.timeout.count() == 300);
   rw::k8s::reflector most(in_pages(), [] { return std::uint64_t{300}; });
   most.begin();
-  BOOST_TEST(most.listed("1", "").watch.timeout.count() == 600);
+  BOOST_TEST(most.listed("1", "", 1).watch.timeout.count() == 600);
 }
 
 BOOST_AUTO_TEST_CASE(a_watch_that_breaks_goes_on_from_the_last_event_after_a_pause) {
@@ -186,7 +188,7 @@ BOOST_AUTO_TEST_CASE(a_watch_that_breaks_goes_on_from_the_last_event_after_a_pau
 BOOST_AUTO_TEST_CASE(a_version_that_is_too_old_leads_to_a_list) {
   auto made = watching(shortest(in_pages()));
   BOOST_TEST(words(made.watch_ended(end::broken, gone, 100ms)) == "list 500!");
-  BOOST_TEST(words(made.listed("90", "")) == ". watch 90");
+  BOOST_TEST(words(made.listed("90", "", 1)) == ". watch 90");
   // Again, without anything good in between: not at once.
   BOOST_TEST(words(made.watch_ended(end::broken, gone, 100ms)) == "wait");
   BOOST_TEST(words(made.waited()) == "list 500!");
@@ -197,7 +199,7 @@ BOOST_AUTO_TEST_CASE(an_error_event_counts_as_the_watchs_failure) {
   BOOST_TEST((made.event({.what = watch_event::kind::error, .status = gone}) == verdict::stop));
   BOOST_TEST(made.error_event().is(errc::gone));
   BOOST_TEST(words(made.watch_ended(end::in_order, {}, 1s)) == "list 500!");
-  made.listed("90", "");
+  made.listed("90", "", 1);
   BOOST_TEST(!made.error_event().code);
   const auto busy = because(errc::too_many_requests, 429, 17s);
   made.event({.what = watch_event::kind::error, .status = busy});
@@ -209,8 +211,10 @@ BOOST_AUTO_TEST_CASE(an_error_event_counts_as_the_watchs_failure) {
 
 BOOST_AUTO_TEST_CASE(a_server_may_ask_for_a_pause_but_not_for_ever) {
   auto made = watching(shortest(in_pages()));
-  const auto next =
-      made.watch_ended(end::broken, because(errc::unavailable, 503, std::chrono::hours(24)), 0s);
+  rw::http::response busy;
+  busy.status = 503;
+  busy.headers.add("retry-after", "86400");
+  const auto next = made.watch_ended(end::broken, failure_of(busy, "cannot watch", {}), 0s);
   BOOST_TEST((next.delay == 5min));
 }
 
@@ -221,7 +225,7 @@ BOOST_AUTO_TEST_CASE(an_event_that_cannot_be_read_is_listed_in_pages_instead) {
   made.event(
       {.what = watch_event::kind::bookmark, .resource_version = "9", .initial_events_end = true});
   BOOST_TEST(words(made.watch_ended(end::bad_event, because(errc::too_large), 1s)) == "list 500!");
-  BOOST_TEST(words(made.listed("20", "")) == ". watch 20");
+  BOOST_TEST(words(made.listed("20", "", 1)) == ". watch 20");
   // Only this once.
   made.watch_ended(end::broken, gone, 1s);
   BOOST_TEST(words(made.waited()) == "stream!");
@@ -321,9 +325,9 @@ BOOST_AUTO_TEST_CASE(list_follows_whatever_was_under_way_when_told_to_list_again
   BOOST_TEST(words(in_a_watch.list_again()) == "list 500!");
   auto in_a_page = shortest(in_pages());
   in_a_page.begin();
-  in_a_page.listed("10", "b");
+  in_a_page.listed("10", "b", 1);
   BOOST_TEST(words(in_a_page.list_again()) == "list 500!");
-  BOOST_TEST(words(in_a_page.listed("4", "")) == ". watch 4");
+  BOOST_TEST(words(in_a_page.listed("4", "", 1)) == ". watch 4");
   auto after_a_pause = watching(longest(in_pages()));
   after_a_pause.watch_ended(end::broken, broken, 1s);
   after_a_pause.waited();
@@ -343,7 +347,7 @@ BOOST_AUTO_TEST_CASE(bookmark_or_object_before_the_watchs_version_leads_to_a_lis
     BOOST_TEST((made.event({.what = kind, .resource_version = "500"}) == verdict::stop));
     BOOST_TEST(made.resource_version() == "1004");
     BOOST_TEST(words(made.watch_ended(end::in_order, {}, 1s)) == "list 500!");
-    BOOST_TEST(words(made.listed("501", "")) == ". watch 501");
+    BOOST_TEST(words(made.listed("501", "", 1)) == ". watch 501");
     BOOST_TEST((made.event(changed("502")) == verdict::apply));
   }
 }
@@ -352,7 +356,7 @@ BOOST_AUTO_TEST_CASE(versions_that_went_backward_are_listed_within_seconds) {
   auto made = watching(longest(in_pages()));
   BOOST_TEST((made.event(changed("9")) == verdict::stop));
   BOOST_TEST(words(made.watch_ended(end::in_order, {}, 1s)) == "list 500!");
-  made.listed("10", "");
+  made.listed("10", "", 1);
   pause_after(made, 10, false);
   BOOST_TEST((made.event(changed("9")) == verdict::stop));
   const auto next = made.watch_ended(end::in_order, {}, 1s);
@@ -393,9 +397,9 @@ BOOST_AUTO_TEST_CASE(pages_that_are_too_large_are_halved) {
   made.begin();
   const auto large = because(errc::too_large);
   BOOST_TEST(words(made.failed(large)) == "list 250!");
-  made.listed("10", "b");
+  made.listed("10", "b", 1);
   BOOST_TEST(words(made.failed(large)) == "list 125 more=b");
-  BOOST_TEST(words(made.listed("10", "c")) == "list 125 more=c");
+  BOOST_TEST(words(made.listed("10", "c", 1)) == "list 125 more=c");
   std::string last;
   for (int i = 0; i < 7; ++i) last = words(made.failed(large));
   // One object alone is too large.
@@ -414,9 +418,9 @@ BOOST_AUTO_TEST_CASE(all_at_once_becomes_pages_where_it_is_too_large) {
 BOOST_AUTO_TEST_CASE(pages_that_cannot_be_had_any_more_are_replaced_by_a_whole_list) {
   auto made = shortest(in_pages());
   made.begin();
-  made.listed("10", "b");
+  made.listed("10", "b", 1);
   BOOST_TEST(words(made.failed(gone)) == "list 0!");
-  BOOST_TEST(words(made.listed("30", "")) == ". watch 30");
+  BOOST_TEST(words(made.listed("30", "", 1)) == ". watch 30");
   made.watch_ended(end::broken, gone, 1s);
   BOOST_TEST(words(made.waited()) == "list 500!");
 }
@@ -424,16 +428,51 @@ BOOST_AUTO_TEST_CASE(pages_that_cannot_be_had_any_more_are_replaced_by_a_whole_l
 BOOST_AUTO_TEST_CASE(a_whole_list_that_is_too_large_is_tried_in_pages_again) {
   auto made = shortest(in_pages());
   made.begin();
-  made.listed("10", "b");
+  made.listed("10", "b", 1);
   made.failed(gone);
   BOOST_TEST(words(made.failed(because(errc::too_large))) == "wait");
   BOOST_TEST(words(made.waited()) == "list 500!");
 }
 
+BOOST_AUTO_TEST_CASE(list_whose_continue_token_repeats_fails_and_backs_off) {
+  for (const std::size_t objects : {0u, 7u}) {
+    auto made = longest(in_pages());
+    made.begin();
+    for (int listing = 0; listing < 3; ++listing) {
+      BOOST_TEST(words(made.listed("10", "b", objects)) == "list 500 more=b");
+      BOOST_TEST(words(made.listed("10", "c", objects)) == "list 500 more=c");
+      const auto given_up = made.listed("10", "b", objects);
+      BOOST_TEST(words(given_up) == "wait");
+      BOOST_TEST((given_up.error.code == make_error_code(errc::bad_answer)));
+      BOOST_TEST(given_up.error.message.find("repeats") != std::string::npos);
+      BOOST_TEST((given_up.delay > 0s));
+      BOOST_TEST(words(made.waited()) == "list 500!");
+    }
+    BOOST_TEST(words(made.listed("10", "", objects)) == ". watch 10");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(list_whose_pages_stay_empty_fails_and_one_with_some_does_not) {
+  const auto pages = [](rw::k8s::reflector& made, int from, int count) {
+    auto next = words({.what = action::kind::wait});
+    for (int i = from; i < from + count; ++i) next = words(made.listed("10", std::to_string(i), 0));
+    return next;
+  };
+  auto made = longest(in_pages());
+  made.begin();
+  BOOST_TEST(pages(made, 0, 999) == "list 500 more=998");
+  BOOST_TEST(words(made.listed("10", "one", 1)) == "list 500 more=one");
+  BOOST_TEST(pages(made, 1000, 999) == "list 500 more=1998");
+  BOOST_TEST(pages(made, 2000, 1) == "wait");
+  BOOST_TEST(words(made.waited()) == "list 500!");
+  BOOST_TEST(pages(made, 0, 999) == "list 500 more=998");
+  BOOST_TEST(words(made.listed("10", "", 0)) == ". watch 10");
+}
+
 BOOST_AUTO_TEST_CASE(a_page_that_fails_for_now_is_asked_for_again) {
   auto made = shortest(in_pages());
   made.begin();
-  made.listed("10", "b");
+  made.listed("10", "b", 1);
   BOOST_TEST(words(made.failed(because(errc::timed_out))) == "wait");
   BOOST_TEST(words(made.waited()) == "list 500 more=b");
   made.failed(because(errc::bad_answer));
