@@ -1,6 +1,5 @@
 #include "rw/k8s/devserver/api.hpp"
 
-#include "rw/k8s/devserver/access_review.hpp"
 #include "rw/k8s/devserver/discovery.hpp"
 #include "rw/k8s/devserver/openapi.hpp"
 #include "rw/k8s/devserver/protobuf.hpp"
@@ -133,18 +132,13 @@ asio::awaitable<void> api::proceed(visit of, http::request& from, http::response
     answer(into, on_demand(of.wrong));
     return {};
   }
-  auto by = with_.users.identify(from, of.to.cluster);
+  auto by = with_.users.identify(from, of.to.cluster, with_.clock.wall());
   if (by.has_error()) {
     answer(into, by.error());
     return {};
   }
-  if (is_access_review(from.method, of.to.parts)) {
-    const auto review = review_access(*of.in, *by, with_.authorization, from.body);
-    if (review.has_error()) {
-      answer(into, review.error());
-    } else {
-      answer(into, 201, *review);
-    }
+  if (!account_exists(*of.in, *by)) {
+    answer(into, unauthorized());
     return {};
   }
   auto path = parse_resource_path(of.to.parts);
@@ -183,7 +177,8 @@ asio::awaitable<void> api::resource_request(visit of, resource_path path, identi
                                             http::request& from, http::response& into) {
   const wanted_access wanted{of.verb,          path.group,  path.plural,
                              path.subresource, path.key.ns, path.key.name};
-  if (with_.authorization && !is_allowed(*of.in, by, wanted)) {
+  const bool open = of.verb == "create" && is_own_review(path.group, path.plural);
+  if (with_.authorization && !open && !is_allowed(*of.in, by, wanted)) {
     answer(into, access_denied(by, wanted));
     return {};
   }
@@ -192,9 +187,10 @@ asio::awaitable<void> api::resource_request(visit of, resource_path path, identi
     answer(into, no_such_resource());
     return {};
   }
-  const bool known = path.subresource.empty() ||
-                     (path.subresource == "status" && view.version->status) ||
-                     (path.subresource == scale_subresource && view.version->scale);
+  const bool known =
+      path.subresource.empty() || (path.subresource == "status" && view.version->status) ||
+      (path.subresource == scale_subresource && view.version->scale) ||
+      (path.subresource == token_subresource && view.of->storage_key == "serviceaccounts");
   const bool placed = view.of->namespaced || path.key.ns.empty();
   const bool named = path.key.name.empty() || !view.of->namespaced || !path.key.ns.empty();
   if (!known || !placed || !named) {
@@ -220,6 +216,7 @@ asio::awaitable<void> api::resource_request(visit of, resource_path path, identi
             std::move(by),
             {}};
   what.user_agent = from.headers.get("user-agent");
+  what.authorization = with_.authorization;
   return perform(of, std::move(what), from, into);
 }
 
@@ -227,7 +224,14 @@ asio::awaitable<void> api::perform(const visit& of, call what, http::request& fr
                                    http::response& into) {
   const bool one = !what.key.name.empty();
   outcome<void> done;
-  if (of.verb == "get") {
+  if (what.view.of->review || what.subresource == token_subresource) {
+    if (of.verb == "create" && one == !what.view.of->review) {
+      one ? with_.reviews.answer_token(what, from, into)
+          : with_.reviews.answer_review(what, from, into);
+    } else {
+      done = method_not_allowed("the server does not allow this method on the requested resource");
+    }
+  } else if (of.verb == "get") {
     done = with_.reads.get(what, into);
   } else if (of.verb == "list") {
     done = with_.reads.list(what, into);

@@ -5,6 +5,7 @@
 #include "rw/k8s/devserver/cluster.hpp"
 #include "rw/k8s/devserver/identity.hpp"
 #include "rw/k8s/devserver/reads.hpp"
+#include "rw/k8s/devserver/reviews.hpp"
 #include "rw/k8s/devserver/server_memory.hpp"
 #include "rw/k8s/devserver/target.hpp"
 #include "rw/k8s/devserver/writes.hpp"
@@ -26,6 +27,7 @@ class api final : public http::handler {
     const cluster_map& clusters;
     const identities& users;
     const devserver::reads& reads;
+    const devserver::reviews& reviews;
     devserver::writes& writes;
     std::size_t body_bytes;
     bool authorization;  ///< roles count

@@ -25,6 +25,7 @@ struct call {
   presentation show;
   identity by;
   std::string user_agent;
+  bool authorization = false;  ///< roles count
 
   /// Returns the subject of rejections: "configmaps", or "deployments.apps".
   subject what() const { return {view.of->group, view.of->plural, key.name}; }

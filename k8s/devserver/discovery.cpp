@@ -49,6 +49,7 @@ json::array strings(const std::vector<std::string>& from) {
 }
 
 json::array verbs_of(const resource& of) {
+  if (of.review) return {"create"};
   json::array verbs{"create", "delete"};
   if (of.deletes_collections) verbs.emplace_back("deletecollection");
   for (const auto* verb : {"get", "list", "patch", "update", "watch"}) verbs.emplace_back(verb);

@@ -1,8 +1,11 @@
 #include "rw/k8s/devserver/identity.hpp"
 
+#include "rw/k8s/devserver/object_meta.hpp"
 #include "rw/k8s/devserver/refusals.hpp"
+#include "rw/k8s/objects/base64.hpp"
 #include "rw/tls/certificate.hpp"
 
+#include <boost/json/serialize.hpp>
 #include <openssl/x509.h>
 
 #include <algorithm>
@@ -11,8 +14,20 @@
 namespace rw::k8s::devserver {
 namespace {
 
+namespace json = boost::json;
+
 constexpr std::string_view masters = "system:masters";
 constexpr std::string_view authenticated = "system:authenticated";
+constexpr std::size_t most_issued = 100'000;  // valid tokens of ServiceAccounts
+
+/// RFC 4648, section 5, without padding.
+std::string base64_url(std::string_view bytes) {
+  auto text = base64_encode(bytes);
+  std::ranges::replace(text, '+', '-');
+  std::ranges::replace(text, '/', '_');
+  while (text.ends_with('=')) text.pop_back();
+  return text;
+}
 
 std::vector<std::string> organizations(const tls::certificate& of) {
   std::vector<std::string> result;
@@ -57,36 +72,81 @@ const std::string& identities::token(std::string_view cluster, std::string_view 
 }
 
 void identities::forget(std::string_view cluster) {
-  std::erase_if(tokens_, [&](const auto& one) { return one.second.cluster == cluster; });
+  std::erase_if(tokens_, [&](const auto& one) {
+    if (one.second.cluster != cluster) return false;
+    if (!one.second.credential.empty()) --issued_;
+    return true;
+  });
 }
 
-const std::string* identities::user_of(std::string_view token, std::string_view cluster) const {
+outcome<std::string> identities::issue(std::string_view cluster, account of,
+                                       const json::value& audiences, time_point now,
+                                       time_point end) {
+  if (issued_ >= most_issued) {
+    issued_ -= std::erase_if(tokens_, [&](const auto& one) { return one.second.end <= now; });
+  }
+  if (issued_ >= most_issued) return too_many_requests();
+  const auto seconds = [](time_point at) {
+    return std::chrono::floor<std::chrono::seconds>(at.time_since_epoch()).count();
+  };
+  const auto id = make_uid(random_);
+  const auto user = "system:serviceaccount:" + of.ns + ":" + of.name;
+  const json::value claims{
+      {"aud", audiences},
+      {"exp", seconds(end)},
+      {"iat", seconds(now)},
+      {"iss", "https://kubernetes.default.svc"},
+      {"jti", id},
+      {"kubernetes.io",
+       {{"namespace", of.ns}, {"serviceaccount", {{"name", of.name}, {"uid", of.uid}}}}},
+      {"nbf", seconds(now)},
+      {"sub", user}};
+  std::string signature;
+  for (int i = 0; i < 32; ++i) signature += static_cast<char>(random_() & 0xFF);
+  auto token = base64_url(R"({"alg":"none","typ":"JWT"})") + "." +
+               base64_url(json::serialize(claims)) + "." + base64_url(signature);
+  tokens_[token] = {std::string(cluster), user, std::move(of), id, end};
+  ++issued_;
+  return token;
+}
+
+outcome<identity> identities::identify_token(std::string_view token, std::string_view cluster,
+                                             time_point now) const {
   const auto at = tokens_.find(std::string(token));
-  return at == tokens_.end() || at->second.cluster != cluster ? nullptr : &at->second.user;
+  if (at == tokens_.end() || at->second.cluster != cluster || at->second.end <= now) {
+    return unauthorized();
+  }
+  const auto& of = at->second;
+  return identity{of.user, groups_of(of.user), of.credential, {of.of.ns, of.of.name}, of.of.uid};
 }
 
 std::vector<std::string> identities::groups_of(std::string_view user) {
   std::vector<std::string> groups;
   if (user == "admin") groups.emplace_back(masters);
+  constexpr std::string_view accounts = "system:serviceaccount:";
+  if (user.starts_with(accounts)) {
+    const auto rest = user.substr(accounts.size());
+    groups.emplace_back("system:serviceaccounts");
+    groups.emplace_back("system:serviceaccounts:" + std::string(rest.substr(0, rest.find(':'))));
+  }
   groups.emplace_back(authenticated);
   return groups;
 }
 
-outcome<identity> identities::authenticate(const http::request& from,
-                                           std::string_view cluster) const {
+outcome<identity> identities::authenticate(const http::request& from, std::string_view cluster,
+                                           time_point now) const {
   constexpr std::string_view bearer = "bearer ";
   const auto given = from.headers.get("authorization");
   if (given.size() > bearer.size() && http::iequals(given.substr(0, bearer.size()), bearer)) {
-    const auto* user = user_of(given.substr(bearer.size()), cluster);
-    if (user == nullptr) return unauthorized();
-    return identity{*user, groups_of(*user)};
+    return identify_token(given.substr(bearer.size()), cluster, now);
   }
   if (from.peer.certificate.empty()) return unauthorized();
   return from_certificate(from.peer.certificate);
 }
 
-outcome<identity> identities::identify(const http::request& from, std::string_view cluster) const {
-  auto who = authenticate(from, cluster);
+outcome<identity> identities::identify(const http::request& from, std::string_view cluster,
+                                       time_point now) const {
+  auto who = authenticate(from, cluster, now);
   const auto as = from.headers.get("impersonate-user");
   if (who.has_error() || as.empty()) return who;
   if (!who->in(masters)) {
@@ -99,7 +159,12 @@ outcome<identity> identities::identify(const http::request& from, std::string_vi
     const auto field = from.headers[i];
     if (http::iequals(field.name, "impersonate-group")) other.groups.emplace_back(field.value);
   }
-  other.groups.emplace_back(authenticated);
+  // A ServiceAccount has its own groups, unless others are given.
+  if (other.groups.empty() && as.starts_with("system:serviceaccount:")) {
+    other.groups = groups_of(as);
+  } else {
+    other.groups.emplace_back(authenticated);
+  }
   return other;
 }
 

@@ -19,6 +19,7 @@ enum traits : unsigned {
   needs_version = 32,  // metadata.resourceVersion on updates
   gives_back = 64,     // the response to a delete is the object
   extensions = 128,    // category "api-extensions"
+  review = 256,        // answered, not stored
 };
 
 struct row {
@@ -53,6 +54,17 @@ constexpr std::array rows{
     row{"", "v1", "serviceaccounts", "ServiceAccount", "sa", gives_back},
     row{"", "v1", "services", "Service", "svc", status | in_all | gives_back, label_1035},
     row{"events.k8s.io", "v1", "events", "Event", ""},
+    row{"authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", "",
+        cluster_scoped | review},
+    row{"authentication.k8s.io", "v1", "tokenreviews", "TokenReview", "", cluster_scoped | review},
+    row{"authorization.k8s.io", "v1", "localsubjectaccessreviews", "LocalSubjectAccessReview", "",
+        review},
+    row{"authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", "",
+        cluster_scoped | review},
+    row{"authorization.k8s.io", "v1", "selfsubjectrulesreviews", "SelfSubjectRulesReview", "",
+        cluster_scoped | review},
+    row{"authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", "",
+        cluster_scoped | review},
     row{"apps", "v1", "daemonsets", "DaemonSet", "ds", status | generation | in_all},
     row{"apps", "v1", "deployments", "Deployment", "deploy", status | scale | generation | in_all},
     row{"apps", "v1", "replicasets", "ReplicaSet", "rs", status | scale | generation | in_all},
@@ -111,7 +123,8 @@ std::shared_ptr<const resource> make(const row& from) {
   made->generation = has(generation);
   made->needs_version = has(needs_version);
   made->returns_deleted = has(gives_back);
-  made->deletes_collections = from.plural != "namespaces";
+  made->review = has(review);
+  made->deletes_collections = from.plural != "namespaces" && !made->review;
   // Both groups' events are the same objects.
   made->storage_key = from.plural == "events" ? "events" : resource_name(from.plural, from.group);
   served_version version{std::string(from.version), true, has(status)};

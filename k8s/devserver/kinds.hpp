@@ -62,6 +62,7 @@ struct resource {
   bool needs_version = false;       ///< an update must carry metadata.resourceVersion
   bool terminating = false;         ///< its definition is being deleted: creations are rejected
   bool deletes_collections = true;  ///< has the verb deletecollection
+  bool review = false;              ///< is created only: it is answered, and not stored
   bool returns_deleted = false;     ///< the response to a delete is the object instead of a Status
   std::vector<served_version> versions = {};
   std::size_t stored = 0;        ///< index of the version that objects are stored in

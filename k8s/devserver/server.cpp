@@ -115,7 +115,8 @@ class server::implementation {
                collector_.follow(in, of, what);
              }}),
         collector_(executor, {environment.clock, environment.log, writes_, planner_}),
-        api_({executor, environment.clock, clusters_, memory_->users, reads_, writes_,
+        reviews_({environment.clock, memory_->users, options_.authorization}),
+        api_({executor, environment.clock, clusters_, memory_->users, reads_, reviews_, writes_,
               options_.body_bytes, options_.authorization, options_.storage_delay}),
         http_(executor, http_options(options_), api_,
               {*transport_, environment.watchdog, environment.log, environment.metrics}) {}
@@ -141,6 +142,7 @@ class server::implementation {
   admission_gate gate_;
   devserver::writes writes_;
   devserver::garbage_collector collector_;
+  const devserver::reviews reviews_;
   api api_;
   http::server http_;  // last: its connections refer to all of the above
 };

@@ -57,6 +57,8 @@ outcome<write_plan> write_planner::finish_create(const call& to, json::value obj
   if (to.view.of->custom || to.view.of->generation) metadata["generation"] = 1;
   good = check_object(to, {}, object);
   if (good.has_error()) return good.error();
+  good = check_rights(to, {}, object);
+  if (good.has_error()) return good.error();
   if (!to.view.of->custom) settle_builtin(*to.in, *to.view.of, object, now());
   tidy_metadata(object);
   if (!applied && !with.manager.empty()) {
@@ -116,6 +118,8 @@ outcome<write_plan> write_planner::finish_update(const call& to, record_ptr befo
     metadata["generation"] = integer_at(old, {"metadata", "generation"}).value_or(0) + 1;
   }
   good = check_object(to, old, object);
+  if (good.has_error()) return good.error();
+  good = check_rights(to, old, object);
   if (good.has_error()) return good.error();
   if (!to.view.of->custom) settle_builtin(*to.in, *to.view.of, object, now());
   keep_managers(old, object);

@@ -5,6 +5,7 @@
 #include "rw/k8s/devserver/definitions.hpp"
 #include "rw/k8s/devserver/json_access.hpp"
 #include "rw/k8s/devserver/object_meta.hpp"
+#include "rw/k8s/devserver/roles.hpp"
 #include "rw/k8s/devserver/scale.hpp"
 
 #include <boost/json/array.hpp>
@@ -162,6 +163,11 @@ outcome<void> check_object(const call& to, const json::value& before, const json
   auto what = to.what_kind();
   if (what.name.empty()) what.name = find_string(object, {"metadata", "name"});
   return invalid(what, std::move(found));
+}
+
+outcome<void> check_rights(const call& to, const json::value& before, const json::value& object) {
+  if (!to.authorization || to.view.of->group != "rbac.authorization.k8s.io") return {};
+  return check_escalation(*to.in, to.by, before, object);
 }
 
 bool same_generation(const call& to, const json::value& before, const json::value& after) {

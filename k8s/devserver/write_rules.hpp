@@ -41,6 +41,10 @@ void fill_defaults(const call& to, boost::json::value& object);
 outcome<void> check_object(const call& to, const boost::json::value& before,
                            const boost::json::value& object);
 
+/// 403 for a role, or a binding to one, with rights that the user lacks (roles.hpp).
+outcome<void> check_rights(const call& to, const boost::json::value& before,
+                           const boost::json::value& object);
+
 /// Returns true if metadata.generation stays.
 bool same_generation(const call& to, const boost::json::value& before,
                      const boost::json::value& after);

@@ -43,15 +43,6 @@ outcome<json::value> parse_body(const call& to, const http::request& from, bool 
                      "): couldn't get version/kind; json parse error: " + why);
 }
 
-outcome<json::value> parse_object(const call& to, const http::request& from) {
-  const auto type = media_type(from);
-  if (type.empty() || type == "application/json") return parse_body(to, from);
-  if (type == "application/yaml") return parse_body(to, from, true);
-  if (is_protobuf(from) && !to.view.of->custom) return decode_protobuf(from.body);
-  return unsupported_media_type("application/json, application/yaml, " +
-                                std::string(protobuf_media_type));
-}
-
 outcome<patch_kind> parse_patch_kind(const call& to, const http::request& from) {
   const auto type = media_type(from);
   if (type == "application/json-patch+json") return patch_kind::json;
@@ -147,6 +138,15 @@ outcome<void> check_still_possible(const call& to, const write_plan& plan) {
 }
 
 }  // namespace
+
+outcome<json::value> parse_object(const call& to, const http::request& from) {
+  const auto type = media_type(from);
+  if (type.empty() || type == "application/json") return parse_body(to, from);
+  if (type == "application/yaml") return parse_body(to, from, true);
+  if (is_protobuf(from) && !to.view.of->custom) return decode_protobuf(from.body);
+  return unsupported_media_type("application/json, application/yaml, " +
+                                std::string(protobuf_media_type));
+}
 
 asio::awaitable<void> writes::create(call to, const http::request& from, http::response& into) {
   auto object = parse_object(to, from);

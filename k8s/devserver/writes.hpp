@@ -19,6 +19,9 @@ namespace rw::k8s::devserver {
 using write_observer =
     std::function<void(const std::shared_ptr<cluster>& in, const resource& of, const change& what)>;
 
+/// Parses a request's object: JSON, YAML or protobuf.
+outcome<boost::json::value> parse_object(const call& to, const http::request& from);
+
 /// The verbs that change something: create, update, patch, delete, deletecollection. A write is
 /// planned, admitted and stored; if the object changes in between, it starts over.
 class writes {

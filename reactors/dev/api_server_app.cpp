@@ -27,6 +27,7 @@ k8s::devserver::server_options options_of(const api_server_settings& settings) {
   result.history = settings.history;
   if (settings.http1) result.protocols = {"http/1.1"};
   result.storage_delay = settings.storage_delay;
+  result.authorization = settings.authorization == "rbac";
   return result;
 }
 

@@ -133,6 +133,9 @@ void describe_api_server(CLI::App& app, api_server_settings& to) {
   add(app, "--host-name", to.host_names, "NAME,...", "Names in the server's certificate");
   add(app, "--history", to.history, "", "Changes of a cluster that a watch may resume from")
       ->check(CLI::Range(1u, 1u << 24));
+  add(app, "--authorization", to.authorization, "rbac|none",
+      "rbac: users other than admin may do what Roles and ClusterRoles allow; none: everything")
+      ->check(CLI::IsMember({"rbac", "none"}));
   app.add_flag("--http1", to.http1, "Offer HTTP/1.1 alone; HTTP/2 too by default");
   add_duration(app, "--storage-delay", to.storage_delay,
                "Time for which requests for objects of a new CustomResourceDefinition get 429, as "

@@ -64,6 +64,7 @@ struct api_server_settings {
   std::vector<std::string> host_names = {"localhost"};
   std::size_t history = 1000;
   bool http1 = false;  ///< HTTP/2 is not offered
+  std::string authorization = "none";
   std::chrono::milliseconds storage_delay{0};
 };
 

@@ -1,3 +1,4 @@
+#include "tests/unit/http/host.hpp"
 #include "webhook.hpp"
 #include <string>
 
@@ -91,6 +92,54 @@ BOOST_FIXTURE_TEST_CASE(access_review_reports_the_access_of_a_user, sandbox) {
               R"({"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
           "spec": {"resourceAttributes": {"verb": "list", "resource": "pods"}}})")));
   BOOST_TEST(text(answer, "/status/allowed") == "true");
+}
+
+BOOST_FIXTURE_TEST_CASE(subject_access_review_reports_the_access_of_another, sandbox) {
+  const auto review = [&](const std::string& user) {
+    return parse(ok(api.raw(
+        "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", "application/json",
+        R"({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": {"user": ")" +
+            user + R"(", "groups": ["system:authenticated"],
+            "resourceAttributes": {"verb": "list", "resource": "pods", "namespace": ")" +
+            ns + R"("}}})")));
+  };
+  BOOST_TEST(text(review("viewer"), "/status/allowed") == "false");
+  const std::string rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/" + ns;
+  ok(api.raw("POST", rbac + "/roles", "application/json",
+             R"({"kind": "Role", "apiVersion": "rbac.authorization.k8s.io/v1",
+                 "metadata": {"name": "r"},
+                 "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}]})"));
+  ok(api.raw("POST", rbac + "/rolebindings", "application/json",
+             R"({"kind": "RoleBinding", "apiVersion": "rbac.authorization.k8s.io/v1",
+                 "metadata": {"name": "r"}, "subjects": [{"kind": "User", "name": "viewer"}],
+                 "roleRef": {"kind": "Role", "name": "r",
+                             "apiGroup": "rbac.authorization.k8s.io"}})"));
+  const auto allowed = [&] { return text(review("viewer"), "/status/allowed") == "true"; };
+  BOOST_TEST(http::test::eventually(allowed, std::chrono::seconds(5)));
+}
+
+BOOST_FIXTURE_TEST_CASE(requested_token_is_the_service_account_until_that_is_deleted, sandbox) {
+  const std::string accounts = "/api/v1/namespaces/" + ns + "/serviceaccounts";
+  ok(api.raw("POST", accounts, "application/json",
+             R"({"kind": "ServiceAccount", "apiVersion": "v1", "metadata": {"name": "robot"}})"));
+  const auto made = parse(ok(api.raw(
+      "POST", accounts + "/robot/token", "application/json",
+      R"({"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "spec": {}})")));
+  const auto token = text(made, "/status/token");
+  const auto review = [&] {
+    return parse(
+        ok(api.raw("POST", "/apis/authentication.k8s.io/v1/tokenreviews", "application/json",
+                   R"({"kind": "TokenReview", "apiVersion": "authentication.k8s.io/v1",
+                                "spec": {"token": ")" +
+                       token + R"("}})")));
+  };
+  BOOST_TEST(text(review(), "/status/user/username") == "system:serviceaccount:" + ns + ":robot");
+  const auto get = [&] {
+    return server.http("GET", path(config_maps), {}, {{"authorization", "Bearer " + token}}).status;
+  };
+  BOOST_TEST(get() == 403u);
+  ok(api.raw("DELETE", accounts + "/robot", "", ""));
+  BOOST_TEST(http::test::eventually([&] { return get() == 401u; }, std::chrono::seconds(20)));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

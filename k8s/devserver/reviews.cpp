@@ -1,0 +1,266 @@
+#include "rw/k8s/devserver/reviews.hpp"
+
+#include "rw/k8s/devserver/builtin_decoding.hpp"
+#include "rw/k8s/devserver/json_access.hpp"
+#include "rw/k8s/devserver/object_meta.hpp"
+#include "rw/k8s/devserver/roles.hpp"
+#include "rw/k8s/devserver/write_rules.hpp"
+#include "rw/k8s/devserver/writes.hpp"
+
+#include <boost/json/array.hpp>
+
+#include <utility>
+
+// Kubernetes, "pkg/apis/authorization/validation" and "pkg/registry/core/serviceaccount/storage".
+
+namespace rw::k8s::devserver {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::string_view default_audience = "https://kubernetes.default.svc";
+constexpr std::int64_t shortest_token = 600;  // seconds
+constexpr std::int64_t longest_token = std::int64_t{1} << 32;
+
+cause invalid_value(std::string field, std::string_view why) {
+  return {std::move(field), "FieldValueInvalid", "Invalid value: " + std::string(why)};
+}
+
+json::value user_info(const identity& who) {
+  json::object info{{"username", who.user},
+                    {"groups", json::array(who.groups.begin(), who.groups.end())}};
+  if (!who.credential.empty()) {
+    info["extra"] = {{"authentication.kubernetes.io/credential-id", {"JTI=" + who.credential}}};
+  }
+  return info;
+}
+
+std::vector<cause> errors_of(const call& to, const json::value& review) {
+  std::vector<cause> found;
+  const auto* const resource = find(review, {"spec", "resourceAttributes"});
+  const auto* const other = find(review, {"spec", "nonResourceAttributes"});
+  if (resource != nullptr && other != nullptr) {
+    found.push_back(invalid_value("spec.nonResourceAttributes",
+                                  "cannot be specified in combination with resourceAttributes"));
+  } else if (resource == nullptr && other == nullptr) {
+    found.push_back(invalid_value(
+        "spec.resourceAttributes",
+        "exactly one of nonResourceAttributes or resourceAttributes must be specified"));
+  }
+  if (to.view.of->kind == "SelfSubjectAccessReview") return found;
+  const auto* const groups = find(review, {"spec", "groups"});
+  const bool has_groups = groups != nullptr && !groups->as_array().empty();
+  if (find_string(review, {"spec", "user"}).empty() && !has_groups) {
+    found.push_back(invalid_value("spec.user", "at least one of user or group must be specified"));
+  }
+  if (!to.view.of->namespaced) return found;
+  if (other != nullptr) {
+    found.push_back(
+        invalid_value("spec.nonResourceAttributes", "disallowed on this kind of request"));
+  }
+  if (resource != nullptr && find_string(*resource, {"namespace"}) != to.key.ns) {
+    found.push_back(
+        invalid_value("spec.resourceAttributes.namespace", "must match metadata.namespace"));
+  }
+  return found;
+}
+
+wanted_access wanted_in(const json::value& attributes) {
+  const auto text = [&](std::string_view field) {
+    return std::string(find_string(attributes, {field}));
+  };
+  return {text("verb"),        text("group"),     text("resource"),
+          text("subresource"), text("namespace"), text("name")};
+}
+
+identity subject_of(const json::value& review) {
+  identity who{std::string(find_string(review, {"spec", "user"})), {}};
+  const auto* const groups = find(review, {"spec", "groups"});
+  if (groups == nullptr) return who;
+  for (const auto& one : groups->as_array()) who.groups.emplace_back(one.as_string());
+  return who;
+}
+
+/// What every user may do: the cluster roles system:basic-user, system:discovery and
+/// system:public-info-viewer.
+void add_common_rules(json::array& resources, json::array& paths) {
+  resources.push_back({{"verbs", {"create"}},
+                       {"apiGroups", {"authorization.k8s.io"}},
+                       {"resources", {"selfsubjectaccessreviews", "selfsubjectrulesreviews"}}});
+  resources.push_back({{"verbs", {"create"}},
+                       {"apiGroups", {"authentication.k8s.io"}},
+                       {"resources", {"selfsubjectreviews"}}});
+  paths.push_back({{"verbs", {"get"}},
+                   {"nonResourceURLs",
+                    {"/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi",
+                     "/openapi/*", "/readyz", "/version", "/version/"}}});
+  paths.push_back(
+      {{"verbs", {"get"}},
+       {"nonResourceURLs", {"/healthz", "/livez", "/readyz", "/version", "/version/"}}});
+}
+
+/// Checks that what a token is bound to exists.
+outcome<void> check_bound(const call& to, const json::value& request) {
+  const auto* const bound = find(request, {"spec", "boundObjectRef"});
+  if (bound == nullptr) return {};
+  const auto kind = find_string(*bound, {"kind"});
+  const std::string plural = kind == "Pod"      ? "pods"
+                             : kind == "Secret" ? "secrets"
+                             : kind == "Node"   ? "nodes"
+                                                : "";
+  if (plural.empty()) {
+    return bad_request("cannot bind token to object of type " +
+                       std::string(find_string(*bound, {"apiVersion"})) + ", " + std::string(kind));
+  }
+  const auto name = find_string(*bound, {"name"});
+  const auto objects = to.in->objects.find(plural);
+  const auto found =
+      objects ? objects->find(storage_path(plural == "nodes" ? "" : to.key.ns, name)) : nullptr;
+  const auto uid = find_string(*bound, {"uid"});
+  if (!found) return not_found({"", plural, name});
+  if (!uid.empty() && find_string(found->parse(), {"metadata", "uid"}) != uid) {
+    return conflict({"", plural, name}, "the UID in the bound object reference does not match");
+  }
+  return {};
+}
+
+}  // namespace
+
+bool is_own_review(std::string_view group, std::string_view plural) noexcept {
+  return (group == "authorization.k8s.io" || group == "authentication.k8s.io") &&
+         plural.starts_with("selfsubject");
+}
+
+bool account_exists(const cluster& in, const identity& who) {
+  if (who.account_uid.empty()) return true;
+  const auto accounts = in.objects.find("serviceaccounts");
+  const auto one =
+      accounts ? accounts->find(storage_path(who.account.ns, who.account.name)) : nullptr;
+  return one && find_string(one->parse(), {"metadata", "uid"}) == who.account_uid;
+}
+
+outcome<json::value> reviews::access_of(const call& to, const json::value& review) const {
+  auto wrong = errors_of(to, review);
+  if (!wrong.empty()) return invalid(to.what_kind(), std::move(wrong));
+  const bool own = to.view.of->kind == "SelfSubjectAccessReview";
+  const auto who = own ? to.by : subject_of(review);
+  bool allowed = !with_.authorization;
+  if (const auto* const attributes = find(review, {"spec", "resourceAttributes"})) {
+    const auto wanted = wanted_in(*attributes);
+    allowed = allowed || is_allowed(*to.in, who, wanted) ||
+              (wanted.verb == "create" && is_own_review(wanted.group, wanted.resource));
+  } else {
+    const auto* const path = find(review, {"spec", "nonResourceAttributes"});
+    allowed = allowed ||
+              may_visit(*to.in, who, find_string(*path, {"verb"}), find_string(*path, {"path"}));
+  }
+  return json::value{{"allowed", allowed}};
+}
+
+outcome<json::value> reviews::rules_of(const call& to, const json::value& review) const {
+  const auto ns = find_string(review, {"spec", "namespace"});
+  if (ns.empty()) return bad_request("no namespace on request");
+  json::array resources;
+  json::array paths;
+  add_common_rules(resources, paths);
+  const auto take = [&](const json::value& rule) {
+    auto one = rule.as_object();
+    if (one.contains("nonResourceURLs")) {
+      paths.push_back(std::move(one));
+    } else {
+      resources.push_back(std::move(one));
+    }
+    return false;
+  };
+  if (with_.authorization) {
+    any_rule(*to.in, to.by, ns, take);
+  } else {
+    for (const auto& one : every_right()) take(one);
+  }
+  return json::value{{"resourceRules", std::move(resources)},
+                     {"nonResourceRules", std::move(paths)},
+                     {"incomplete", false}};
+}
+
+json::value reviews::token_of(const call& to, const json::value& review) const {
+  const auto who = with_.users.identify_token(find_string(review, {"spec", "token"}), to.in->name,
+                                              with_.clock.wall());
+  if (who.has_error() || !account_exists(*to.in, *who)) {
+    return {{"user", json::object()}, {"error", "the token is not valid"}};
+  }
+  return {{"authenticated", true}, {"user", user_info(*who)}, {"audiences", {default_audience}}};
+}
+
+outcome<json::value> reviews::status_of(const call& to, const json::value& review) const {
+  const auto& kind = to.view.of->kind;
+  if (kind == "SelfSubjectRulesReview") return rules_of(to, review);
+  if (kind == "SelfSubjectReview") return json::value{{"userInfo", user_info(to.by)}};
+  if (kind == "TokenReview") return token_of(to, review);
+  return access_of(to, review);
+}
+
+void reviews::answer_review(const call& to, const http::request& from, http::response& into) const {
+  auto review = parse_object(to, from);
+  if (review.has_error()) return answer(into, review.error());
+  const auto with = write_options::parse(to);
+  if (with.has_error()) return answer(into, with.error());
+  auto good = check_envelope(to, *review);
+  if (good.has_error()) return answer(into, good.error());
+  std::vector<std::string> warnings;
+  good = prune_unknown(to, *review, *with, warnings);
+  if (good.has_error()) return answer(into, good.error());
+  auto status = status_of(to, *review);
+  if (status.has_error()) return answer(into, status.error());
+  review->as_object()["status"] = std::move(*status);
+  answer(into, 201, *review);
+  for (const auto& warning : warnings) warn(into, warning);
+}
+
+outcome<json::value> reviews::issue(const call& to, const http::request& from) const {
+  auto request = parse_object(to, from);
+  if (request.has_error()) return request.error();
+  const auto account = to.objects()->find(to.path());
+  if (!account) return not_found(to.what());
+  const auto* const type = find_builtin_type("authentication.k8s.io/v1", "TokenRequest");
+  std::vector<std::string> unknown;
+  auto undecodable = decode_builtin(*type, *request, unknown);
+  if (!request->is_object()) undecodable = "the body is no object";
+  if (!undecodable.empty()) return bad_request("TokenRequest in version \"v1\": " + undecodable);
+  auto& spec = object_in(request->get_object(), "spec");
+  set_default(spec, "expirationSeconds", 3600);
+  set_default(spec, "boundObjectRef", nullptr);
+  const auto lifetime = integer_at(*request, {"spec", "expirationSeconds"}).value_or(0);
+  if (lifetime < shortest_token || lifetime > longest_token) {
+    return invalid({"authentication.k8s.io", "TokenRequest", to.key.name},
+                   {invalid_value("spec.expirationSeconds",
+                                  lifetime < shortest_token
+                                      ? "may not specify a duration less than 10 minutes"
+                                      : "may not specify a duration larger than 2^32 seconds")});
+  }
+  const auto* const bound = find(*request, {"spec", "boundObjectRef"});
+  const auto good = bound->is_null() ? outcome<void>() : check_bound(to, *request);
+  if (good.has_error()) return good.error();
+  auto* const audiences = spec.if_contains("audiences");
+  if (audiences == nullptr || audiences->as_array().empty()) {
+    spec["audiences"] = {default_audience};
+  }
+  const auto end = with_.clock.wall() + std::chrono::seconds(lifetime);
+  const auto uid = std::string(find_string(account->parse(), {"metadata", "uid"}));
+  auto token = with_.users.issue(to.in->name, {to.key.ns, to.key.name, uid}, spec.at("audiences"),
+                                 with_.clock.wall(), end);
+  if (token.has_error()) return token.error();
+  auto& fields = request->get_object();
+  fields["apiVersion"] = "authentication.k8s.io/v1";
+  fields["kind"] = "TokenRequest";
+  fields["metadata"] = {{"name", to.key.name}, {"namespace", to.key.ns}};
+  fields["status"] = {{"token", *token}, {"expirationTimestamp", format_time(end)}};
+  return std::move(*request);
+}
+
+void reviews::answer_token(const call& to, const http::request& from, http::response& into) const {
+  const auto made = issue(to, from);
+  if (made.has_error()) return answer(into, made.error());
+  answer(into, 201, *made);
+}
+
+}  // namespace rw::k8s::devserver
