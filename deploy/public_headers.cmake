@@ -39,11 +39,12 @@ rw_public_headers(kubernetes_client "Kubernetes: configuration and client"
 rw_public_headers(kubernetes_objects "Kubernetes: objects"
   k8s/objects/names.hpp k8s/objects/object.hpp k8s/objects/types.hpp k8s/objects/failure.hpp
   k8s/objects/label_selector.hpp k8s/objects/manifests.hpp k8s/objects/difference.hpp k8s/objects/projection.hpp
-  k8s/objects/delta.hpp)
+  k8s/objects/delta.hpp k8s/objects/described.hpp)
 rw_public_headers(kubernetes_cache "Kubernetes: informers"
   k8s/cache/informer.hpp k8s/cache/list_watch.hpp k8s/cache/store.hpp k8s/cache/own_writes.hpp
   k8s/cache/api_source.hpp)
 rw_public_headers(kubernetes_controller "Kubernetes: controllers"
+  k8s/controller/operator_host.hpp k8s/controller/operator_request.hpp
   k8s/controller/controller.hpp k8s/controller/reconciler.hpp k8s/controller/leader_election.hpp
   k8s/controller/event_sink.hpp k8s/controller/event_recorder.hpp k8s/client/object_api.hpp)
 rw_public_headers(devserver "An API server in memory"

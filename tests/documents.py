@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Holds the documents against the tree: links and anchors resolve, files, metrics and flags that they name exist, the README
-is short, and the example of k8s/README.md is the program that tests/install builds. Prints each error; ends with 1 if there
+is short, and examples are the programs that tests/install builds and are as short as promised. Prints each error; ends with 1 if there
 is one."""
 
 import pathlib
@@ -11,6 +11,9 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 SKIPPED = ("build", ".git")
 README_LINES = 150
+# The document's example, which is built and run, and its most lines.
+PROGRAMS = (("k8s/README.md", "tests/install/operator.cpp", 45),
+            ("reactors/README.md", "tests/install/headers/embedded_listener.cpp", 12))
 METRIC = re.compile(r"\b((?:rw|watcher|lifecycle_mgr|leader_election|workqueue|controller_runtime)_[a-z0-9_]*[a-z0-9])\b")
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9_-]+")
 # Options of other programs, and of Kyma Infrastructure Manager and kube-apiserver.
@@ -116,8 +119,12 @@ def main():
     lines = len((ROOT / "README.md").read_text().splitlines())
     if lines > README_LINES:
         errors.append(f"README.md has {lines} lines, more than {README_LINES}")
-    if (ROOT / "tests/install/operator.cpp").read_text() not in (ROOT / "k8s/README.md").read_text():
-        errors.append("k8s/README.md: its example is not tests/install/operator.cpp")
+    for document, program, most in PROGRAMS:
+        text = (ROOT / program).read_text()
+        if f"```cpp\n{text}```" not in (ROOT / document).read_text():
+            errors.append(f"{document}: its example is not {program}")
+        if text.count("\n") > most:
+            errors.append(f"{program} has more than {most} lines")
     charts = subprocess.run([sys.executable, "-B", ROOT / "deploy" / "helm" / "readme.py", "--check"], text=True, capture_output=True)
     if charts.returncode != 0:
         errors.append(charts.stdout + charts.stderr)

@@ -1,5 +1,6 @@
 #include "rw/reactors/admin/admin.hpp"
 
+#include "rw/core/http/process_pages.hpp"
 #include "rw/k8s/objects/base64.hpp"
 #include "rw/reactors/admin/live_feed.hpp"
 #include "rw/tls/digest.hpp"
@@ -84,19 +85,8 @@ void show_page(http::response& into) {
 boost::asio::awaitable<void> pages::handle(http::request& from, http::response& into) {
   const std::string_view target = from.target;
   const auto path = target.substr(0, target.find('?'));
-  if (from.method != "GET" && from.method != "HEAD") {
-    into.headers.add("allow", "GET, HEAD");
-    into.text(405, "only GET and HEAD");
-  } else if (path == "/metrics") {
-    const auto format = core::exposition_for(from.headers.get("accept"));
-    into.headers.add("content-type", core::media_type(format));
-    into.body = core::expose_with_process(metrics_, format);
-  } else if (path == "/healthz" || path == "/livez") {
-    into.text(200, "ok");
-  } else if (path == "/readyz") {
-    const auto reasons = with_.not_ready ? with_.not_ready() : std::string();
-    into.text(reasons.empty() ? 200 : 503, reasons.empty() ? "ok" : reasons);
-  } else if (!is_private(path)) {
+  if (http::show_process(metrics_, with_.not_ready, from, into)) return {};
+  if (!is_private(path)) {
     into.text(404, std::string("not found: try ") +
                        (with_.live != nullptr ? "/, /runtimes, " : "") +
                        "/metrics, /healthz, /livez or /readyz");

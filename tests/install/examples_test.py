@@ -5,10 +5,14 @@
 WORK is the folder that run.cmake made; each example is in a folder of its name there, the installed copy in `moved`.
 """
 
+import base64
 import ctypes
 import importlib.util
+import json
+import os
 import pathlib
 import re
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -102,6 +106,70 @@ class Examples(Base):
 
     def test_program_in_python(self):
         self.check(sys.executable, EXAMPLES / "python" / "operator.py", LIBRARY, "--address=127.0.0.1:0", "--component=lifecycle-manager")
+
+
+class Operator(unittest.TestCase):
+    """The operator of k8s/README.md as a process, on the API server in memory."""
+
+    def setUp(self):
+        keep = tempfile.TemporaryDirectory()
+        self.addCleanup(keep.cleanup)
+        self.folder = pathlib.Path(keep.name)
+        self.kubeconfig = self.folder / "kcp.kubeconfig"
+        self.start(INSTALLED / "bin" / "runtime-watcher-dev", "api-server", "--address", "127.0.0.1:0", "--dir", self.folder)
+        until(lambda: self.kubeconfig.exists() and "token" in self.kubeconfig.read_text(), "the API server is up")
+        text = self.kubeconfig.read_text()
+        self.server, authority, self.token = (re.search(rf'{name}: "?([^"\s]+)', text)[1]
+                                              for name in ("server", "certificate-authority-data", "token"))
+        self.tls = ssl.create_default_context(cadata=base64.b64decode(authority).decode())
+
+    def start(self, *command, **options):
+        process = subprocess.Popen([*map(str, command)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options)
+        self.addCleanup(process.wait, PATIENCE)
+        self.addCleanup(process.kill)
+        return process
+
+    def request(self, method, path, body=None):
+        """The object; {} where there is none."""
+        request = urllib.request.Request(self.server + path, json.dumps(body).encode() if body else None, method=method, headers={
+            "authorization": "Bearer " + self.token, "content-type": "application/json"})
+        try:
+            with urllib.request.urlopen(request, timeout=PATIENCE, context=self.tls) as response:
+                return json.load(response)
+        except urllib.error.HTTPError as error:
+            if error.code != 404:
+                raise AssertionError(f"{method} {path}: {error.read()}") from error
+            return {}
+
+    def test_backup_operator_keeps_a_plan_of_each_backup(self):
+        program = WORK / "install" / "operator"
+        definitions = json.loads(run(program, "definitions"))
+        for each in definitions["items"]:
+            self.assertTrue(self.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", each))
+        process = self.start(program, "--pages=127.0.0.1:0", env={**os.environ, "KUBECONFIG": str(self.kubeconfig)})
+        backups, maps = "/apis/example.com/v1/namespaces/default/backups", "/api/v1/namespaces/default/configmaps"
+        until(lambda: self.request("POST", backups, {"apiVersion": "example.com/v1", "kind": "Backup", "metadata": {"name": "orders"},
+                                                     "spec": {}}), "the definition is served")
+        until(lambda: self.request("GET", maps + "/orders-plan").get("data") == {"schedule": "@daily"}, "the default is planned")
+        until(lambda: self.request("GET", backups + "/orders").get("status") == {"phase": "Planned"}, "the status is there")
+        self.request("DELETE", maps + "/orders-plan")
+        until(lambda: self.request("GET", maps + "/orders-plan").get("data"), "a deleted plan comes back")
+        self.request("DELETE", backups + "/orders")
+        until(lambda: not self.request("GET", maps + "/orders-plan"), "the plan goes with its owner")
+        lease = "/apis/coordination.k8s.io/v1/namespaces/default/leases/backup-operator"
+        self.assertTrue(self.request("GET", lease)["spec"].get("holderIdentity"))
+        process.terminate()
+        self.assertEqual(process.wait(PATIENCE), 0)
+        self.assertFalse(self.request("GET", lease)["spec"].get("holderIdentity"), "the lease is released")
+
+    def test_operator_without_a_configuration_says_so(self):
+        done = subprocess.run([WORK / "install" / "operator"], text=True, capture_output=True, timeout=60,
+                              env={**os.environ, "KUBECONFIG": str(self.folder / "none")})
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(str(self.folder / "none"), done.stderr)
+        done = subprocess.run([WORK / "install" / "operator", "--page=1"], text=True, capture_output=True, timeout=60)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--page=1", done.stderr)
 
 
 class CLibrary(Base):

@@ -5,12 +5,25 @@
 #include <rw/k8s/controller/event_recorder.hpp>
 #include <rw/k8s/controller/event_sink.hpp>
 #include <rw/k8s/controller/leader_election.hpp>
+#include <rw/k8s/controller/operator_host.hpp>
+#include <rw/k8s/controller/operator_request.hpp>
 #include <rw/k8s/controller/reconciler.hpp>
 
 namespace core = rw::core;
 namespace k8s = rw::k8s;
 
+struct widget {
+  k8s::object_meta metadata;
+  static inline const k8s::resource_type type{{"example.com", "v1", "Widget"}, "widgets"};
+};
+BOOST_DESCRIBE_STRUCT(widget, (), (metadata))
+
 namespace {
+
+asio::awaitable<k8s::reconcile_result> reconcile(k8s::request<widget> of) {
+  EXPECT(!of.key().name.empty());
+  co_return k8s::reconcile_result::done();
+}
 
 struct once final : k8s::reconciler {
   explicit once(asio::any_io_executor executor) : called(executor) {}
@@ -57,4 +70,7 @@ asio::awaitable<void> leads(api_server* on) {
 void use_kubernetes_controller() {
   api_server server;
   server.run(leads(&server));
+  k8s::operator_host host({.name = "widgets"});
+  host.watch<widget>().run(reconcile);
+  EXPECT(host.definitions().size() == 1);
 }

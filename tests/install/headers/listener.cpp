@@ -1,3 +1,6 @@
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+
 #include "use.hpp"
 #include <rw/reactors/listener/identity.hpp>
 #include <rw/reactors/listener/listener.hpp>
@@ -6,8 +9,23 @@
 #include <rw/reactors/shared/events.hpp>
 #include <rw/reactors/shared/heartbeat.hpp>
 
+/// As reactors/README.md shows it.
+boost::asio::awaitable<void> listen(boost::asio::any_io_executor executor,
+                                    boost::asio::ip::tcp::endpoint address);
+
 void use_listener() {
   boost::asio::io_context context;
+  boost::asio::cancellation_signal end;
+  bool ended = false;
+  boost::asio::co_spawn(
+      context, listen(context.get_executor(), {boost::asio::ip::address_v4::loopback(), 0}),
+      boost::asio::bind_cancellation_slot(
+          end.slot(), [&ended](std::exception_ptr failure) { ended = failure == nullptr; }));
+  context.poll();
+  end.emit(boost::asio::cancellation_type::terminal);
+  context.run();
+  context.restart();
+  EXPECT(ended);
   rw::core::real_clock clock;
   rw::core::watchdog watchdog(clock, context.get_executor());
   rw::core::logger log(rw::core::log_level::error);
