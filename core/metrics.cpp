@@ -117,8 +117,17 @@ std::string expose(const metrics& registry, exposition format) {
 }
 
 std::string expose_with_process(const metrics& registry, exposition format) {
+  return expose_with_process(registry, format, {});
+}
+
+std::string expose_with_process(const metrics& registry, exposition format, const labels& common) {
   auto families = registry.Collect();
   std::ranges::move(process_metrics(), std::back_inserter(families));
+  for (auto& family : families) {
+    for (auto& metric : family.metric) {
+      for (const auto& [name, value] : common) metric.label.push_back({name, value});
+    }
+  }
   return render(families, format);
 }
 

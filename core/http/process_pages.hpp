@@ -14,8 +14,9 @@ namespace rw::http {
 ///     /healthz, /livez    200 while the process responds
 ///     /readyz             200, or 503 with what `not_ready` returns, if that is not empty
 ///
-/// Another method is rejected (405). Returns false, with nothing answered, for another path.
+/// Each metric has the labels `common` too. Another method is rejected (405). Returns false, with
+/// nothing answered, for another path.
 bool show_process(const core::metrics& metrics, const std::function<std::string()>& not_ready,
-                  const request& from, response& into);
+                  const request& from, response& into, const core::labels& common = {});
 
 }  // namespace rw::http

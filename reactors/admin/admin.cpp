@@ -85,7 +85,7 @@ void show_page(http::response& into) {
 boost::asio::awaitable<void> pages::handle(http::request& from, http::response& into) {
   const std::string_view target = from.target;
   const auto path = target.substr(0, target.find('?'));
-  if (http::show_process(metrics_, with_.not_ready, from, into)) return {};
+  if (http::show_process(metrics_, with_.not_ready, from, into, with_.labels)) return {};
   if (!is_private(path)) {
     into.text(404, std::string("not found: try ") +
                        (with_.live != nullptr ? "/, /runtimes, " : "") +

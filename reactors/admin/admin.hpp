@@ -21,6 +21,7 @@ struct page_options {
   std::function<std::string(std::string_view query, std::string& error)> runtimes = {};
   /// Returns the current token; empty: there is none.
   std::function<std::string()> token = {};
+  core::labels labels = {};   ///< of all metrics
   live_feed* live = nullptr;  ///< must outlive the pages
 };
 

@@ -90,10 +90,13 @@ manager_app::manager_app(services& with, manager_settings settings, manager_obse
 manager_app::~manager_app() = default;
 
 admin::page_options manager_app::page_options() {
+  core::labels labels;
+  if (!settings_.landscape.empty()) labels.emplace("landscape", settings_.landscape);
   return {.not_ready = [this] { return not_ready(); },
           .runtimes = [this](std::string_view query,
                              std::string& error) { return view_->runtimes(query, error); },
           .token = [this] { return admin_token(); },
+          .labels = std::move(labels),
           .live = &live_};
 }
 

@@ -46,6 +46,9 @@ void describe_intake(CLI::App& app, manager_settings& to) {
       "Clients that send the token in it may read the page (/), /live and /runtimes from outside "
       "the "
       "loopback interface");
+  add(app, "--landscape", to.landscape, "NAME",
+      "Label landscape of all metrics, which tells landscapes of one Prometheus apart; by default "
+      "none");
   add_listening_address(app, "--metrics-address", to.metrics_address,
                         "Where /metrics, /healthz, /livez and /readyz are served (plain HTTP)");
 }

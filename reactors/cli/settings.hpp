@@ -88,6 +88,7 @@ struct manager_settings {
   std::chrono::milliseconds heartbeat_timeout = std::chrono::seconds(50);
   std::chrono::milliseconds probe_interval = std::chrono::minutes(10);  ///< 0: no probes
   core::host_port metrics_address = {"0.0.0.0", 8080};
+  std::string landscape;         ///< label of all metrics; empty: none
   std::string admin_token_file;  ///< empty: `/runtimes` is served to loopback only
 
   bool leader_elect = true;

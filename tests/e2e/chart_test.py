@@ -31,7 +31,7 @@ ALL_VALUES = {CHART: {
     "image": {"repository": "registry.example.com/t-image", "tag": 17, "digest": "", "pullPolicy": "Always", "pullSecrets": ["t-pull"]},
     "replicas": 3, "skr": {"image": "t-skr:1", "pullSecrets": ["t-skr-pull"], "memoryLimit": "123Mi", "cpuLimit": "45m"},
     "gateway": {"namespace": "t-gateway", "podLabels": {"gateway": "t-gateway-pods"}, "trustedProxies": ["10.9.0.0/16"]},
-    "certificates": "gardener", "bootstrapper": {"mode": "direct"}, "extraArgs": ["--rollout-canaries=7"],
+    "certificates": "gardener", "bootstrapper": {"mode": "direct"}, "landscape": "t-landscape", "extraArgs": ["--rollout-canaries=7"],
     "env": [{"name": "RW_T_ENV", "valueFrom": {"configMapKeyRef": {"name": "t-env", "key": "k"}}}],
     "adminToken": {"secretName": "t-admin", "key": "t-key"}, "crds": {"enabled": True, "keep": False},
     "serviceAccount": {"create": True, "name": "t-account", "annotations": {"t": "t-account-annotation"}},

@@ -4,6 +4,7 @@ got beyond its start."""
 import json
 import os
 import shutil
+import urllib.request
 
 import harness
 from harness import BINARY, ROOT, Process, runtime_watcher
@@ -46,6 +47,15 @@ class ManagerSettings(harness.TestCase):
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn("POD_IP: must be", done.stderr)
             self.assertIn(address, done.stderr)
+
+    def test_landscape_is_a_label_of_all_metrics(self):
+        manager = self.start(Process("manager", [
+            BINARY, "manager", "--kubeconfig", self.kubeconfig, "--listen-address", "127.0.0.1:0", "--metrics-address", "127.0.0.1:0",
+            "--landscape", "live-1"]))
+        with urllib.request.urlopen(f"http://127.0.0.1:{manager.wait_listening('admin')}/metrics", timeout=10) as answer:
+            samples = [line for line in answer.read().decode().splitlines() if not line.startswith("#")]
+        self.assertGreater(len(samples), 100)
+        self.assertEqual([line for line in samples if 'landscape="live-1"' not in line], [])
 
     def test_it_ends_at_once_where_kcp_never_responded(self):
         manager = self.start(Process("manager", [

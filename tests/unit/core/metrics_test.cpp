@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <ctime>
 #include <map>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -125,6 +126,25 @@ BOOST_AUTO_TEST_CASE(process_is_described) {
     BOOST_TEST(family.metric.at(0).gauge.value == found["process_open_fds"] + 10);
   }
   for (auto* file : files) std::fclose(file);
+}
+
+BOOST_AUTO_TEST_CASE(common_labels_are_on_each_sample) {
+  core::metrics registry;
+  core::make_counter(registry, "events_total", "Events", {{"a", "b"}}).Increment();
+  core::make_histogram(registry, "wait_seconds", "Waits", {}, {1}).Observe(2);
+  for (const auto format : {core::exposition::text, core::exposition::openmetrics}) {
+    const auto text = core::expose_with_process(registry, format, {{"landscape", "one\"2"}});
+    BOOST_TEST(has_line(text, R"(events_total{a="b",landscape="one\"2"} 1)"));
+    BOOST_TEST(has_line(text, R"(wait_seconds_bucket{landscape="one\"2",le="1"} 0)"));
+    std::istringstream lines(text);
+    std::string line;
+    while (std::getline(lines, line)) {
+      if (line.starts_with("#")) continue;
+      BOOST_TEST(line.find(R"(landscape="one\"2")") != std::string::npos, line);
+    }
+  }
+  BOOST_TEST(core::expose_with_process(registry, core::exposition::text).find("landscape") ==
+             std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(registries_do_not_know_each_other) {
