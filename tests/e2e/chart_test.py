@@ -63,7 +63,8 @@ ALL_VALUES = {CHART: {
 }}
 IN_THE_OBJECTS = (":17", "replicas: 3", "=123Mi", "=45m", "10.9.0.0/16", "canaries=7", "other-manager", "gardener", "mode=direct",
                   "12321", "4554", "6776", "s0:c1", "987Mi", "7443", "v7", "things/status", "77m", "Always", "ServiceMonitor",
-                  "PrometheusRule", "grafana_dashboard", "by (t_group, landscape)", "https://t-runbook#managerhasnoleader")
+                  "PrometheusRule", "grafana_dashboard", "by (t_group, landscape)", "leads in {{ $labels.t_group }} {{ $labels.landscape }}",
+                  "https://t-runbook#managerhasnoleader")
 # Where the API has objects of the kinds that the charts render.
 COLLECTIONS = {"PriorityClass": "priorityclasses", "NetworkPolicy": "networkpolicies"}
 
@@ -214,8 +215,9 @@ class Rendering(Helm, harness.TestCase):
             for marker in set(re.findall(r"\bt-[a-z-]+", json.dumps(values))):
                 self.assertIn(marker, part)
             text += part
+        in_one_line = " ".join(text.split())
         for marker in IN_THE_OBJECTS:
-            self.assertIn(marker, text)
+            self.assertIn(marker, in_one_line)
         self.assertNotIn("resource-policy: keep", re.sub(r"kind: Namespace\n(.*\n)*?---", "", text), "crds.keep is false")
         self.assertNotIn("cluster, namespace", text)
         self.assertNotIn("runtime-watcher-manager", re.sub(r"description: .*|managed-by: \S+", "", text), "nameOverride")
