@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import types
 import unittest
@@ -94,6 +95,17 @@ class Rendering(Helm, harness.TestCase):
         self.assertNotIn("runbook_url", self.rendered({"monitoring": on}))
         labelled = self.rendered({"monitoring": {**on, "labels": {"release": "prometheus"}}})
         self.assertEqual(sum("    release: prometheus\n" in part for part in self.objects(labelled)), 3)
+
+    @unittest.skipUnless(shutil.which("promtool"), "there is no promtool")
+    def test_rules_are_valid_with_any_labels_of_landscapes(self):
+        for labels in ([], ["cluster"], ["region", "landscape"]):
+            text = self.rendered({"monitoring": {"rules": True, "groupBy": labels, "runbookUrl": "https://example.com/runbook"}}, CHART,
+                                 "--show-only", "templates/monitoring.yaml")
+            rules = self.folder / "rules.yaml"
+            rules.write_text("".join(line[2:] + "\n" for line in text.split("\nspec:\n")[1].splitlines()))
+            done = subprocess.run(["promtool", "check", "rules", rules], text=True, capture_output=True, timeout=60)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertIn("rules found", done.stdout)
 
     def test_chart_of_a_runtime_renders_the_manifests_of_deploy_skr(self):
         manifests = [p for p in sorted((ROOT / "deploy" / "skr").glob("*.yaml")) if p.name != "secret.yaml"]
