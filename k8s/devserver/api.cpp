@@ -61,6 +61,15 @@ void to_protobuf(http::response& into) {
   into.headers = std::move(headers);
 }
 
+/// Returns true if any resource is served in that version of the group.
+bool is_served(const cluster& in, std::string_view group, std::string_view version) {
+  bool found = false;
+  in.kinds.each([&](const std::shared_ptr<const resource>& one) {
+    found = found || (one->group == group && one->find(version) != nullptr);
+  });
+  return found;
+}
+
 void no_such_page(http::response& into) {
   into.text(404, "404 page not found");
 }
@@ -141,8 +150,16 @@ asio::awaitable<void> api::proceed(visit of, http::request& from, http::response
     answer(into, unauthorized());
     return {};
   }
+  if (of.to.path.find("//", 1) != std::string::npos) {
+    answer(into, no_such_resource());
+    return {};
+  }
   auto path = parse_resource_path(of.to.parts);
   if (path) return resource_request(std::move(of), std::move(*path), std::move(*by), from, into);
+  if (of.to.parts.size() == 1 && of.to.parts[0] == "metrics") {
+    show_metrics(*of.in, *by, into);
+    return {};
+  }
   if (wants_aggregated_discovery(from.headers.get("accept"))) {
     if (const auto all = discover_all(*of.in, of.to.parts)) {
       into.status = 200;
@@ -159,6 +176,17 @@ asio::awaitable<void> api::proceed(visit of, http::request& from, http::response
     no_such_page(into);
   }
   return {};
+}
+
+void api::show_metrics(const cluster& in, const identity& by, http::response& into) const {
+  if (with_.authorization && !may_visit(in, by, "get", "/metrics")) {
+    return answer(into,
+                  forbidden({"", "", ""}, "User \"" + by.user + "\" cannot get path \"/metrics\""));
+  }
+  into.status = 200;
+  into.headers.add("content-type",
+                   "text/plain; version=0.0.4; charset=utf-8; escaping=underscores");
+  into.body = core::expose(with_.metrics);
 }
 
 bool api::is_initializing(const cluster& in, const resource& of) const {
@@ -184,12 +212,18 @@ asio::awaitable<void> api::resource_request(visit of, resource_path path, identi
   }
   auto view = of.in->kinds.find(path.group, path.version, path.plural);
   if (!view) {
-    answer(into, no_such_resource());
+    if (is_served(*of.in, path.group, path.version)) {
+      answer(into, no_such_resource());
+    } else {
+      no_such_page(into);
+    }
     return {};
   }
   const bool known =
       path.subresource.empty() || (path.subresource == "status" && view.version->status) ||
       (path.subresource == scale_subresource && view.version->scale) ||
+      (path.subresource == "finalize" && view.of->storage_key == "namespaces" &&
+       of.verb == "update") ||
       (path.subresource == token_subresource && view.of->storage_key == "serviceaccounts");
   const bool placed = view.of->namespaced || path.key.ns.empty();
   const bool named = path.key.name.empty() || !view.of->namespaced || !path.key.ns.empty();
@@ -224,7 +258,9 @@ asio::awaitable<void> api::perform(const visit& of, call what, http::request& fr
                                    http::response& into) {
   const bool one = !what.key.name.empty();
   outcome<void> done;
-  if (what.view.of->review || what.subresource == token_subresource) {
+  if (from.method == "HEAD") {
+    done = method_not_allowed("the server does not allow this method on the requested resource");
+  } else if (what.view.of->review || what.subresource == token_subresource) {
     if (of.verb == "create" && one == !what.view.of->review) {
       one ? with_.reviews.answer_token(what, from, into)
           : with_.reviews.answer_review(what, from, into);

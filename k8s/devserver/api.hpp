@@ -2,6 +2,7 @@
 
 #include "rw/core/clock.hpp"
 #include "rw/core/http/server.hpp"
+#include "rw/core/metrics.hpp"
 #include "rw/k8s/devserver/cluster.hpp"
 #include "rw/k8s/devserver/identity.hpp"
 #include "rw/k8s/devserver/reads.hpp"
@@ -24,6 +25,7 @@ class api final : public http::handler {
   struct parts {
     boost::asio::any_io_executor executor;
     core::clock& clock;
+    const core::metrics& metrics;
     const cluster_map& clusters;
     const identities& users;
     const devserver::reads& reads;
@@ -60,6 +62,7 @@ class api final : public http::handler {
   boost::asio::awaitable<void> perform(const visit& of, call what, http::request& from,
                                        http::response& into);
 
+  void show_metrics(const cluster& in, const identity& by, http::response& into) const;
   bool is_initializing(const cluster& in, const resource& of) const;
 
   const parts with_;

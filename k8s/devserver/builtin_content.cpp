@@ -80,6 +80,14 @@ void check_config_map(const json::value& before, const json::value& object,
   check_immutable(before, object, found);
   check_keys(object, "data", found);
   check_keys(object, "binaryData", found);
+  if (const auto* const data = find(object, {"data"}); data != nullptr && data->is_object()) {
+    for (const auto& [key, value] : data->get_object()) {
+      if (find(object, {"binaryData", key}) == nullptr) continue;
+      found.push_back(
+          {"data[" + std::string(key) + "]", "FieldValueInvalid",
+           "Invalid value: \"" + std::string(key) + "\": duplicate of key present in binaryData"});
+    }
+  }
   check_size(bytes_in(object, "data", false) + bytes_in(object, "binaryData", true), "", found);
 }
 

@@ -18,6 +18,24 @@ void check_config_map(const boost::json::value& before, const boost::json::value
                       std::vector<cause>& found);
 void check_secret(const boost::json::value& before, const boost::json::value& object,
                   std::vector<cause>& found);
+/// Checks Deployments, ReplicaSets, DaemonSets.
+void check_workload(const boost::json::value& before, const boost::json::value& object,
+                    std::vector<cause>& found);
+void check_stateful_set(const boost::json::value& before, const boost::json::value& object,
+                        std::vector<cause>& found);
+void check_job(const boost::json::value& before, const boost::json::value& object,
+               std::vector<cause>& found);
+void check_cron_job(const boost::json::value& before, const boost::json::value& object,
+                    std::vector<cause>& found);
+void check_lease(const boost::json::value& before, const boost::json::value& object,
+                 std::vector<cause>& found);
+/// Checks RoleBindings and ClusterRoleBindings.
+void check_role_binding(const boost::json::value& before, const boost::json::value& object,
+                        std::vector<cause>& found);
+
+/// Gives a new Job the selector and the labels by which its pods are found.
+void begin_job(boost::json::value& object);
+
 /// Checks both kinds of webhook configurations.
 void check_webhooks(const boost::json::value& before, const boost::json::value& object,
                     std::vector<cause>& found);

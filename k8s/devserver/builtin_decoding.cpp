@@ -234,6 +234,12 @@ void fill_value(const builtin_field& field, json::value& value) {
 
 /// Adds what Go writes for a field that is not set; nothing for lists, which would be null.
 void add_empty(const builtin_field& field, json::object& object) {
+  if (field.type == go_type::time || field.type == go_type::micro_time) {
+    if (field.in == holder::one && (field.traits & trait::pointer) == 0) {
+      object.emplace(field.name, nullptr);
+    }
+    return;
+  }
   if (field.in != holder::one || (field.traits & trait::pointer) != 0) return;
   if (field.type == go_type::object) object.emplace(field.name, json::object());
   if ((field.traits & trait::omitempty) != 0) return;
@@ -246,6 +252,8 @@ void add_empty(const builtin_field& field, json::object& object) {
 
 void fill(const builtin_type& type, json::object& object) {
   apply_defaults(type, object);
+  // Metadata leaves out what is not set.
+  if (type.name == "ObjectMeta") return;
   for (const auto& field : fields_of(type)) {
     if (field.name.empty()) {
       fill(type_of(field), object);

@@ -196,6 +196,44 @@ void default_requests(json::object& pod) {
   }
 }
 
+/// Kubernetes, "Pod Quality of Service Classes". Of cpu and memory alone, and never changed.
+void default_qos_class(json::object& pod) {
+  if (object_in(pod, "status").contains("qosClass")) return;
+  bool any = false;
+  bool guaranteed = true;
+  for (const auto* field : {"containers", "initContainers"}) {
+    const auto* const list = object_in(pod, "spec").if_contains(field);
+    if (list == nullptr || !list->is_array()) continue;
+    for (const auto& one : list->get_array()) {
+      for (const auto* name : {"cpu", "memory"}) {
+        const auto* const limit = find(one, {"resources", "limits", name});
+        const auto* const request = find(one, {"resources", "requests", name});
+        any = any || limit != nullptr || request != nullptr;
+        guaranteed = guaranteed && limit != nullptr && request != nullptr && *limit == *request;
+      }
+    }
+  }
+  object_in(pod, "status")["qosClass"] = !any         ? "BestEffort"
+                                         : guaranteed ? "Guaranteed"
+                                                      : "Burstable";
+}
+
+/// Claims in a StatefulSet name their kind.
+void default_claim_templates(json::object& spec) {
+  auto* const claims = spec.if_contains("volumeClaimTemplates");
+  if (claims == nullptr || !claims->is_array()) return;
+  for (auto& one : claims->get_array()) {
+    if (!one.is_object()) continue;
+    set_default(one.get_object(), "kind", "PersistentVolumeClaim");
+    set_default(one.get_object(), "apiVersion", "v1");
+  }
+}
+
+/// A list that Go writes as null.
+void default_current_metrics(json::object& status) {
+  status.emplace("currentMetrics", nullptr);
+}
+
 struct rule {
   std::string_view type;
   void (*apply)(json::object&);
@@ -207,8 +245,11 @@ constexpr rule rules[] = {
     {"core/v1.ServicePort", &default_target_port},
     {"core/v1.PodSpec", &default_service_account},
     {"core/v1.Pod", &default_requests},
+    {"core/v1.Pod", &default_qos_class},
     {"networking/v1.NetworkPolicySpec", &default_policy_types},
     {"batch/v1.Job", &default_whole_job},
+    {"apps/v1.StatefulSetSpec", &default_claim_templates},
+    {"autoscaling/v2.HorizontalPodAutoscalerStatus", &default_current_metrics},
 };
 
 struct field_default {

@@ -5,6 +5,7 @@
 #include "rw/k8s/devserver/definitions.hpp"
 #include "rw/k8s/devserver/json_access.hpp"
 #include "rw/k8s/devserver/object_meta.hpp"
+#include "rw/k8s/devserver/pod_checks.hpp"
 #include "rw/k8s/devserver/services.hpp"
 #include "rw/k8s/objects/base64.hpp"
 #include "rw/k8s/objects/label_selector.hpp"
@@ -61,35 +62,6 @@ constexpr std::array all_defaults{
     defaults{definitions_key, &default_definition},
 };
 
-void check_workload(const json::value& before, const json::value& object,
-                    std::vector<cause>& found) {
-  const auto* selector = find(object, {"spec", "selector"});
-  if (selector == nullptr || selector->is_null()) {
-    require(found, "spec.selector");
-    return;
-  }
-  const auto* had = find(before, {"spec", "selector"});
-  if (had != nullptr && *had != *selector) {
-    found.push_back({"spec.selector", "FieldValueInvalid",
-                     "Invalid value: " + json::serialize(*selector) + ": field is immutable"});
-  }
-  const auto* labels = find(object, {"spec", "template", "metadata", "labels"});
-  const auto matches = label_selector::from_json(*selector);
-  if (matches.has_value() && !matches->matches(labels)) {
-    found.push_back(
-        {"spec.template.metadata.labels", "FieldValueInvalid",
-         "Invalid value: " + (labels == nullptr ? std::string("null") : json::serialize(*labels)) +
-             ": `selector` does not match template `labels`"});
-  }
-}
-
-void check_pod(const json::value&, const json::value& object, std::vector<cause>& found) {
-  const auto* containers = find(object, {"spec", "containers"});
-  if (containers == nullptr || !containers->is_array() || containers->get_array().empty()) {
-    require(found, "spec.containers");
-  }
-}
-
 struct check {
   std::string_view storage_key;
   void (*find)(const json::value& before, const json::value& object, std::vector<cause>& found);
@@ -106,7 +78,12 @@ constexpr std::array all_checks{
     check{"deployments.apps", &check_workload},
     check{"replicasets.apps", &check_workload},
     check{"daemonsets.apps", &check_workload},
-    check{"statefulsets.apps", &check_workload},
+    check{"statefulsets.apps", &check_stateful_set},
+    check{"jobs.batch", &check_job},
+    check{"cronjobs.batch", &check_cron_job},
+    check{"leases.coordination.k8s.io", &check_lease},
+    check{"rolebindings.rbac.authorization.k8s.io", &check_role_binding},
+    check{"clusterrolebindings.rbac.authorization.k8s.io", &check_role_binding},
 };
 
 }  // namespace
@@ -125,6 +102,8 @@ void begin_builtin_life(const resource& of, json::value& object) {
   if (of.storage_key == "namespaces") {
     object_in(object.as_object(), "spec")["finalizers"] = json::array{"kubernetes"};
     object_in(object.as_object(), "status")["phase"] = "Active";
+  } else if (of.storage_key == "jobs.batch") {
+    begin_job(object);
   } else if (of.storage_key == definitions_key) {
     set_finalizers(object, {std::string(definition_finalizer)});
   }

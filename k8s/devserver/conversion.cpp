@@ -3,7 +3,9 @@
 #include <boost/json/object.hpp>
 
 #include <array>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace rw::k8s::devserver {
 namespace {
@@ -36,6 +38,19 @@ void rename(json::object& in, std::string_view from, std::string_view to) {
 
 }  // namespace
 
+namespace {
+
+/// Without a webhook an object of another version has what both versions' schemas have, and the
+/// defaults of the one that it is converted to.
+void convert(json::value& object, const served_version& to) {
+  if (!to.type) return;
+  std::vector<std::string> removed;
+  to.type->prune(object, removed);
+  to.type->fill_defaults(object);
+}
+
+}  // namespace
+
 bool renames_fields(const resource_view& in) noexcept {
   return in.of->group == "events.k8s.io";
 }
@@ -43,6 +58,7 @@ bool renames_fields(const resource_view& in) noexcept {
 void to_view(json::value& object, const resource_view& in) {
   auto& fields = object.as_object();
   fields["apiVersion"] = in.api_version();
+  if (in.of->custom && in.version != &in.of->versions[in.of->stored]) convert(object, *in.version);
   if (!renames_fields(in)) return;
   for (const auto& one : event_fields) rename(fields, one.core, one.events);
 }
@@ -51,6 +67,8 @@ void to_stored(json::value& object, const resource_view& from) {
   auto& fields = object.as_object();
   if (!renames_fields(from)) {
     fields["apiVersion"] = from.of->stored_api_version();
+    const auto& stored = from.of->versions[from.of->stored];
+    if (from.of->custom && from.version != &stored) convert(object, stored);
     return;
   }
   fields["apiVersion"] = "v1";

@@ -90,6 +90,12 @@ class definition_checker {
     if (versions == nullptr || !versions->is_array() || versions->get_array().empty()) {
       return required("spec.versions", "must have at least one version");
     }
+    if (true_at(now_, {"spec", "preserveUnknownFields"})) {
+      invalid("spec.preserveUnknownFields", true,
+              "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in "
+              "spec.versions[*].schema instead");
+    }
+    const bool shared = same_schemas(versions->get_array());
     std::size_t stored = 0;
     std::size_t index = 0;
     std::set<std::string_view> names;
@@ -104,12 +110,34 @@ class definition_checker {
                           "Duplicate value: \"" + std::string(name) + "\""});
       }
       if (true_at(one, {"storage"})) ++stored;
-      check_schema(one, at + ".schema.");
+      // What all versions share is told once, where kube-apiserver keeps it.
+      if (!shared || index == 1) check_schema(one, shared ? "spec.validation." : at + ".schema.");
     }
     if (stored != 1) {
       invalid("spec.versions", *versions,
               "must have exactly one version marked as storage version");
+      if (before_.is_null()) {
+        invalid("status.storedVersions", json::array(), "must have one stored version");
+      }
     }
+    std::size_t at = 0;
+    const auto* const kept = find(now_, {"status", "storedVersions"});
+    if (before_.is_null() || kept == nullptr || !kept->is_array()) return;
+    for (const auto& one : kept->get_array()) {
+      const auto field = "status.storedVersions[" + std::to_string(at++) + "]";
+      if (one.is_string() && !names.contains(view(one.get_string()))) {
+        invalid(field, one, "must appear in spec.versions");
+      }
+    }
+  }
+
+  /// Returns true if all versions have the same schema.
+  static bool same_schemas(const json::array& versions) {
+    const auto* const first = find(versions.front(), {"schema"});
+    return std::ranges::all_of(versions, [&](const json::value& one) {
+      const auto* const other = find(one, {"schema"});
+      return first != nullptr && other != nullptr && *first == *other;
+    });
   }
 
   void check_schema(const json::value& version, const std::string& at) {

@@ -50,6 +50,16 @@ outcome<write_plan> write_planner::remove(const call& to, const delete_options& 
     if (wanted && at == names.end()) names.push_back(name);
     if (!wanted && at != names.end()) names.erase(at);
   };
+  const bool has_way = std::ranges::any_of(names, [](const std::string& name) {
+    return name == "orphan" || name == "foregroundDeletion";
+  });
+  if (with.default_propagation && !has_way && to.view.of->storage_key == "jobs.batch") {
+    want("orphan", true);
+    plan.warnings.emplace_back(
+        "child pods are preserved by default when jobs are deleted; set "
+        "propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress "
+        "this warning");
+  }
   if (!with.propagation.empty()) {
     want("foregroundDeletion", with.propagation == "Foreground");
     want("orphan", with.propagation == "Orphan");

@@ -82,6 +82,10 @@ void add(std::vector<cause>& found, std::string field, std::string_view value,
 
 void check_name(const resource& of, const json::value& object, std::vector<cause>& found) {
   const auto name = find_string(object, {"metadata", "name"});
+  // A dash at its end is not the end of the name.
+  auto base = std::string(find_string(object, {"metadata", "generateName"}));
+  if (base.size() > 1 && base.ends_with('-')) base.replace(base.size() - 2, 2, "a");
+  if (!base.empty()) add(found, "metadata.generateName", base, name_errors(of.names, base));
   if (name.empty()) {
     found.push_back({"metadata.name", "FieldValueRequired",
                      "Required value: name or generateName is required"});

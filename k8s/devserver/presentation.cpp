@@ -118,15 +118,13 @@ void append_object(std::string& out, const record& one, const resource_view& in,
     begin_table(out, in, how, {one.version()});
     append_row(out, one, in, how);
     out += "]}";
-  } else if (renames_fields(in)) {
+  } else if (renames_fields(in) ||
+             (in.of->custom && in.version != &in.of->versions[in.of->stored])) {
     auto object = one.parse();
     to_view(object, in);
     out += boost::json::serialize(object);
-  } else if (in.version == &in.of->versions[in.of->stored]) {
-    out += one.text();
   } else {
-    append_type(out, in.api_version(), in.of->kind);
-    out += one.rest();
+    out += one.text();
   }
 }
 

@@ -147,9 +147,9 @@ maybe_value read_special(std::string_view bytes, go_type as) {
   if (!seconds || !nanos) return std::nullopt;
   constexpr std::int64_t last = 253'402'300'799;  // the end of the year 9999
   if (*seconds < -last || *seconds > last) return std::nullopt;
-  if (as == go_type::micro_time) return json::value(micro_time(*seconds, *nanos));
   // An empty message is a time that is not set.
   if (bytes.empty()) return json::value();
+  if (as == go_type::micro_time) return json::value(micro_time(*seconds, *nanos));
   return json::value(
       format_time(std::chrono::system_clock::time_point(std::chrono::seconds(*seconds))));
 }

@@ -262,6 +262,7 @@ void schema_node::check_type(const json::value& value, const value_path& at,
   }
   const auto shown = '"' + std::string(kind) + '"';
   add_invalid(found, at, shown, "must be of type " + wanted + ": " + shown);
+  found.back().reason = "FieldValueTypeInvalid";
 }
 
 void schema_node::check_children(const json::value& value, const value_path& at,

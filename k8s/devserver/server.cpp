@@ -116,8 +116,9 @@ class server::implementation {
              }}),
         collector_(executor, {environment.clock, environment.log, writes_, planner_}),
         reviews_({environment.clock, memory_->users, options_.authorization}),
-        api_({executor, environment.clock, clusters_, memory_->users, reads_, reviews_, writes_,
-              options_.body_bytes, options_.authorization, options_.storage_delay}),
+        api_({executor, environment.clock, environment.metrics, clusters_, memory_->users, reads_,
+              reviews_, writes_, options_.body_bytes, options_.authorization,
+              options_.storage_delay}),
         http_(executor, http_options(options_), api_,
               {*transport_, environment.watchdog, environment.log, environment.metrics}) {}
 

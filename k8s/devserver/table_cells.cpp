@@ -82,29 +82,88 @@ json::array pod(const json::value& object, when now) {
   const auto all = static_cast<std::int64_t>(size_of(object, {"spec", "containers"}));
   const bool going = !find_string(object, {"metadata", "deletionTimestamp"}).empty();
   const auto phase = text_or(object, {"status", "phase"}, "Pending");
-  return {name_of(object), json::string(fraction(ready, all)),
-          json::string(going ? "Terminating" : phase), std::to_string(restarts), age(object, now)};
+  return {name_of(object),
+          json::string(fraction(ready, all)),
+          json::string(going ? "Terminating" : phase),
+          std::to_string(restarts),
+          age(object, now),
+          json::string(text_or(object, {"status", "podIP"}, "<none>")),
+          json::string(text_or(object, {"spec", "nodeName"}, "<none>")),
+          json::string(text_or(object, {"status", "nominatedNodeName"}, "<none>")),
+          size_of(object, {"spec", "readinessGates"}) == 0
+              ? json::string("<none>")
+              : json::string(fraction(
+                    0, static_cast<std::int64_t>(size_of(object, {"spec", "readinessGates"}))))};
+}
+
+/// Names and images of a pod template's containers.
+std::string each_container(const json::value& object, std::string_view field) {
+  std::string text;
+  const auto* const all = find(object, {"spec", "template", "spec", "containers"});
+  if (all == nullptr || !all->is_array()) return text;
+  for (const auto& one : all->get_array()) {
+    if (!text.empty()) text += ',';
+    text += find_string(one, {field});
+  }
+  return text;
+}
+
+std::string selector_of(const json::value& object, path at) {
+  std::string text;
+  const auto* const labels = find(object, at);
+  if (labels == nullptr || !labels->is_object()) return "<none>";
+  for (const auto& [key, value] : labels->get_object()) {
+    if (!text.empty()) text += ',';
+    text += std::string(key) + "=" + (value.is_string() ? value.get_string().c_str() : "");
+  }
+  return text.empty() ? "<none>" : text;
+}
+
+void add_template(json::array& cells, const json::value& object, bool selector) {
+  cells.push_back(json::string(each_container(object, "name")));
+  cells.push_back(json::string(each_container(object, "image")));
+  if (selector) {
+    cells.push_back(json::string(selector_of(object, {"spec", "selector", "matchLabels"})));
+  }
 }
 
 json::array deployment(const json::value& object, when now) {
-  return {name_of(object),
-          json::string(fraction(number(object, {"status", "readyReplicas"}),
-                                number(object, {"spec", "replicas"}))),
-          number(object, {"status", "updatedReplicas"}),
-          number(object, {"status", "availableReplicas"}), age(object, now)};
+  json::array cells{name_of(object),
+                    json::string(fraction(number(object, {"status", "readyReplicas"}),
+                                          number(object, {"spec", "replicas"}))),
+                    number(object, {"status", "updatedReplicas"}),
+                    number(object, {"status", "availableReplicas"}), age(object, now)};
+  add_template(cells, object, true);
+  return cells;
 }
 
 json::array stateful_set(const json::value& object, when now) {
-  return {name_of(object),
-          json::string(fraction(number(object, {"status", "readyReplicas"}),
-                                number(object, {"spec", "replicas"}))),
-          age(object, now)};
+  json::array cells{name_of(object),
+                    json::string(fraction(number(object, {"status", "readyReplicas"}),
+                                          number(object, {"spec", "replicas"}))),
+                    age(object, now)};
+  add_template(cells, object, false);
+  return cells;
 }
 
 json::array replica_set(const json::value& object, when now) {
-  return {name_of(object), number(object, {"spec", "replicas"}),
-          number(object, {"status", "replicas"}), number(object, {"status", "readyReplicas"}),
-          age(object, now)};
+  json::array cells{name_of(object), number(object, {"spec", "replicas"}),
+                    number(object, {"status", "replicas"}),
+                    number(object, {"status", "readyReplicas"}), age(object, now)};
+  add_template(cells, object, true);
+  return cells;
+}
+
+json::array daemon_set(const json::value& object, when now) {
+  json::array cells{name_of(object)};
+  for (const auto* field : {"desiredNumberScheduled", "currentNumberScheduled", "numberReady",
+                            "updatedNumberScheduled", "numberAvailable"}) {
+    cells.push_back(number(object, {"status", field}));
+  }
+  cells.push_back(json::string(selector_of(object, {"spec", "template", "spec", "nodeSelector"})));
+  cells.push_back(age(object, now));
+  add_template(cells, object, true);
+  return cells;
 }
 
 std::string ports_of(const json::value& object) {
@@ -127,7 +186,8 @@ json::array service(const json::value& object, when now) {
           json::string(text_or(object, {"spec", "clusterIP"}, "<none>")),
           json::string(text_or(object, {"spec", "externalName"}, "<none>")),
           json::string(ports_of(object)),
-          age(object, now)};
+          age(object, now),
+          json::string(selector_of(object, {"spec", "selector"}))};
 }
 
 json::array event(const json::value& object, when now) {
@@ -180,11 +240,17 @@ printer_column count(std::string name) {
   return {std::move(name), "integer", {}};
 }
 
+/// A column of `kubectl get -o wide`.
+printer_column wide(std::string name) {
+  return {std::move(name), "string", {}, {}, {}, 1};
+}
+
 table_layout layout(std::vector<printer_column> middle, table_layout::cells_maker cells,
-                    bool with_age = true) {
+                    bool with_age = true, std::vector<printer_column> last = {}) {
   std::vector<printer_column> columns{{"Name", "string", {}, "name"}};
   for (auto& one : middle) columns.push_back(std::move(one));
   if (with_age) columns.push_back(text("Age"));
+  for (auto& one : last) columns.push_back(std::move(one));
   return {std::move(columns), cells};
 }
 
@@ -194,9 +260,10 @@ const std::map<std::string_view, table_layout>& layouts() {
       {"secrets", layout({text("Type"), count("Data")}, &secret)},
       {"namespaces", layout({text("Status")}, &namespace_)},
       {"serviceaccounts", layout({count("Secrets")}, &service_account)},
-      {"pods", layout({text("Ready"), text("Status"), text("Restarts")}, &pod)},
-      {"services",
-       layout({text("Type"), text("Cluster-IP"), text("External-IP"), text("Port(s)")}, &service)},
+      {"pods", layout({text("Ready"), text("Status"), text("Restarts")}, &pod, true,
+                      {wide("IP"), wide("Node"), wide("Nominated Node"), wide("Readiness Gates")})},
+      {"services", layout({text("Type"), text("Cluster-IP"), text("External-IP"), text("Port(s)")},
+                          &service, true, {wide("Selector")})},
       {"nodes",
        {{{"Name", "string", {}, "name"},
          text("Status"),
@@ -208,10 +275,17 @@ const std::map<std::string_view, table_layout>& layouts() {
        {{text("Last Seen"), text("Type"), text("Reason"), text("Object"), text("Message")},
         &event}},
       {"deployments.apps",
-       layout({text("Ready"), count("Up-to-date"), count("Available")}, &deployment)},
-      {"statefulsets.apps", layout({text("Ready")}, &stateful_set)},
+       layout({text("Ready"), count("Up-to-date"), count("Available")}, &deployment, true,
+              {wide("Containers"), wide("Images"), wide("Selector")})},
+      {"statefulsets.apps",
+       layout({text("Ready")}, &stateful_set, true, {wide("Containers"), wide("Images")})},
       {"replicasets.apps",
-       layout({count("Desired"), count("Current"), count("Ready")}, &replica_set)},
+       layout({count("Desired"), count("Current"), count("Ready")}, &replica_set, true,
+              {wide("Containers"), wide("Images"), wide("Selector")})},
+      {"daemonsets.apps",
+       layout({count("Desired"), count("Current"), count("Ready"), count("Up-to-date"),
+               count("Available"), text("Node Selector")},
+              &daemon_set, true, {wide("Containers"), wide("Images"), wide("Selector")})},
       {"leases.coordination.k8s.io", layout({text("Holder")}, &lease)},
       {"validatingwebhookconfigurations.admissionregistration.k8s.io",
        layout({count("Webhooks")}, &webhooks)},

@@ -102,6 +102,15 @@ outcome<delete_options> delete_options::parse(const call& from, std::string_view
   const auto good = check_dry_run(dry, "DeleteOptions");
   if (good.has_error()) return good.error();
   result.dry_run = !dry.empty();
+  const bool says_orphan =
+      from.parameters.has("orphanDependents") || find(given, {"orphanDependents"}) != nullptr;
+  if (says_orphan && !result.propagation.empty()) {
+    return invalid({"meta.k8s.io", "DeleteOptions", ""},
+                   {{"propagationPolicy", "FieldValueInvalid",
+                     "Invalid value: \"" + result.propagation +
+                         "\": orphanDependents and deletionPropagation cannot be both set"}});
+  }
+  result.default_propagation = !says_orphan && result.propagation.empty();
   if (orphan && result.propagation.empty()) result.propagation = "Orphan";
   if (!result.propagation.empty() && result.propagation != "Foreground" &&
       result.propagation != "Background" && result.propagation != "Orphan") {

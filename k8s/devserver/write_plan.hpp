@@ -24,6 +24,7 @@ struct write_options {
   bool force = false;
   std::string manager;
   field_validation unknown_fields = field_validation::warn;
+  std::vector<std::string> duplicate_fields = {};  ///< of the body
 
   static outcome<write_options> parse(const call& from);
 };
@@ -36,6 +37,7 @@ struct delete_options {
   std::string uid;
   std::string resource_version;
   std::string propagation;
+  bool default_propagation = true;  ///< the client left it to the kind
 
   /// Parses the body, JSON or protobuf, or the query if there is none.
   static outcome<delete_options> parse(const call& from, std::string_view body, bool is_protobuf);

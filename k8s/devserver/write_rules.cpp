@@ -107,14 +107,17 @@ outcome<void> prune_unknown(const call& to, json::value& object, const write_opt
     prune_metadata(object, removed);
     if (to.view.version->type) to.view.version->type->prune(object, removed);
   }
-  if (removed.empty() || with.unknown_fields == field_validation::ignore) return {};
+  if (with.unknown_fields == field_validation::ignore) return {};
   std::string all;
-  for (const auto& field : removed) {
-    const auto text = "unknown field \"" + field + "\"";
+  const auto add = [&](const std::string& what, const std::string& field) {
+    const auto text = what + " field \"" + field + "\"";
     if (!all.empty()) all += ", ";
     all += text;
     warnings.push_back(text);
-  }
+  };
+  for (const auto& field : with.duplicate_fields) add("duplicate", field);
+  for (const auto& field : removed) add("unknown", field);
+  if (all.empty()) return {};
   if (with.unknown_fields == field_validation::warn) return {};
   return bad_request(to.view.of->kind + " in version \"" + to.view.version->name +
                      "\" cannot be handled as a " + to.view.of->kind +
@@ -203,7 +206,8 @@ void keep_other_parts(const call& to, const json::value& before, json::value& af
       status ? field_of(after, {"status"}) : field_of(after, {"spec", "finalizers"});
   after = before;
   auto& into = status ? after.get_object() : object_in(after.get_object(), "spec");
-  keep(into, status ? "status" : "finalizers", written);
+  const bool none = !status && written.is_array() && written.get_array().empty();
+  keep(into, status ? "status" : "finalizers", none ? json::value() : written);
   keep(object_in(after.get_object(), "metadata"), "managedFields", managers);
 }
 

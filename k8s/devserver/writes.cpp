@@ -2,6 +2,7 @@
 
 #include "rw/k8s/devserver/builtin_rules.hpp"
 #include "rw/k8s/devserver/conversion.hpp"
+#include "rw/k8s/devserver/duplicate_fields.hpp"
 #include "rw/k8s/devserver/json_access.hpp"
 #include "rw/k8s/devserver/protobuf.hpp"
 #include "rw/k8s/devserver/selection.hpp"
@@ -41,6 +42,11 @@ outcome<json::value> parse_body(const call& to, const http::request& from, bool 
   if (value) return std::move(*value);
   return bad_request("the object provided is unrecognized (must be of type " + to.view.of->kind +
                      "): couldn't get version/kind; json parse error: " + why);
+}
+
+/// A body of YAML can't have a field twice, and in protobuf that means something else.
+std::vector<std::string> duplicates_in(const http::request& from) {
+  return from.body.starts_with('{') ? duplicate_fields(from.body) : std::vector<std::string>();
 }
 
 outcome<patch_kind> parse_patch_kind(const call& to, const http::request& from) {
@@ -150,11 +156,12 @@ outcome<json::value> parse_object(const call& to, const http::request& from) {
 
 asio::awaitable<void> writes::create(call to, const http::request& from, http::response& into) {
   auto object = parse_object(to, from);
-  const auto with = write_options::parse(to);
+  auto with = write_options::parse(to);
   if (object.has_error() || with.has_error()) {
     answer(into, object.has_error() ? object.error() : with.error());
     return {};
   }
+  with->duplicate_fields = duplicates_in(from);
   auto make_plan = [this, to, object = std::move(*object), with = *with] {
     return with_.planner.create(to, object, with);
   };
@@ -164,11 +171,12 @@ asio::awaitable<void> writes::create(call to, const http::request& from, http::r
 
 asio::awaitable<void> writes::update(call to, const http::request& from, http::response& into) {
   auto object = parse_object(to, from);
-  const auto with = write_options::parse(to);
+  auto with = write_options::parse(to);
   if (object.has_error() || with.has_error()) {
     answer(into, object.has_error() ? object.error() : with.error());
     return {};
   }
+  with->duplicate_fields = duplicates_in(from);
   auto make_plan = [this, to, object = std::move(*object), with = *with] {
     return with_.planner.update(to, object, with);
   };
@@ -178,7 +186,7 @@ asio::awaitable<void> writes::update(call to, const http::request& from, http::r
 
 asio::awaitable<void> writes::patch(call to, const http::request& from, http::response& into) {
   const auto how = parse_patch_kind(to, from);
-  const auto with = write_options::parse(to);
+  auto with = write_options::parse(to);
   if (how.has_error() || with.has_error()) {
     answer(into, how.has_error() ? how.error() : with.error());
     return {};
@@ -193,6 +201,7 @@ asio::awaitable<void> writes::patch(call to, const http::request& from, http::re
     answer(into, change.error());
     return {};
   }
+  if (*how != patch_kind::json) with->duplicate_fields = duplicates_in(from);
   auto make_plan = [this, to, how = *how, change = std::move(*change), with = *with] {
     return with_.planner.patch(to, how, change, with);
   };

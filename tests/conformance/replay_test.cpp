@@ -148,7 +148,8 @@ class player {
       const auto is = part(got, path);
       const bool by_text =
           value.is_string() && std::string_view(value.get_string()).starts_with("${");
-      if (is && (by_text ? as_text(*is) == filled(as_text(value)) : *is == value)) continue;
+      const auto whole = boost::json::parse(filled(serialize(value)));
+      if (is && (by_text ? as_text(*is) == filled(as_text(value)) : *is == whole)) continue;
       found.push_back(std::string(path) + ": " + (is ? serialize(*is) : "nothing") +
                       " instead of " + filled(serialize(value)));
     }
@@ -173,7 +174,19 @@ class player {
       }
     }
     const auto* const reason = failed ? find(body, "/reason") : nullptr;
-    check("reason", reason != nullptr ? *reason : nothing(), field(recorded, "reason"));
+    auto told = reason != nullptr ? *reason : nothing();
+    const bool in_protobuf =
+        http::iequals(got.headers.get("content-type"), "application/vnd.kubernetes.protobuf");
+    if (in_protobuf && got.status >= 400) {
+      told = protobuf_at(got.body, "pb:2.4").value_or(json());
+      // Of the details' causes the recorded answers have one at most.
+      const auto why = protobuf_at(got.body, "pb:2.5.4.1");
+      if (why) {
+        causes.push_back(
+            {{"reason", *why}, {"field", protobuf_at(got.body, "pb:2.5.4.3").value_or(json(""))}});
+      }
+    }
+    check("reason", told, field(recorded, "reason"));
     check("causes", causes, recorded_causes(recorded));
     std::uint64_t warnings = 0;
     for (std::size_t i = 0; i < got.headers.size(); ++i) {

@@ -1,0 +1,225 @@
+#include "rw/k8s/devserver/pod_checks.hpp"
+
+#include "rw/k8s/devserver/builtin_content.hpp"
+#include "rw/k8s/devserver/json_access.hpp"
+#include "rw/k8s/devserver/quantity.hpp"
+#include "rw/k8s/objects/qualified_name.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <algorithm>
+#include <initializer_list>
+#include <set>
+
+namespace rw::k8s::devserver {
+namespace {
+
+namespace json = boost::json;
+using texts = std::initializer_list<std::string_view>;
+
+const json::array& list_at(const json::value& of, std::string_view field) {
+  static const json::array none;
+  const auto* const found = find(of, {field});
+  return found != nullptr && found->is_array() ? found->get_array() : none;
+}
+
+class pod_checker {
+ public:
+  explicit pod_checker(std::vector<cause>& found) : found_(found) {}
+
+  void check(const json::value& spec, const std::string& at) {
+    std::size_t index = 0;
+    for (const auto& one : list_at(spec, "volumes")) {
+      check_volume(one, at + ".volumes[" + std::to_string(index++) + "]");
+    }
+    if (list_at(spec, "containers").empty()) require(found_, at + ".containers");
+    for (const auto* field : {"containers", "initContainers"}) {
+      index = 0;
+      for (const auto& one : list_at(spec, field)) {
+        check_container(one, at + "." + field + "[" + std::to_string(index++) + "]");
+      }
+    }
+    const auto policy = find_string(spec, {"restartPolicy"});
+    if (!policy.empty()) {
+      supported(policy, {"Always", "OnFailure", "Never"}, at + ".restartPolicy");
+    }
+    const auto dns = find_string(spec, {"dnsPolicy"});
+    if (!dns.empty()) {
+      supported(dns, {"ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"},
+                at + ".dnsPolicy");
+    }
+  }
+
+ private:
+  void invalid(const std::string& field, const json::value& value, std::string_view why) {
+    found_.push_back({field, "FieldValueInvalid",
+                      "Invalid value: " + json::serialize(value) + ": " + std::string(why)});
+  }
+
+  void supported(std::string_view value, texts among, const std::string& field) {
+    if (std::ranges::find(among, value) != among.end()) return;
+    std::string all;
+    for (const auto one : among) {
+      if (!all.empty()) all += ", ";
+      all += "\"" + std::string(one) + "\"";
+    }
+    found_.push_back(
+        {field, "FieldValueNotSupported",
+         "Unsupported value: \"" + std::string(value) + "\": supported values: " + all});
+  }
+
+  /// A DNS label that no other item of its kind has.
+  void check_name(const json::value& of, const std::string& at, std::set<std::string>& taken) {
+    const std::string name(find_string(of, {"name"}));
+    if (name.empty()) return require(found_, at + ".name");
+    for (const auto& error : dns_label_errors(name)) {
+      invalid(at + ".name", json::string(name), error);
+    }
+    if (!taken.insert(name).second) {
+      found_.push_back({at + ".name", "FieldValueDuplicate", "Duplicate value: \"" + name + "\""});
+    }
+  }
+
+  void check_volume(const json::value& one, const std::string& at) {
+    check_name(one, at, volumes_);
+    if (one.is_object() && one.get_object().size() < 2) {
+      found_.push_back({at, "FieldValueRequired", "Required value: must specify a volume type"});
+    }
+  }
+
+  void check_container(const json::value& one, const std::string& at) {
+    check_name(one, at, containers_);
+    if (find_string(one, {"image"}).empty()) require(found_, at + ".image");
+    each(one, "ports", at,
+         [&](const json::value& port, const std::string& where) { check_port(port, where); });
+    each(one, "env", at, [&](const json::value& variable, const std::string& where) {
+      if (find_string(variable, {"name"}).empty()) require(found_, where + ".name");
+      if (!find_string(variable, {"value"}).empty() && find(variable, {"valueFrom"}) != nullptr) {
+        invalid(where + ".valueFrom", "", "may not be specified when `value` is not empty");
+      }
+    });
+    std::set<std::string> paths;
+    each(one, "volumeMounts", at, [&](const json::value& mount, const std::string& where) {
+      check_mount(mount, where, paths);
+    });
+    for (const auto* probe : {"livenessProbe", "readinessProbe", "startupProbe"}) {
+      if (const auto* const is = find(one, {probe})) check_probe(*is, at + "." + probe);
+    }
+    const auto pull = find_string(one, {"imagePullPolicy"});
+    if (!pull.empty()) {
+      supported(pull, {"Always", "IfNotPresent", "Never"}, at + ".imagePullPolicy");
+    }
+    check_resources(one, at + ".resources");
+  }
+
+  template <class Check>
+  static void each(const json::value& of, std::string_view field, const std::string& at,
+                   Check check) {
+    std::size_t index = 0;
+    for (const auto& one : list_at(of, field)) {
+      check(one, at + "." + std::string(field) + "[" + std::to_string(index++) + "]");
+    }
+  }
+
+  void check_port(const json::value& port, const std::string& at) {
+    const auto number = integer_at(port, {"containerPort"}).value_or(0);
+    if (number == 0) {
+      require(found_, at + ".containerPort");
+    } else if (number < 1 || number > 65'535) {
+      invalid(at + ".containerPort", number, "must be between 1 and 65535, inclusive");
+    }
+    const auto host = integer_at(port, {"hostPort"}).value_or(1);
+    if (host < 0 || host > 65'535) {
+      invalid(at + ".hostPort", host, "must be between 1 and 65535, inclusive");
+    }
+    const auto protocol = find_string(port, {"protocol"});
+    if (!protocol.empty()) supported(protocol, {"SCTP", "TCP", "UDP"}, at + ".protocol");
+  }
+
+  void check_mount(const json::value& mount, const std::string& at, std::set<std::string>& paths) {
+    const std::string name(find_string(mount, {"name"}));
+    if (name.empty()) {
+      require(found_, at + ".name");
+    } else if (!volumes_.contains(name)) {
+      found_.push_back({at + ".name", "FieldValueNotFound", "Not found: \"" + name + "\""});
+    }
+    const std::string path(find_string(mount, {"mountPath"}));
+    if (path.empty()) {
+      require(found_, at + ".mountPath");
+    } else if (!paths.insert(path).second) {
+      invalid(at + ".mountPath", json::string(path), "must be unique");
+    }
+  }
+
+  void check_probe(const json::value& probe, const std::string& at) {
+    std::size_t handlers = 0;
+    for (const auto* name : {"exec", "httpGet", "tcpSocket", "grpc"}) {
+      if (find(probe, {name}) != nullptr) ++handlers;
+    }
+    if (handlers == 0) {
+      found_.push_back({at, "FieldValueRequired", "Required value: must specify a handler type"});
+    } else if (handlers > 1) {
+      found_.push_back(
+          {at, "FieldValueForbidden", "Forbidden: may not specify more than 1 handler type"});
+    }
+  }
+
+  void check_resources(const json::value& container, const std::string& at) {
+    const auto* const requests = find(container, {"resources", "requests"});
+    if (requests == nullptr || !requests->is_object()) return;
+    for (const auto& [name, value] : requests->get_object()) {
+      const auto* const limit = find(container, {"resources", "limits", name});
+      if (limit == nullptr || !limit->is_string() || !value.is_string()) continue;
+      if (compare_quantities(view(value.get_string()), view(limit->get_string())) <= 0) {
+        continue;
+      }
+      invalid(at + ".requests", value,
+              "must be less than or equal to " + std::string(name) + " limit of " +
+                  std::string(limit->get_string()));
+    }
+  }
+
+  std::vector<cause>& found_;
+  std::set<std::string> volumes_;
+  std::set<std::string> containers_;
+};
+
+/// A Pod's spec without what an update may change.
+json::object fixed_part(const json::value& pod) {
+  const auto* const spec = find(pod, {"spec"});
+  if (spec == nullptr || !spec->is_object()) return {};
+  auto fixed = spec->get_object();
+  for (const auto* field : {"activeDeadlineSeconds", "tolerations", "schedulingGates",
+                            "terminationGracePeriodSeconds"}) {
+    fixed.erase(field);
+  }
+  for (const auto* field : {"containers", "initContainers"}) {
+    auto* const list = fixed.if_contains(field);
+    if (list == nullptr || !list->is_array()) continue;
+    for (auto& one : list->get_array()) {
+      if (one.is_object()) one.get_object().erase("image");
+    }
+  }
+  return fixed;
+}
+
+}  // namespace
+
+void check_pod_spec(const json::value& spec, const std::string& at, std::vector<cause>& found) {
+  pod_checker(found).check(spec, at);
+}
+
+void check_pod(const json::value& before, const json::value& object, std::vector<cause>& found) {
+  const auto* const spec = find(object, {"spec"});
+  check_pod_spec(spec == nullptr ? json::value() : *spec, "spec", found);
+  if (before.is_null() || fixed_part(before) == fixed_part(object)) return;
+  found.push_back({"spec", "FieldValueForbidden",
+                   "Forbidden: pod updates may not change fields other than "
+                   "`spec.containers[*].image`,`spec.initContainers[*].image`,"
+                   "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing "
+                   "tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if "
+                   "it was previously negative)"});
+}
+
+}  // namespace rw::k8s::devserver
