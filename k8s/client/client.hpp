@@ -159,7 +159,8 @@ using opened_watch = std::unique_ptr<http::opened_exchange>;
 /// there is no way back from such a copy, and a second `fenced` or `dry` is a std::logic_error.
 ///
 /// Objects are JSON values; typed views of some kinds stand in k8s/objects/types.hpp. Everything
-/// happens on one executor (thread or strand); arguments are taken by value, so that a call may be
+/// happens on one executor (thread or strand); two threads in it at once end the process
+/// (core/thread_owner.hpp). Arguments are taken by value, so that a call may be
 /// kept and awaited later. A call ends by its deadline, by an answer, by a failure that will not
 /// pass, or with an exception of Asio's when its coroutine is cancelled.
 class client {

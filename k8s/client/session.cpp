@@ -164,11 +164,18 @@ http::client_options session::http_options() const {
   return out;
 }
 
+/// Returns false if the call is not to be sent.
+bool session::begin(const call& request) {
+  const core::thread_owner::scope here(owner_);
+  if (request.wrong) return false;
+  if (!closed_ && !std::exchange(started_, true)) background_.spawn(own_watchdog_.run());
+  return true;
+}
+
 asio::awaitable<result<http::response>> session::perform(call* request) {
   const auto self = shared_from_this();
-  if (request->wrong) co_return *request->wrong;
+  if (!begin(*request)) co_return *request->wrong;
   const presence here(*this);
-  if (!closed_ && !std::exchange(started_, true)) background_.spawn(own_watchdog_.run());
   request->wire.target.insert(0, server_.prefix);
   core::backoff backoff(options_.retry_base, options_.retry_limit, std::ref(random_));
   const auto limit =

@@ -4,6 +4,7 @@
 #include "rw/core/http/client.hpp"
 #include "rw/core/lru_map.hpp"
 #include "rw/core/task_group.hpp"
+#include "rw/core/thread_owner.hpp"
 #include "rw/core/token_bucket.hpp"
 #include "rw/core/wake.hpp"
 #include "rw/k8s/client/authenticator.hpp"
@@ -58,11 +59,13 @@ class session : public std::enable_shared_from_this<session> {
   boost::asio::awaitable<void> pause(core::duration length);
   void write_head(call& request) const;
   bool worth_retrying(const call& request, const attempt& last) const;
+  bool begin(const call& request);
   void judge(const call& request, boost::system::error_code error, attempt& now);
   void fail(const call& request, attempt& now, errc code, const std::string& cause) const;
   void note_retry(const call& request, const attempt& last, core::duration wait);
   void note_warnings(const call& request, const http::fields& headers);
 
+  const core::thread_owner owner_{"a client"};
   const boost::asio::any_io_executor executor_;
   const config config_;
   const client_options options_;

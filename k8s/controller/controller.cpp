@@ -154,6 +154,7 @@ asio::awaitable<void> controller::run() {
 }
 
 void controller::start_workers() {
+  const core::thread_owner::scope here(owner_);
   started_ = true;
   environment_.log.info("controller started", {{"controller", options_.name}});
   for (std::size_t i = 0; i < options_.concurrent; ++i) {
@@ -299,6 +300,7 @@ asio::awaitable<std::optional<reconcile_result>> controller::call(worker* self, 
 }
 
 void controller::settle(const work_queue::item& item, const reconcile_result& result) {
+  const core::thread_owner::scope here(owner_);
   const auto& key = item.key();
   switch (result.what) {
     case reconcile_result::kind::done:

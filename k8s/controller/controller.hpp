@@ -6,6 +6,7 @@
 #include "rw/core/log.hpp"
 #include "rw/core/metrics.hpp"
 #include "rw/core/task_group.hpp"
+#include "rw/core/thread_owner.hpp"
 #include "rw/core/wake.hpp"
 #include "rw/core/watchdog.hpp"
 #include "rw/core/work_queue.hpp"
@@ -66,7 +67,8 @@ struct controller_environment {
 /// `controller_runtime_max_concurrent_reconciles`, `controller_runtime_active_workers`,
 /// `rw_controller_reconcile_timeouts_total`, `rw_controller_failing_keys`; and the queue's.
 ///
-/// Everything happens on one executor (thread or strand), which is also the informers'.
+/// Everything happens on one executor (thread or strand), which is also the informers'; two threads
+/// in it at once end the process (core/thread_owner.hpp).
 class controller {
  public:
   using keys = std::vector<object_key>;
@@ -95,9 +97,11 @@ class controller {
 
   /// Adds a key from the controller's own executor, at any time.
   core::add_result add(const object_key& key, core::priority level = core::priority::normal) {
+    const core::thread_owner::scope here(owner_);
     return queue_.add(key, level);
   }
   core::add_result add_after(const object_key& key, core::duration delay) {
+    const core::thread_owner::scope here(owner_);
     return queue_.add_after(key, delay);
   }
 
@@ -115,7 +119,10 @@ class controller {
   using work_queue = core::work_queue<object_key, object_key_hash>;
   using source = std::function<boost::asio::awaitable<void>()>;
 
-  void add_source(source run) { to_run_.push_back(std::move(run)); }
+  void add_source(source run) {
+    const core::thread_owner::scope here(owner_);
+    to_run_.push_back(std::move(run));
+  }
   /// Waits while the queue is full. Returns false at shutdown.
   boost::asio::awaitable<bool> put(keys* some);
 
@@ -149,6 +156,7 @@ class controller {
   boost::asio::awaitable<void> stop();
   boost::asio::awaitable<void> give_up_in_time();
 
+  const core::thread_owner owner_{"a controller"};
   const boost::asio::any_io_executor executor_;
   const controller_options options_;
   reconciler& target_;

@@ -169,6 +169,7 @@ void listener::refused(unsigned status) noexcept {
 }
 
 asio::awaitable<void> listener::handle(http::request& from, http::response& into) {
+  const core::thread_owner::scope here(owner_);
   counters_->requests.Increment();
   counters_->in_flight.Increment();
   const auto start = environment_.clock.now();

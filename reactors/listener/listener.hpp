@@ -2,6 +2,7 @@
 
 #include "rw/core/channel.hpp"
 #include "rw/core/http/server.hpp"
+#include "rw/core/thread_owner.hpp"
 #include "rw/core/wake.hpp"
 #include "rw/reactors/listener/fair_queue.hpp"
 #include "rw/reactors/listener/identity.hpp"
@@ -93,6 +94,9 @@ struct listener_environment {
 /// of the connection's beginning. If it can't, since the certificate came with intermediates, it
 /// drops all connections, once, so that the clients reconnect.
 ///
+/// Its executor is one thread or a strand; two threads in it at once end the process
+/// (core/thread_owner.hpp).
+///
 /// Metrics: `watcher_listener_requests_total`, `watcher_listener_request_errors_total`,
 /// `watcher_listener_inflight_requests`, `watcher_listener_request_duration`,
 /// `watcher_listener_exceeding_size_limit_requests_total` (all with server_name="listener"), and
@@ -129,7 +133,10 @@ class listener final : private http::handler {
 
   /// Number of accepted events that the channel has not taken. On the listener's executor, or when
   /// `run` has ended.
-  std::size_t pending() const { return queue_.size() + (next_ ? 1 : 0); }
+  std::size_t pending() const {
+    const core::thread_owner::scope here(owner_);
+    return queue_.size() + (next_ ? 1 : 0);
+  }
 
  private:
   struct counters;
@@ -158,6 +165,7 @@ class listener final : private http::handler {
   void log_refusal(const exchange& current, std::string_view reason, std::size_t events);
   void drop_outdated();
 
+  const core::thread_owner owner_{"a listener"};
   const boost::asio::any_io_executor executor_;
   const std::string component_;
   const verify_function verify_;

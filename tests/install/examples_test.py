@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import ssl
 import subprocess
 import sys
@@ -170,6 +171,16 @@ class Operator(unittest.TestCase):
         done = subprocess.run([WORK / "install" / "operator", "--page=1"], text=True, capture_output=True, timeout=60)
         self.assertEqual(done.returncode, 2)
         self.assertIn("--page=1", done.stderr)
+
+
+class HostileHost(unittest.TestCase):
+    def test_threads_without_a_strand_end_the_process_with_a_sentence(self):
+        for part in ("client", "controller", "listener"):
+            with self.subTest(part):
+                done = subprocess.run([WORK / "hostile" / "hostile", part], text=True, capture_output=True, timeout=60)
+                self.assertEqual(done.returncode, -signal.SIGABRT, done.stderr)
+                self.assertIn("used by two threads at once; its executor must be one thread or a strand", done.stderr)
+                self.assertIn(f"a {part}", done.stderr)
 
 
 class CLibrary(Base):
