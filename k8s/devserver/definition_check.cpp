@@ -168,27 +168,20 @@ class definition_checker {
   std::vector<cause>& found_;
 };
 
-bool has_key(const json::value& in, std::string_view key) {
-  if (in.is_array()) {
-    return std::ranges::any_of(in.get_array(), [&](const auto& one) { return has_key(one, key); });
-  }
-  if (!in.is_object()) return false;
-  return std::ranges::any_of(in.get_object(), [&](const auto& field) {
-    return field.key() == key || has_key(field.value(), key);
-  });
-}
-
 }  // namespace
 
 std::vector<std::string> unsupported_parts(const json::value& definition) {
   std::vector<std::string> parts;
   const auto* const versions = find(definition, {"spec", "versions"});
   if (versions == nullptr) return parts;
-  if (has_key(*versions, "x-kubernetes-validations")) {
-    parts.emplace_back("x-kubernetes-validations: this API server evaluates no rules");
-  }
-  if (has_key(*versions, "selectableFields")) {
-    parts.emplace_back("selectableFields: this API server selects by metadata only");
+  if (!versions->is_array()) return parts;
+  for (const auto& one : versions->get_array()) {
+    const auto* const source = find(one, {"schema", "openAPIV3Schema"});
+    if (source == nullptr) continue;
+    const auto compiled = compile_schema(*source);
+    if (compiled.has_error()) continue;
+    const auto& gaps = (*compiled)->gaps();
+    parts.insert(parts.end(), gaps.begin(), gaps.end());
   }
   return parts;
 }

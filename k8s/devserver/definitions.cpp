@@ -66,6 +66,10 @@ served_version version_of(const json::value& definition, const json::value& vers
     auto compiled = compile_schema(*schema);
     if (compiled.has_value()) made.type = std::move(*compiled);
   }
+  for (const auto& one : array_at(version, {"selectableFields"})) {
+    const auto path = find_string(one, {"jsonPath"});
+    if (path.starts_with('.')) made.selectable.emplace_back(path.substr(1));
+  }
   if (true_at(version, {"deprecated"})) {
     made.warning = string_at(version, {"deprecationWarning"});
     if (made.warning.empty()) {

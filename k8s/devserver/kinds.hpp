@@ -39,8 +39,9 @@ struct served_version {
   std::optional<scale_paths> scale = {};
   std::shared_ptr<const schema> type = {};
   std::vector<printer_column> columns = {};
-  boost::json::value open_api = {};  ///< a custom resource's schema, unchanged
-  std::string warning = {};          ///< for each request, if the version is deprecated
+  boost::json::value open_api = {};          ///< a custom resource's schema, unchanged
+  std::vector<std::string> selectable = {};  ///< paths of fields, such as "spec.color"
+  std::string warning = {};                  ///< for each request, if the version is deprecated
 };
 
 /// Valid names of objects of a kind (Kubernetes, "Object Names and IDs").

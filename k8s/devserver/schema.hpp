@@ -52,6 +52,18 @@ class schema {
   /// Adds all errors, in the words of kube-apiserver; `path` is that of `object`.
   virtual void validate(const boost::json::value& object, const std::string& path,
                         std::vector<cause>& found) const = 0;
+  /// Validates an object that is written, rules in CEL included. Errors of values that an update
+  /// does not touch are none. `before` is null for a new object.
+  virtual void validate_object(const boost::json::value& before, const boost::json::value& object,
+                               std::vector<cause>& found) const {
+    static_cast<void>(before);
+    validate(object, {}, found);
+  }
+  /// Returns the rules that are not evaluated, for people.
+  virtual const std::vector<std::string>& gaps() const {
+    static const std::vector<std::string> none;
+    return none;
+  }
 };
 
 /// Returns the schema of a field: of that name, or of the map's values. Null if it is unknown.
@@ -67,8 +79,8 @@ inline const schema* child_of(const schema* type, std::string_view field) {
 ///
 /// Checked: type, nullable, required, enum, minimum and maximum, multipleOf, lengths, pattern (RE2,
 /// whose syntax is Go's), sizes of lists and maps, the usual formats, allOf, anyOf, oneOf, not,
-/// duplicates in lists that are sets or maps, and embedded resources. Not evaluated:
-/// x-kubernetes-validations (rules in CEL).
+/// duplicates in lists that are sets or maps, embedded resources, and x-kubernetes-validations as
+/// far as cel.hpp goes: `gaps()` has the others.
 outcome<std::shared_ptr<const schema>> compile_schema(const boost::json::value& open_api);
 
 /// Returns the schema of a built-in kind, such as "apps/v1", "Deployment"; never null: types

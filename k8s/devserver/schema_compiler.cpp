@@ -89,8 +89,11 @@ class schema_compiler : public schema_findings {
     read_list_type(*made, object, path, *this);
     check_kind(*made, object, path, as);
     read_default(*made, object, path);
+    read_validations(*made, object, path);
     return made;
   }
+
+  std::vector<std::string> gaps;  ///< rules that are not evaluated
 
  private:
   void read_preservation(schema_node& made, const json::object& object, const std::string& path) {
@@ -381,6 +384,66 @@ class schema_compiler : public schema_findings {
     made.by_default = *value;
   }
 
+  /// Reads the rules in CEL, which see the node and what is below it.
+  void read_validations(schema_node& made, const json::object& object, const std::string& path) {
+    made.has_validations = made.element != nullptr && made.element->has_validations;
+    for (const auto& [name, one] : made.properties) {
+      made.has_validations = made.has_validations || one->has_validations;
+    }
+    static constexpr std::string_view keyword = "x-kubernetes-validations";
+    const auto* const list = member(object, keyword);
+    if (list == nullptr || !list->is_array()) return;
+    std::size_t index = 0;
+    for (const auto& source : list->get_array()) {
+      const auto at = path + "." + std::string(keyword) + "[" + std::to_string(index++) + "]";
+      if (!source.is_object()) {
+        invalid(at, source, "must be an object");
+        continue;
+      }
+      made.validations.push_back(read_rule(made, source.get_object(), at));
+      made.has_validations = true;
+    }
+  }
+
+  cel_rule read_rule(const schema_node& of, const json::object& source, const std::string& at) {
+    cel_rule made;
+    made.text = text(source, "rule");
+    made.message = text(source, "message");
+    made.reason = text(source, "reason");
+    made.field_path = text(source, "fieldPath");
+    if (made.text.empty()) {
+      required(at + ".rule", "rule is not specified");
+      return made;
+    }
+    made.expression = cel_expression::parse(made.text);
+    made.expression.check(of, "bool");
+    note(made.expression, source.at("rule"), at + ".rule");
+    if (flag(source, "optionalOldSelf")) made.expression.unsupported = "optionalOldSelf";
+    const auto* const words = member(source, "messageExpression");
+    if (words != nullptr && words->is_string()) {
+      made.has_message_expression = true;
+      made.message_expression = cel_expression::parse(text(source, "messageExpression"));
+      made.message_expression.check(of, "string");
+      note(made.message_expression, *words, at + ".messageExpression");
+    }
+    if (!made.expression.unsupported.empty()) {
+      gaps.push_back(at + ".rule: this API server does not know " + made.expression.unsupported +
+                     "; the rule is not evaluated");
+    }
+    if (!made.reason.empty() && made.reason != "FieldValueInvalid" &&
+        made.reason != "FieldValueForbidden" && made.reason != "FieldValueRequired" &&
+        made.reason != "FieldValueDuplicate") {
+      not_supported(at + ".reason", source.at("reason"),
+                    R"("FieldValueRequired", "FieldValueInvalid", "FieldValueDuplicate", )"
+                    R"("FieldValueForbidden")");
+    }
+    return made;
+  }
+
+  void note(const cel_expression& made, const json::value& shown, const std::string& at) {
+    if (!made.error.empty()) invalid(at, shown, "compilation failed: " + made.error);
+  }
+
   /// The type of `metadata`, independent of the schema.
   const std::shared_ptr<const schema> object_meta_ = [] {
     const auto any = builtin_schema("", "");
@@ -392,8 +455,9 @@ class schema_compiler : public schema_findings {
 
 outcome<std::shared_ptr<const schema>> compile_schema(const json::value& open_api) {
   schema_compiler compiler;
-  std::shared_ptr<const schema> made = compiler.structure(open_api, "openAPIV3Schema", role::root);
-  if (compiler.errors.empty()) return made;
+  auto root = compiler.structure(open_api, "openAPIV3Schema", role::root);
+  root->unsupported = std::move(compiler.gaps);
+  if (compiler.errors.empty()) return std::shared_ptr<const schema>(std::move(root));
   problem found{.code = 422, .reason = "Invalid", .message = {}};
   for (const auto& one : compiler.errors) {
     if (!found.message.empty()) found.message += ", ";

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "rw/k8s/devserver/cel.hpp"
 #include "rw/k8s/devserver/schema.hpp"
 
 #include <boost/json/value.hpp>
@@ -56,6 +57,17 @@ struct value_rules {
   std::unique_ptr<schema_node> none_of = {};
 };
 
+/// A rule of x-kubernetes-validations.
+struct cel_rule {
+  cel_expression expression;
+  std::string text;
+  std::string message;
+  cel_expression message_expression;  ///< `has_message_expression`
+  bool has_message_expression = false;
+  std::string reason;
+  std::string field_path;  ///< such as ".spec.x"
+};
+
 /// The path of a value, for messages: names from the root on, joined only when they are needed.
 struct value_path {
   const value_path* parent = nullptr;
@@ -82,6 +94,14 @@ class schema_node final : public schema {
   void validate(const boost::json::value& value, const std::string& path,
                 std::vector<cause>& found) const override;
 
+  void validate_object(const boost::json::value& before, const boost::json::value& object,
+                       std::vector<cause>& found) const override;
+  const std::vector<std::string>& gaps() const override { return unsupported; }
+  /// Evaluates the rules of this node and those below; `before` is null if there is no former value
+  /// that this one takes the place of.
+  void check_rules(const boost::json::value& value, const boost::json::value* before,
+                   const std::string& path, std::vector<cause>& found) const;
+
   /// Validates a value that is part of an object.
   void check(const boost::json::value& value, const value_path& at,
              std::vector<cause>& found) const;
@@ -105,6 +125,9 @@ class schema_node final : public schema {
   std::vector<std::string> map_keys;
   std::optional<boost::json::value> by_default;
   std::unique_ptr<value_rules> rules;
+  std::vector<cel_rule> validations;
+  bool has_validations = false;               ///< of its own, or below
+  std::vector<std::string> unsupported;       ///< at the root: rules that are not evaluated
   std::shared_ptr<const schema> object_meta;  ///< of `metadata` in a resource
 
  private:

@@ -52,7 +52,10 @@ bool of_metadata(std::string_view path) {
 }
 
 bool supported(const resource& of, std::string_view path) {
-  return of_metadata(path) ||
+  const auto selects = [&](const served_version& one) {
+    return std::ranges::find(one.selectable, path) != one.selectable.end();
+  };
+  return of_metadata(path) || std::ranges::any_of(of.versions, selects) ||
          std::any_of(selectables.begin(), selectables.end(), [&](const selectable& one) {
            return one.storage_key == of.storage_key && one.path == path;
          });

@@ -127,11 +127,12 @@ outcome<void> prune_unknown(const call& to, json::value& object, const write_opt
 void warn_of_gaps(const call& to, const json::value& object, std::vector<std::string>& warnings) {
   const auto& of = *to.view.of;
   if (!to.subresource.empty()) return;
-  if (of.storage_key == definitions_key) {
+  if (of.custom && to.view.version->type) {
+    const auto& gaps = to.view.version->type->gaps();
+    warnings.insert(warnings.end(), gaps.begin(), gaps.end());
+  } else if (of.storage_key == definitions_key) {
     std::ranges::move(unsupported_parts(object), std::back_inserter(warnings));
-  } else if (of.storage_key == "mutatingwebhookconfigurations.admissionregistration.k8s.io") {
-    warnings.emplace_back("this API server calls no mutating webhooks");
-  } else if (of.storage_key == "validatingwebhookconfigurations.admissionregistration.k8s.io") {
+  } else if (of.storage_key.ends_with("webhookconfigurations.admissionregistration.k8s.io")) {
     const auto* const webhooks = find(object, {"webhooks"});
     const auto has_conditions = [](const json::value& webhook) {
       const auto* const conditions = find(webhook, {"matchConditions"});
@@ -158,7 +159,7 @@ outcome<void> check_object(const call& to, const json::value& before, const json
   check_metadata(*to.view.of, object, found);
   if (!before.is_null()) check_metadata_change(before, object, found);
   if (to.view.of->custom) {
-    if (to.view.version->type) to.view.version->type->validate(object, "", found);
+    if (to.view.version->type) to.view.version->type->validate_object(before, object, found);
   } else {
     check_builtin(*to.view.of, before, object, found);
   }

@@ -1,0 +1,157 @@
+#include "rw/k8s/devserver/json_access.hpp"
+#include "rw/k8s/devserver/schema_node.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include <algorithm>
+#include <array>
+
+// x-kubernetes-validations and ratcheting (Kubernetes, "Validation rules", "Validation
+// ratcheting").
+
+namespace rw::k8s::devserver {
+namespace {
+
+namespace json = boost::json;
+
+/// Finds the value at a path as errors have it, such as "spec.l[0].a"; null if there is none.
+const json::value* value_at_path(const json::value& root, std::string_view path) {
+  const auto* at = &root;
+  while (!path.empty() && at != nullptr) {
+    if (path.front() == '.') path.remove_prefix(1);
+    if (path.starts_with('[')) {
+      const auto end = path.find(']');
+      if (end == std::string_view::npos || !at->is_array()) return nullptr;
+      std::size_t index = 0;
+      for (const char c : path.substr(1, end - 1)) {
+        if (c < '0' || c > '9' || index > 1'000'000) return nullptr;
+        index = index * 10 + static_cast<std::size_t>(c - '0');
+      }
+      at = index < at->get_array().size() ? &at->get_array()[index] : nullptr;
+      path.remove_prefix(end + 1);
+      continue;
+    }
+    const auto end = std::min(path.find_first_of(".["), path.size());
+    at = at->is_object() ? at->get_object().if_contains(path.substr(0, end)) : nullptr;
+    path.remove_prefix(end);
+  }
+  return at;
+}
+
+/// Removes errors of values that are as they were.
+void ratchet(std::vector<cause>& found, const json::value& before, const json::value& object) {
+  std::erase_if(found, [&](const cause& one) {
+    const auto* const was = value_at_path(before, one.field);
+    const auto* const is = value_at_path(object, one.field);
+    return was != nullptr && is != nullptr && *was == *is;
+  });
+}
+
+bool blocks_rules(const cause& one) {
+  return one.reason == "FieldValueRequired" || one.reason == "FieldValueTooLong" ||
+         one.reason == "FieldValueTooMany" || one.reason == "FieldValueTypeInvalid";
+}
+
+std::string shown_type(const json::value& value) {
+  if (value.is_object()) return "\"object\"";
+  if (value.is_array()) return "\"array\"";
+  if (value.is_string()) return "\"string\"";
+  if (value.is_bool()) return "\"boolean\"";
+  return value.is_double() ? "\"number\"" : "\"integer\"";
+}
+
+std::string message_of(const cel_rule& rule, const json::value& value, const json::value* before) {
+  if (rule.has_message_expression && rule.message_expression.error.empty() &&
+      rule.message_expression.unsupported.empty()) {
+    const auto made = rule.message_expression.evaluate(value, before);
+    if (made.error.empty() && made.value.is_string() && !made.value.get_string().empty()) {
+      return std::string(made.value.get_string());
+    }
+  }
+  return rule.message.empty() ? "failed rule: " + rule.text : rule.message;
+}
+
+void run_rule(const cel_rule& rule, const json::value& value, const json::value* before,
+              const std::string& path, std::vector<cause>& found) {
+  if (!rule.expression.unsupported.empty()) return;  // the client is warned
+  const bool transition = rule.expression.uses_old_self();
+  if (transition ? before == nullptr : before != nullptr && *before == value) return;
+  const auto made = rule.expression.evaluate(value, transition ? before : nullptr);
+  if (made.is_true()) return;
+  auto field = made.error.empty() ? path + rule.field_path : path;
+  if (field.starts_with('.')) field.erase(0, 1);
+  const auto why = made.error.empty()
+                       ? message_of(rule, value, before)
+                       : "rule evaluation error: " + made.error + " evaluating rule: " + rule.text;
+  const auto reason =
+      made.error.empty() && !rule.reason.empty() ? rule.reason : std::string("FieldValueInvalid");
+  const auto begin = reason == "FieldValueForbidden"   ? std::string("Forbidden")
+                     : reason == "FieldValueRequired"  ? std::string("Required value")
+                     : reason == "FieldValueDuplicate" ? "Duplicate value: " + shown_type(value)
+                                                       : "Invalid value: " + shown_type(value);
+  found.push_back({field.empty() ? "<nil>" : field, reason, begin + ": " + why});
+}
+
+/// Finds the item that one of a list of type map takes the place of.
+const json::value* same_key(const json::array& among, const json::value& one,
+                            const std::vector<std::string>& keys) {
+  const auto same = [&](const json::value& other) {
+    return std::ranges::all_of(keys, [&](const std::string& key) {
+      const auto* const a = find(one, {key});
+      const auto* const b = find(other, {key});
+      return a != nullptr && b != nullptr && *a == *b;
+    });
+  };
+  const auto* const found = std::ranges::find_if(among, same);
+  return found != among.end() ? found : nullptr;
+}
+
+}  // namespace
+
+void schema_node::check_rules(const json::value& value, const json::value* before,
+                              const std::string& path, std::vector<cause>& found) const {
+  if (!has_validations || value.is_null()) return;
+  if (before != nullptr && before->is_null()) before = nullptr;
+  for (const auto& rule : validations) run_rule(rule, value, before, path, found);
+  if (value.is_object()) {
+    for (const auto& [name, field] : value.get_object()) {
+      const auto* const node = child(name);
+      if (node == nullptr) continue;
+      const auto* const had = before != nullptr ? find(*before, {name}) : nullptr;
+      const auto at = path.empty()                      ? std::string(name)
+                      : element != nullptr && !of_items ? path + "[" + std::string(name) + "]"
+                                                        : path + "." + std::string(name);
+      node->check_rules(field, had, at, found);
+    }
+  }
+  if (!value.is_array() || item() == nullptr) return;
+  const bool has_old = before != nullptr && before->is_array();
+  const bool unchanged = has_old && *before == value;
+  std::size_t index = 0;
+  for (const auto& one : value.get_array()) {
+    const json::value* had = nullptr;
+    if (has_old && list == list_type::map) had = same_key(before->get_array(), one, map_keys);
+    if (unchanged && had == nullptr) had = &before->get_array()[index];
+    item()->check_rules(one, had, path + "[" + std::to_string(index++) + "]", found);
+  }
+}
+
+void schema_node::validate_object(const json::value& before, const json::value& object,
+                                  std::vector<cause>& found) const {
+  std::vector<cause> here;
+  validate(object, {}, here);
+  if (!before.is_null()) ratchet(here, before, object);
+  const bool blocked = std::ranges::any_of(here, blocks_rules);
+  std::ranges::move(here, std::back_inserter(found));
+  if (!has_validations) return;
+  if (blocked) {
+    found.push_back({"<nil>", "FieldValueInvalid",
+                     "Invalid value: null: some validation rules were not checked because the "
+                     "object was invalid; correct the existing errors to complete validation"});
+  } else {
+    check_rules(object, before.is_null() ? nullptr : &before, {}, found);
+  }
+}
+
+}  // namespace rw::k8s::devserver
