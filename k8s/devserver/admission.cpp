@@ -4,6 +4,7 @@
 #include "rw/core/task_group.hpp"
 #include "rw/core/wake.hpp"
 #include "rw/k8s/devserver/object_meta.hpp"
+#include "rw/k8s/devserver/patch.hpp"
 #include "rw/k8s/devserver/refusals.hpp"
 #include "rw/k8s/devserver/webhook.hpp"
 #include "rw/k8s/devserver/webhook_client.hpp"
@@ -42,6 +43,7 @@ struct hearing {
   const review_text review;
   std::vector<std::vector<std::string>> warnings;  ///< in the order of the webhooks
   std::optional<problem> refusal = {};             ///< the first
+  json::value patch = {};                          ///< of a mutating webhook
 };
 
 }  // namespace
@@ -61,12 +63,16 @@ class webhooks::implementation {
         tasks_(executor_),
         idle_(executor_) {}
 
-  void set_configuration(const std::string& name, const json::value& configuration);
+  using configuration_map = std::map<std::string, std::vector<active_ptr>>;
+
+  void set_configuration(const std::string& name, const json::value& configuration, bool mutates);
+  asio::awaitable<outcome<mutation>> mutate(admission_attributes write);
   asio::awaitable<outcome<std::vector<std::string>>> admit(admission_attributes write);
   asio::awaitable<void> close();
 
   service_resolver resolver;
-  std::map<std::string, std::vector<active_ptr>> configurations;
+  configuration_map configurations;
+  configuration_map mutating;
 
  private:
   /// Counts a write during its admission.
@@ -85,10 +91,13 @@ class webhooks::implementation {
 
   static core::counter& count(environment with, const std::string& result) {
     return core::make_counter(with.metrics, "rw_devserver_webhook_calls_total",
-                              "Number of calls of validating webhooks", {{"result", result}});
+                              "Number of calls of webhooks", {{"result", result}});
   }
 
-  std::vector<active_ptr> concerned(const admission_attributes& write) const;
+  static std::vector<active_ptr> concerned(const configuration_map& among,
+                                           const admission_attributes& write);
+  asio::awaitable<std::optional<problem>> mutate_by(active_ptr which, admission_attributes* write,
+                                                    mutation* made, bool* changed);
   std::shared_ptr<webhook_client> line_to(active_webhook& which, std::string& why);
   asio::awaitable<void> call(active_ptr which, hearing* of, std::size_t place);
   void settle(const webhook& which, webhook_decision decision, hearing& of, std::size_t place);
@@ -112,30 +121,31 @@ class webhooks::implementation {
 
 /// An unchanged webhook keeps its connections.
 void webhooks::implementation::set_configuration(const std::string& name,
-                                                 const json::value& configuration) {
-  auto before = std::exchange(configurations[name], {});
+                                                 const json::value& configuration, bool mutates) {
+  auto& all = mutates ? mutating : configurations;
+  auto before = std::exchange(all[name], {});
   const auto* const fields = configuration.if_object();
   const auto* const given = fields != nullptr ? fields->if_contains("webhooks") : nullptr;
   if (given != nullptr && given->is_array() && !closed_) {
-    auto& now = configurations[name];
+    auto& now = all[name];
     for (const auto& entry : given->get_array()) {
       const auto same = std::ranges::find_if(
           before, [&entry](const auto& one) { return one != nullptr && one->source == entry; });
       now.push_back(same != before.end() ? std::exchange(*same, nullptr)
-                                         : std::make_shared<active_webhook>(
-                                               active_webhook{entry, webhook::parse(entry)}));
+                                         : std::make_shared<active_webhook>(active_webhook{
+                                               entry, webhook::parse(entry, mutates)}));
     }
   }
-  if (configurations[name].empty()) configurations.erase(name);
+  if (all[name].empty()) all.erase(name);
   for (const auto& one : before) {
     if (one != nullptr && one->client) std::exchange(one->client, nullptr)->drain();
   }
 }
 
-std::vector<active_ptr> webhooks::implementation::concerned(
-    const admission_attributes& write) const {
+std::vector<active_ptr> webhooks::implementation::concerned(const configuration_map& among,
+                                                            const admission_attributes& write) {
   std::vector<active_ptr> found;
-  for (const auto& [name, all] : configurations) {
+  for (const auto& [name, all] : among) {
     std::ranges::copy_if(all, std::back_inserter(found),
                          [&write](const auto& one) { return one->spec.concerns(write); });
   }
@@ -179,6 +189,7 @@ asio::awaitable<void> webhooks::implementation::call(active_ptr which, hearing* 
 void webhooks::implementation::settle(const webhook& which, webhook_decision decision, hearing& of,
                                       std::size_t place) {
   of.warnings[place] = std::move(decision.warnings);
+  of.patch = std::move(decision.patch);
   if (!decision.failed.empty()) {
     (which.may_fail ? ignored_ : failed_).Increment();
     with_.log.limited(log_limit_, core::log_level::warning, "cannot call a webhook",
@@ -194,9 +205,63 @@ void webhooks::implementation::settle(const webhook& which, webhook_decision dec
   }
 }
 
+/// Calls one mutating webhook, and applies its patch to the write's object.
+asio::awaitable<std::optional<problem>> webhooks::implementation::mutate_by(
+    active_ptr which, admission_attributes* write, mutation* made, bool* changed) {
+  *changed = false;
+  if (write->dry_run && which->spec.side_effects) co_return no_dry_run(which->spec);
+  hearing of{review_text(*write), std::vector<std::vector<std::string>>(1)};
+  co_await call(which, &of, 0);
+  if (of.refusal) co_return std::move(*of.refusal);
+  std::ranges::move(of.warnings[0], std::back_inserter(made->warnings));
+  if (of.patch.is_null() || write->object.is_null()) co_return std::nullopt;
+  auto object = write->object;
+  const auto applied = json_patch(object, of.patch);
+  if (applied.has_error()) {
+    co_return internal_error("admission webhook \"" + which->spec.name +
+                             "\": its patch can't be applied: " + applied.error().message);
+  }
+  *changed = object != write->object;
+  write->object = std::move(object);
+  co_return std::nullopt;
+}
+
+asio::awaitable<outcome<mutation>> webhooks::implementation::mutate(admission_attributes write) {
+  mutation made;
+  const auto called = concerned(mutating, write);
+  if (called.empty()) co_return made;
+  if (present_ >= most_writes) {
+    refused_.Increment();
+    co_return too_many_requests();
+  }
+  const in_flight_guard here(*this);
+  bool changed_at_all = false;
+  std::size_t last_change = 0;  // the place of the last webhook that changed the object
+  const auto run = [&](std::size_t i, bool* changed) {
+    return mutate_by(called[i], &write, &made, changed);
+  };
+  for (std::size_t i = 0; i < called.size(); ++i) {
+    // A webhook before may have changed what selects this one.
+    if (!called[i]->spec.concerns(write)) continue;
+    bool changed = false;
+    auto wrong = co_await run(i, &changed);
+    if (wrong) co_return std::move(*wrong);
+    if (changed) last_change = i;
+    changed_at_all = changed_at_all || changed;
+  }
+  for (std::size_t i = 0; changed_at_all && i < last_change; ++i) {
+    if (!called[i]->spec.reinvoked || !called[i]->spec.concerns(write)) continue;
+    bool changed = false;
+    auto wrong = co_await run(i, &changed);
+    if (wrong) co_return std::move(*wrong);
+  }
+  if (changed_at_all) made.object = std::move(write.object);
+  co_return made;
+}
+
 asio::awaitable<outcome<std::vector<std::string>>> webhooks::implementation::admit(
     admission_attributes write) {
-  const auto called = concerned(write);
+  const auto called = concerned(configurations, write);
   std::vector<std::string> warnings;
   if (called.empty()) co_return warnings;
   if (present_ >= most_writes) {
@@ -237,6 +302,7 @@ asio::awaitable<void> webhooks::implementation::close() {
     if (auto line = one.lock()) lines.push_back(std::move(line));
   }
   configurations.clear();
+  mutating.clear();
   for (const auto& line : lines) co_await line->close();
   while (present_ > 0) co_await idle_.wait();
   co_await tasks_.join();
@@ -250,12 +316,17 @@ void webhooks::resolve_services_by(service_resolver resolver) {
   impl_->resolver = std::move(resolver);
 }
 
-void webhooks::set_configuration(const std::string& name, const json::value& configuration) {
-  impl_->set_configuration(name, configuration);
+void webhooks::set_configuration(const std::string& name, const json::value& configuration,
+                                 bool mutates) {
+  impl_->set_configuration(name, configuration, mutates);
 }
 
 bool webhooks::empty() const noexcept {
-  return impl_->configurations.empty();
+  return impl_->configurations.empty() && impl_->mutating.empty();
+}
+
+asio::awaitable<outcome<mutation>> webhooks::mutate(admission_attributes write) {
+  return impl_->mutate(std::move(write));
 }
 
 asio::awaitable<outcome<std::vector<std::string>>> webhooks::admit(admission_attributes write) {

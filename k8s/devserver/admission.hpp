@@ -20,7 +20,7 @@
 
 namespace rw::k8s::devserver {
 
-/// A write as validating webhooks receive it (admission.k8s.io/v1, AdmissionRequest).
+/// A write as webhooks receive it (admission.k8s.io/v1, AdmissionRequest).
 struct admission_attributes {
   resource_type type;
   std::optional<group_version_kind> shown_as = {};  ///< the objects' kind if it differs (Scale)
@@ -36,9 +36,16 @@ struct admission_attributes {
   bool dry_run = false;
 };
 
-/// Calls the validating webhooks of one cluster (admissionregistration.k8s.io/v1): rules, object
-/// and namespace selectors, timeouts, failurePolicy, sideEffects, warnings. Calls all matching
-/// webhooks at once and awaits all; the response is the first rejection. Treats matchPolicy
+/// What mutating webhooks make of a write.
+struct mutation {
+  boost::json::value object;  ///< null: as it was
+  std::vector<std::string> warnings = {};
+};
+
+/// Calls the webhooks of one cluster (admissionregistration.k8s.io/v1): rules, object and namespace
+/// selectors, timeouts, failurePolicy, sideEffects, warnings. Calls matching mutating webhooks one
+/// after the other, by the names of their configurations, then all matching validating ones at once
+/// and awaits all; the response is the first rejection. Treats matchPolicy
 /// Equivalent as Exact, and matchConditions as true.
 ///
 /// As many writes wait for their webhooks at once as kube-apiserver admits (200, its
@@ -67,16 +74,21 @@ class webhooks {
 
   void resolve_services_by(service_resolver resolver);
 
-  /// Handles a ValidatingWebhookConfiguration that was written or (null) removed.
-  void set_configuration(const std::string& name, const boost::json::value& configuration);
+  /// Handles a ValidatingWebhookConfiguration, or (`mutates`) a MutatingWebhookConfiguration, that
+  /// was written or (null) removed.
+  void set_configuration(const std::string& name, const boost::json::value& configuration,
+                         bool mutates = false);
 
   bool empty() const noexcept;
 
-  /// Returns the warnings for the client if the webhooks admit the write. Problems are worded as in
-  /// kube-apiserver: 'admission webhook "x" denied the request: …' (400, or the webhook's status),
-  /// 'Internal error occurred: failed calling webhook "x": …' (500). Ends within the longest
-  /// timeout of the webhooks. Throws boost::system::system_error (operation_aborted) if the
-  /// coroutine is cancelled.
+  /// Returns the object with the patches of the mutating webhooks. Problems as those of `admit`.
+  boost::asio::awaitable<outcome<mutation>> mutate(admission_attributes write);
+
+  /// Returns the warnings for the client if the validating webhooks admit the write. Problems are
+  /// worded as in kube-apiserver: 'admission webhook "x" denied the request: …' (400, or the
+  /// webhook's status), 'Internal error occurred: failed calling webhook "x": …' (500). Ends within
+  /// the longest timeout of the webhooks. Throws boost::system::system_error (operation_aborted) if
+  /// the coroutine is cancelled.
   boost::asio::awaitable<outcome<std::vector<std::string>>> admit(admission_attributes write);
 
   /// Ends all calls and closes all connections.

@@ -15,6 +15,8 @@ namespace json = boost::json;
 
 constexpr std::string_view configurations_key =
     "validatingwebhookconfigurations.admissionregistration.k8s.io";
+constexpr std::string_view mutating_key =
+    "mutatingwebhookconfigurations.admissionregistration.k8s.io";
 
 asio::awaitable<void> close_webhooks(std::shared_ptr<webhooks> gone) {
   co_await gone->close();
@@ -107,9 +109,10 @@ std::shared_ptr<webhooks> admission_gate::open(const cluster& in) {
 }
 
 void admission_gate::follow(const cluster& in, const resource& of, const change& what) {
-  if (of.storage_key != configurations_key || in.removed || closed_) return;
+  const bool mutates = of.storage_key == mutating_key;
+  if ((of.storage_key != configurations_key && !mutates) || in.removed || closed_) return;
   open(in)->set_configuration(what.after->path(),
-                              what.deleted ? json::value() : what.after->parse());
+                              what.deleted ? json::value() : what.after->parse(), mutates);
 }
 
 bool admission_gate::is_open(const cluster& in) const {
@@ -123,6 +126,14 @@ asio::awaitable<outcome<std::vector<std::string>>> admission_gate::admit(
   if (at == all_.end()) co_return std::vector<std::string>();
   const auto asked = at->second;
   co_return co_await asked->admit(std::move(write));
+}
+
+asio::awaitable<outcome<mutation>> admission_gate::mutate(const cluster* in,
+                                                          admission_attributes write) {
+  const auto at = all_.find(in);
+  if (at == all_.end()) co_return mutation();
+  const auto asked = at->second;
+  co_return co_await asked->mutate(std::move(write));
 }
 
 void admission_gate::forget(const cluster& in) {

@@ -36,7 +36,7 @@ boost::json::value options_of(const call& from);
 boost::json::value options_of(const delete_options& from);
 
 /// The webhooks of each cluster, and the admission of writes by them. Follows the writes of
-/// ValidatingWebhookConfigurations, so that one applies to every later write. A cluster without
+/// webhook configurations, so that one applies to every later write. A cluster without
 /// webhooks costs nothing. On one executor.
 class admission_gate {
  public:
@@ -49,6 +49,9 @@ class admission_gate {
 
   /// Returns true if the cluster has no webhooks.
   bool is_open(const cluster& in) const;
+
+  /// As webhooks::mutate. The cluster may be forgotten meanwhile.
+  boost::asio::awaitable<outcome<mutation>> mutate(const cluster* in, admission_attributes write);
 
   /// As webhooks::admit. The cluster may be forgotten meanwhile.
   boost::asio::awaitable<outcome<std::vector<std::string>>> admit(const cluster* in,

@@ -82,8 +82,9 @@ bool webhook_rule::matches(const admission_attributes& write) const {
   });
 }
 
-webhook webhook::parse(const json::value& entry) {
+webhook webhook::parse(const json::value& entry, bool mutates) {
   webhook made;
+  made.mutates = mutates;
   if (!entry.is_object()) {
     made.error = "the webhook is no object";
     return made;
@@ -149,6 +150,7 @@ void webhook::read_policies(const json::object& from) {
       std::clamp<std::int64_t>(number(from, "timeoutSeconds").value_or(10), 1, 30));
   may_fail = text_of(from, "failurePolicy") == "Ignore";
   const auto effects = text_of(from, "sideEffects");
+  reinvoked = text_of(from, "reinvocationPolicy") == "IfNeeded";
   side_effects = effects != "None" && effects != "NoneOnDryRun";
   for (auto& one : texts(from, "admissionReviewVersions")) {
     if (one != "v1" && one != "v1beta1") continue;

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-// The content of a ValidatingWebhookConfiguration, and the evaluation of responses: decisions only,
+// The content of webhook configurations, and the evaluation of responses: decisions only,
 // no sockets.
 
 namespace rw::k8s::devserver {
@@ -30,10 +30,11 @@ struct webhook_rule {
   bool matches(const admission_attributes& write) const;
 };
 
-/// One of the webhooks of a ValidatingWebhookConfiguration (admissionregistration.k8s.io/v1).
+/// One of the webhooks of a ValidatingWebhookConfiguration or MutatingWebhookConfiguration
+/// (admissionregistration.k8s.io/v1).
 struct webhook {
   /// Parses an entry. An error in it becomes `error`: every call of the webhook then fails.
-  static webhook parse(const boost::json::value& entry);
+  static webhook parse(const boost::json::value& entry, bool mutates = false);
 
   /// Returns true if the webhook is to be called: by rules, namespaceSelector and objectSelector.
   /// Treats matchPolicy Equivalent as Exact (a write is reviewed only as the resource that it was
@@ -52,6 +53,8 @@ struct webhook {
   std::chrono::seconds timeout{10};
   bool may_fail = false;      ///< failurePolicy Ignore
   bool side_effects = false;  ///< it does not support dry run
+  bool mutates = false;       ///< it is of a MutatingWebhookConfiguration
+  bool reinvoked = false;     ///< again, if a later webhook changes the object
   std::string version = {};   ///< of AdmissionReview, "v1" or "v1beta1"
   std::string error = {};
 
@@ -80,6 +83,7 @@ struct webhook_decision {
   bool unseen = false;                  ///< with `failed`: the webhook has not processed the review
   std::optional<problem> refusal = {};  ///< the webhook denies the write
   std::vector<std::string> warnings = {};  ///< for the client
+  boost::json::value patch = {};           ///< operations of a mutating webhook; null: none
 };
 
 /// Evaluates a response to the review `uid` as kube-apiserver does.

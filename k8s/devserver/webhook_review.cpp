@@ -1,6 +1,7 @@
 #include "rw/k8s/devserver/go_text.hpp"
 #include "rw/k8s/devserver/json_access.hpp"
 #include "rw/k8s/devserver/webhook.hpp"
+#include "rw/k8s/objects/base64.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -108,6 +109,28 @@ webhook_decision failure(std::string why) {
   return {.failed = std::move(why)};
 }
 
+/// Reads a JSON patch in base64. Returns its error; empty if it is valid, or if there is none.
+std::string read_patch(const webhook& by, const json::object& response, json::value& into) {
+  const auto encoded = text_of(response, "patch");
+  const auto type = text_of(response, "patchType");
+  if (encoded.empty()) {
+    if (by.version != "v1" || type.empty()) return "";
+    return "webhook returned response.patchType but not response.patch";
+  }
+  if (by.version == "v1" && type.empty()) {
+    return "webhook returned response.patch but not response.patchType";
+  }
+  if (!type.empty() && type != "JSONPatch") {
+    return "webhook returned invalid response.patchType of \"" + type + "\"";
+  }
+  const auto text = base64_decode(encoded);
+  std::string why = "it is not base64";
+  auto patch = text ? parse_json(*text, why) : std::nullopt;
+  if (!patch) return "the response's patch can't be read: " + why;
+  into = std::move(*patch);
+  return "";
+}
+
 webhook_decision judge_response(const webhook& by, std::string_view uid,
                                 const json::object& response) {
   if (by.version == "v1") {
@@ -118,7 +141,7 @@ webhook_decision judge_response(const webhook& by, std::string_view uid,
     }
     for (const auto* const field : {"patch", "patchType"}) {
       const auto* const patch = response.if_contains(field);
-      if (patch != nullptr && !patch->is_null()) {
+      if (!by.mutates && patch != nullptr && !patch->is_null()) {
         return failure("validating webhook may not return response." + std::string(field));
       }
     }
@@ -128,7 +151,11 @@ webhook_decision judge_response(const webhook& by, std::string_view uid,
     return failure("response.allowed is neither true nor false");
   }
   webhook_decision made{.warnings = warnings_of(response)};
-  if (allowed == nullptr || !allowed->get_bool()) made.refusal = denial(by, response);
+  if (allowed == nullptr || !allowed->get_bool()) {
+    made.refusal = denial(by, response);
+  } else if (by.mutates) {
+    made.failed = read_patch(by, response, made.patch);
+  }
   return made;
 }
 

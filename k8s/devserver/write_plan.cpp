@@ -142,6 +142,39 @@ outcome<write_plan> write_planner::finish_update(const call& to, record_ptr befo
   return plan;
 }
 
+outcome<void> write_planner::adopt(const call& to, write_plan& plan, json::value object) const {
+  if (to.subresource == scale_subresource || !object.is_object()) {
+    return internal_error("this API server can't take such a change by a mutating webhook");
+  }
+  auto& metadata = object_in(object.get_object(), "metadata");
+  for (const auto* field :
+       {"name", "generateName", "namespace", "uid", "resourceVersion", "generation",
+        "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"}) {
+    const auto* const was = find(plan.object, {"metadata", field});
+    if (was != nullptr) {
+      metadata[field] = *was;
+    } else {
+      metadata.erase(field);
+    }
+  }
+  auto good = prune_unknown(to, object, {}, plan.warnings);
+  if (good.has_error()) return good.error();
+  fill_defaults(to, object);
+  if ((to.view.of->custom || to.view.of->generation) && !plan.old.is_null() &&
+      !same_generation(to, plan.old, object)) {
+    object_in(object.get_object(), "metadata")["generation"] =
+        integer_at(plan.old, {"metadata", "generation"}).value_or(0) + 1;
+  }
+  good = check_object(to, plan.old, object);
+  if (good.has_error()) return good.error();
+  tidy_metadata(object);
+  plan.object = std::move(object);
+  if (plan.what == write_plan::action::nothing && plan.object != plan.old) {
+    plan.what = write_plan::action::put;
+  }
+  return {};
+}
+
 outcome<write_plan> write_planner::edit(const call& to,
                                         const std::function<void(json::value&)>& change) const {
   auto before = to.objects()->find(to.path());

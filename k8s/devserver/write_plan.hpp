@@ -71,6 +71,9 @@ class write_planner {
   outcome<write_plan> patch(const call& to, patch_kind how, const boost::json::value& change,
                             const write_options& with) const;
   outcome<write_plan> remove(const call& to, const delete_options& with) const;
+  /// Replaces a plan's object by what mutating webhooks made of it: with defaults, validated, its
+  /// identity and the owners of its fields kept.
+  outcome<void> adopt(const call& to, write_plan& plan, boost::json::value object) const;
   /// Plans a change by the server itself, to the object's current state.
   outcome<write_plan> edit(const call& to,
                            const std::function<void(boost::json::value&)>& change) const;

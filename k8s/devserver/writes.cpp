@@ -284,6 +284,14 @@ asio::awaitable<outcome<writes::written>> writes::write_asking(request what) {
   while (plan.has_value()) {
     const bool had_room = has_room(to, *plan);
     auto attributes = attributes_of(to, *plan, what.context);
+    auto mutated = co_await with_.gate.mutate(to.in.get(), attributes);
+    if (mutated.has_error()) co_return mutated.error();
+    std::ranges::move(mutated->warnings, std::back_inserter(plan->warnings));
+    if (!mutated->object.is_null()) {
+      const auto good = with_.planner.adopt(to, *plan, std::move(mutated->object));
+      if (good.has_error()) co_return good.error();
+      attributes.object = plan->object;
+    }
     auto warnings = co_await with_.gate.admit(to.in.get(), std::move(attributes));
     if (warnings.has_error()) co_return warnings.error();
     const auto possible = check_still_possible(to, *plan);

@@ -11,8 +11,14 @@ constexpr auto probe = "probe";
 
 }  // namespace
 
-webhook::webhook(sandbox& in)
+const k8s::resource_type mutating_configurations{
+    {"admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration"},
+    "mutatingwebhookconfigurations",
+    false};
+
+webhook::webhook(sandbox& in, webhook_kind as)
     : in_(in),
+      as_(as),
       name_(in.server.unique("hook") + ".example.com"),
       ca_(tls::issuer::create({.common_name = "webhook CA"}).value()) {
   const auto own = ca_.issue({.common_name = "webhook",
@@ -73,10 +79,11 @@ void webhook::call_for(json rules, json members) {
   scout.as_object()["objectSelector"] = {{"matchLabels", {{"scout", name_}}}};
   scout.as_object()["failurePolicy"] = "Ignore";
   scout.as_object()["sideEffects"] = "None";
+  const auto& type =
+      as_ == webhook_kind::mutating ? mutating_configurations : webhook_configurations;
   in_.ok(in_.api.create(
-      webhook_configurations,
-      object(webhook_configurations, name_,
-             {{"webhooks", boost::json::array{std::move(entry), std::move(scout)}}})));
+      type,
+      object(type, name_, {{"webhooks", boost::json::array{std::move(entry), std::move(scout)}}})));
   registered_ = true;
   in_.eventually([&] {
     static_cast<void>(in_.server.here.call(in_.api.create(
@@ -89,7 +96,9 @@ void webhook::call_for(json rules, json members) {
 
 void webhook::unregister() {
   if (!registered_) return;
-  static_cast<void>(in_.server.here.call(in_.api.remove(webhook_configurations, {"", name_})));
+  const auto& type =
+      as_ == webhook_kind::mutating ? mutating_configurations : webhook_configurations;
+  static_cast<void>(in_.server.here.call(in_.api.remove(type, {"", name_})));
 }
 
 void webhook::answer(decision by) {
@@ -181,6 +190,12 @@ json rule(const k8s::resource_type& type, json operations, std::string_view reso
           {"apiVersions", {type.gvk.version}},
           {"operations", std::move(operations)},
           {"resources", {resource.empty() ? std::string_view(type.plural) : resource}}};
+}
+
+webhook::decision patch_by(json operations) {
+  return [text = k8s::base64_encode(serialize(operations))](const json&) -> json {
+    return {{"allowed", true}, {"patchType", "JSONPatch"}, {"patch", text}};
+  };
 }
 
 json deny(const json&) {

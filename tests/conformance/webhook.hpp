@@ -17,7 +17,10 @@
 
 namespace rw::conformance {
 
-/// A validating webhook inside the process, over TLS, that the API server calls by URL. It allows
+/// Which webhooks it is one of: those that are asked, or those that change objects before.
+enum class webhook_kind : unsigned char { validating, mutating };
+
+/// A webhook inside the process, over TLS, that the API server calls by URL. It allows
 /// everything unless told otherwise.
 class webhook final : public http::handler {
  public:
@@ -26,7 +29,7 @@ class webhook final : public http::handler {
   using decision = std::function<json(const json& request)>;
 
   /// For objects of `in`'s namespace only.
-  explicit webhook(sandbox& in);
+  explicit webhook(sandbox& in, webhook_kind as = webhook_kind::validating);
   ~webhook() override;
   webhook(const webhook&) = delete;
   webhook& operator=(const webhook&) = delete;
@@ -66,6 +69,7 @@ class webhook final : public http::handler {
   void unregister();
 
   sandbox& in_;
+  const webhook_kind as_;
   const std::string name_;
   const tls::issuer ca_;
   std::unique_ptr<core::transport> transport_;
@@ -87,8 +91,14 @@ class webhook final : public http::handler {
 /// A rule for all operations on a resource.
 json rule(const k8s::resource_type& type, json operations = {"*"}, std::string_view resource = {});
 
+/// Those of mutating webhooks, as resources.hpp has those of validating ones.
+extern const k8s::resource_type mutating_configurations;
+
 /// A decision: no, and why.
 json deny(const json& request);
+
+/// A decision: yes, with a patch (RFC 6902).
+webhook::decision patch_by(json operations);
 
 /// A sandbox with a webhook that nothing is registered for yet.
 struct hooked : sandbox {
