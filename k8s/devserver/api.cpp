@@ -219,12 +219,11 @@ asio::awaitable<void> api::resource_request(visit of, resource_path path, identi
     }
     return {};
   }
+  const auto* const own =
+      view.of->custom ? nullptr : find_subresource(view.of->storage_key, path.subresource);
   const bool known =
       path.subresource.empty() || (path.subresource == "status" && view.version->status) ||
-      (path.subresource == scale_subresource && view.version->scale) ||
-      (path.subresource == "finalize" && view.of->storage_key == "namespaces" &&
-       of.verb == "update") ||
-      (path.subresource == token_subresource && view.of->storage_key == "serviceaccounts");
+      (path.subresource == scale_subresource && view.version->scale) || own != nullptr;
   const bool placed = view.of->namespaced || path.key.ns.empty();
   const bool named = path.key.name.empty() || !view.of->namespaced || !path.key.ns.empty();
   if (!known || !placed || !named) {
@@ -260,6 +259,12 @@ asio::awaitable<void> api::perform(const visit& of, call what, http::request& fr
   outcome<void> done;
   if (from.method == "HEAD") {
     done = method_not_allowed("the server does not allow this method on the requested resource");
+  } else if (what.subresource == "binding" || what.subresource == "eviction") {
+    if (of.verb == "create" && one) {
+      return what.subresource == "binding" ? with_.writes.bind(std::move(what), from, into)
+                                           : with_.writes.evict(std::move(what), from, into);
+    }
+    done = method_not_allowed("the server does not allow this method on the requested resource");
   } else if (what.view.of->review || what.subresource == token_subresource) {
     if (of.verb == "create" && one == !what.view.of->review) {
       one ? with_.reviews.answer_token(what, from, into)
@@ -267,6 +272,8 @@ asio::awaitable<void> api::perform(const visit& of, call what, http::request& fr
     } else {
       done = method_not_allowed("the server does not allow this method on the requested resource");
     }
+  } else if (what.subresource == "finalize" && of.verb != "update") {
+    done = method_not_allowed("the server does not allow this method on the requested resource");
   } else if (of.verb == "get") {
     done = with_.reads.get(what, into);
   } else if (of.verb == "list") {

@@ -67,6 +67,12 @@ outcome<write_plan> write_planner::remove(const call& to, const delete_options& 
   set_finalizers(plan.object, names);
   if (names.empty() && !holds_content(to, plan.object)) {
     plan.what = write_plan::action::remove;
+    if (to.view.of->storage_key == "pods") {
+      // Graceful deletion, of no seconds: no kubelet runs.
+      auto& metadata = plan.object.get_object().at("metadata").get_object();
+      if (!is_being_deleted(plan.object)) metadata["deletionTimestamp"] = now();
+      metadata["deletionGracePeriodSeconds"] = 0;
+    }
     return plan;
   }
   auto& metadata = plan.object.get_object().at("metadata").get_object();

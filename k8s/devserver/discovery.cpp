@@ -56,6 +56,16 @@ json::array verbs_of(const resource& of) {
   return verbs;
 }
 
+json::array verbs_of(const own_subresource& of) {
+  json::array verbs;
+  for (auto rest = of.verbs; !rest.empty();) {
+    const auto end = std::min(rest.find(' '), rest.size());
+    verbs.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return verbs;
+}
+
 json::object describe(const resource& of) {
   json::object result{{"name", of.plural},
                       {"singularName", of.singular},
@@ -91,6 +101,17 @@ std::optional<json::value> resources_of(const cluster& in, std::string_view of_g
       all.push_back(std::move(scale));
     }
     if (served->status) all.push_back(describe_subresource(*one, "status"));
+    for (const auto& each : own_subresources()) {
+      if (each.storage_key != one->storage_key || one->custom) continue;
+      auto below = describe_subresource(*one, each.name);
+      if (each.group != one->group) {
+        below["group"] = each.group;
+        below["version"] = each.version;
+      }
+      below["kind"] = each.kind;
+      below["verbs"] = verbs_of(each);
+      all.push_back(std::move(below));
+    }
   });
   if (all.empty()) return {};
   auto name = std::string(of_group);
@@ -122,6 +143,11 @@ json::object describe_whole(const resource& of, const served_version& in) {
   };
   if (in.scale) add("scale", kind_of("autoscaling", "v1", "Scale"));
   if (in.status) add("status", kind_of(of.group, in.name, of.kind));
+  for (const auto& each : own_subresources()) {
+    if (each.storage_key != of.storage_key || of.custom) continue;
+    add(each.name, kind_of(each.group, each.version, each.kind));
+    below.back().as_object()["verbs"] = verbs_of(each);
+  }
   if (!below.empty()) result["subresources"] = std::move(below);
   return result;
 }

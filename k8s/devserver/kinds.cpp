@@ -107,6 +107,15 @@ constexpr std::array rows{
     row{"discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", "", generation},
 };
 
+constexpr std::array subresources{
+    own_subresource{"namespaces", "finalize", "", "v1", "Namespace", "update"},
+    own_subresource{"pods", "binding", "", "v1", "Binding", "create"},
+    own_subresource{"pods", "ephemeralcontainers", "", "v1", "Pod", "get patch update"},
+    own_subresource{"pods", "eviction", "policy", "v1", "Eviction", "create"},
+    own_subresource{"serviceaccounts", "token", "authentication.k8s.io", "v1", "TokenRequest",
+                    "create"},
+};
+
 std::vector<std::string> words(std::string_view text) {
   std::vector<std::string> result;
   while (!text.empty()) {
@@ -146,6 +155,18 @@ std::shared_ptr<const resource> make(const row& from) {
 }
 
 }  // namespace
+
+std::span<const own_subresource> own_subresources() noexcept {
+  return subresources;
+}
+
+const own_subresource* find_subresource(std::string_view storage_key,
+                                        std::string_view name) noexcept {
+  const auto found = std::ranges::find_if(subresources, [&](const own_subresource& one) {
+    return one.storage_key == storage_key && one.name == name;
+  });
+  return found != subresources.end() ? &*found : nullptr;
+}
 
 const served_version* resource::find(std::string_view version) const noexcept {
   for (const auto& one : versions) {

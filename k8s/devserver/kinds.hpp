@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,6 +47,20 @@ struct served_version {
 
 /// Valid names of objects of a kind (Kubernetes, "Object Names and IDs").
 enum class naming : std::uint8_t { subdomain, label, label_1035, path_segment };
+
+/// A subresource other than status and scale, of one built-in kind.
+struct own_subresource {
+  std::string_view storage_key;
+  std::string_view name;
+  std::string_view group;
+  std::string_view version;
+  std::string_view kind;
+  std::string_view verbs;  ///< separated by blanks
+};
+std::span<const own_subresource> own_subresources() noexcept;
+/// Returns null if there is none of that name.
+const own_subresource* find_subresource(std::string_view storage_key,
+                                        std::string_view name) noexcept;
 
 /// A served resource: built in, or of a CustomResourceDefinition. Immutable, shared.
 struct resource {

@@ -161,7 +161,9 @@ outcome<void> check_object(const call& to, const json::value& before, const json
   if (to.view.of->custom) {
     if (to.view.version->type) to.view.version->type->validate_object(before, object, found);
   } else {
-    check_builtin(*to.view.of, before, object, found);
+    // These subresources write what an update must not.
+    const bool open = to.subresource == "binding" || to.subresource == "ephemeralcontainers";
+    check_builtin(*to.view.of, open ? json::value() : before, object, found);
   }
   if (found.empty()) return {};
   auto what = to.what_kind();
@@ -195,6 +197,7 @@ void keep_other_parts(const call& to, const json::value& before, json::value& af
     }
   };
   auto& fields = after.get_object();
+  if (to.subresource == "binding") return;  // by the server
   if (to.subresource.empty() || to.subresource == scale_subresource) {
     if (to.view.version->status) keep(fields, "status", field_of(before, {"status"}));
     if (!is_namespace(to)) return;
@@ -203,12 +206,14 @@ void keep_other_parts(const call& to, const json::value& before, json::value& af
   }
   const auto managers = field_of(after, {"metadata", "managedFields"});
   const bool status = to.subresource == "status";
-  const auto written =
-      status ? field_of(after, {"status"}) : field_of(after, {"spec", "finalizers"});
+  const std::string_view part = status                                    ? "status"
+                                : to.subresource == "ephemeralcontainers" ? "ephemeralContainers"
+                                                                          : "finalizers";
+  const auto written = status ? field_of(after, {part}) : field_of(after, {"spec", part});
   after = before;
   auto& into = status ? after.get_object() : object_in(after.get_object(), "spec");
   const bool none = !status && written.is_array() && written.get_array().empty();
-  keep(into, status ? "status" : "finalizers", none ? json::value() : written);
+  keep(into, part, none ? json::value() : written);
   keep(object_in(after.get_object(), "metadata"), "managedFields", managers);
 }
 

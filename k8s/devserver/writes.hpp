@@ -43,6 +43,11 @@ class writes {
   boost::asio::awaitable<void> remove(call to, const http::request& from, http::response& into);
   boost::asio::awaitable<void> remove_all(call to, const http::request& from, http::response& into);
 
+  /// Binds a Pod to a node (core/v1, Binding).
+  boost::asio::awaitable<void> bind(call to, const http::request& from, http::response& into);
+  /// Deletes a Pod if its PodDisruptionBudget has room (policy/v1, Eviction).
+  boost::asio::awaitable<void> evict(call to, const http::request& from, http::response& into);
+
   /// Plans a write from the object's current state.
   using plan_maker = std::function<outcome<write_plan>()>;
 
@@ -67,6 +72,8 @@ class writes {
  private:
   boost::asio::awaitable<void> perform(request what, http::response& into);
   boost::asio::awaitable<void> perform_asking(request what, http::response* into);
+  boost::asio::awaitable<void> bind_to(call to, std::string node, http::response* into);
+  boost::asio::awaitable<void> evict_by(call to, delete_options with, http::response* into);
   boost::asio::awaitable<void> remove_each(call to, delete_options with,
                                            std::vector<record_ptr> chosen, http::response* into);
   boost::asio::awaitable<outcome<written>> write_asking(request what);

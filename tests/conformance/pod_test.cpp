@@ -1,0 +1,47 @@
+#include "sandbox.hpp"
+#include <string>
+
+BOOST_AUTO_TEST_SUITE(pod)
+
+using namespace rw;
+using namespace rw::conformance;
+
+namespace {
+
+const k8s::resource_type pods{{"", "v1", "Pod"}, "pods", true};
+
+json pod_of(std::string_view name) {
+  return object(
+      pods, name,
+      {{"spec", {{"containers", boost::json::array{{{"name", "c"}, {"image", "i:1"}}}}}}});
+}
+
+std::string binding_to(std::string_view node) {
+  return R"({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "a"},
+             "target": {"kind": "Node", "name": ")" +
+         std::string(node) + "\"}}";
+}
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(pod_is_bound_to_a_node_once, sandbox) {
+  create(pods, pod_of("a"));
+  const auto path_of = path(pods, "a", "binding");
+  ok(api.raw("POST", path_of, "application/json", binding_to("n1")));
+  const auto bound = get(pods, "a");
+  BOOST_TEST(text(bound, "/spec/nodeName") == "n1");
+  BOOST_TEST(serialize(bound.at_pointer("/status/conditions")).find("PodScheduled") !=
+             std::string::npos);
+  refuse(api.raw("POST", path_of, "application/json", binding_to("n2")),
+         {409, "Conflict", "pod a is already assigned to node \"n1\""});
+}
+
+BOOST_FIXTURE_TEST_CASE(pod_keeps_its_spec, sandbox) {
+  create(pods, pod_of("a"));
+  merge(pods, "a", R"({"metadata": {"labels": {"l": "x"}}})");
+  refuse(
+      api.patch(pods, key("a"), k8s::patch_type::merge, parse(R"({"spec": {"nodeName": "n1"}})")),
+      {422, "Invalid", "spec: Forbidden: pod updates may not change fields other than"});
+}
+
+BOOST_AUTO_TEST_SUITE_END()
