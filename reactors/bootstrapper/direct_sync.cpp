@@ -96,8 +96,11 @@ asio::awaitable<void> direct_sync::collect_contents() {
   const auto pause = in_.clock.make_timer(executor);
   bool due = co_await from_.bootstrappers.wait_synced();
   while (due) {
+    std::function<bool(std::string_view)> used = [this](std::string_view source) {
+      return is_used(source);
+    };
     const auto collected =
-        co_await stored_.collect([this](std::string_view source) { return is_used(source); });
+        co_await stored_.collect(std::move(used), in_.clock.now(), with_.unused_content_after);
     if (!collected) {
       in_.log.warning("unused contents of sources can't be deleted",
                       {{"error", collected.error().message}});

@@ -39,6 +39,8 @@ struct options : runtime_options {
   bool allow_inline_manifests = false;
   /// In KCP, of the stored contents (content_store.hpp); no other client should read it.
   std::string state_namespace = "runtime-watcher-system";
+  /// A stored content is deleted once each collection for so long has found it unused.
+  std::chrono::milliseconds unused_content_after = std::chrono::hours(1);
   /// Runtimes in mode direct get the condition RuntimeBootstrapperReady, in the words of Kyma
   /// Infrastructure Manager. It is compared at each pass.
   bool runtime_condition = false;

@@ -123,6 +123,9 @@ void describe_runtime_config(CLI::App& app, runtime_config_settings& to) {
   add_duration(app, "--source-removal-delay", to.direct.removal.delay,
                "Time from the deletion of a source to its removal from runtimes, with "
                "--deleted-source=remove");
+  add_duration(app, "--unused-content-after", to.direct.unused_content_after,
+               "Time for which a stored content must have been found unused, by the same leader, "
+               "before it is deleted; 0s: the first resync that finds it so");
   app.add_flag("--watch-runtimes,!--no-watch-runtimes", to.direct.watch_runtimes,
                "Watch the objects written to runtimes, and repair drift at once; without it, at "
                "the next resync (on by default)");

@@ -159,16 +159,30 @@ asio::awaitable<k8s::result<void>> content_store::write(std::string source) {
 }
 
 asio::awaitable<k8s::result<void>> content_store::collect(
-    std::function<bool(std::string_view)> is_used) {
+    std::function<bool(std::string_view)> is_used, core::time_point now,
+    core::duration unused_for) {
   const auto list = co_await kcp_.list(secrets_type(), {.ns = ns_, .metadata_only = true});
   if (!list) co_return list.error();
+  const auto before = std::exchange(unused_, {});
+  std::vector<std::string> due;
   const auto* const items = k8s::find_array(*list, {"items"});
   for (const auto& each : items == nullptr ? json::array() : *items) {
-    const std::string source(k8s::annotation(each, source_annotation));
+    std::string source(k8s::annotation(each, source_annotation));
     if (source.empty() || is_used(source)) continue;
+    unused_secret unused{k8s::key_of(each), std::string(k8s::resource_version_of(each)), now};
+    const auto known = before.find(source);
+    const bool same =
+        known != before.end() && known->second.resource_version == unused.resource_version;
+    if (same) unused.since = known->second.since;
+    if (now - unused.since >= unused_for) due.push_back(source);
+    unused_.insert_or_assign(std::move(source), std::move(unused));
+  }
+  for (const auto& source : due) {
+    if (is_used(source)) continue;  // by now
+    auto secret = unused_.at(source);
     const auto removed =
-        co_await kcp_.remove(secrets_type(), k8s::key_of(each),
-                             {.resource_version = std::string(k8s::resource_version_of(each))});
+        co_await kcp_.remove(secrets_type(), std::move(secret.key),
+                             {.resource_version = std::move(secret.resource_version)});
     entries_.erase(source);
     const bool gone = removed || removed.error().is(k8s::errc::not_found) ||
                       removed.error().is(k8s::errc::conflict);

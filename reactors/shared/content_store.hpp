@@ -1,5 +1,6 @@
 #pragma once
 
+#include "rw/core/clock.hpp"
 #include "rw/k8s/client/client.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -72,14 +73,25 @@ class content_store {
   /// Returns the recorded time, of a source that was loaded.
   std::optional<time_point> missing_since(const std::string& source) const;
 
-  /// Deletes the contents of sources that are not in use.
-  boost::asio::awaitable<k8s::result<void>> collect(std::function<bool(std::string_view)> is_used);
+  /// Deletes the contents of sources that are not in use, and were not in each earlier call since
+  /// `unused_for` or longer before `now`: what was written meanwhile, or is about to be referred
+  /// to, stays. A new store begins to count anew.
+  boost::asio::awaitable<k8s::result<void>> collect(std::function<bool(std::string_view)> is_used,
+                                                    core::time_point now,
+                                                    core::duration unused_for);
 
  private:
   struct entry {
     std::string resource_version = {};  ///< empty: the Secret does not exist
     contents stored = {};
     std::optional<time_point> missing_since = {};
+  };
+
+  /// A Secret whose source is not in use.
+  struct unused_secret {
+    k8s::object_key key = {};
+    std::string resource_version = {};
+    core::time_point since = {};
   };
 
   boost::asio::awaitable<k8s::result<void>> fetch(std::string source);
@@ -90,6 +102,7 @@ class content_store {
   const std::string ns_;
   const std::string prefix_;
   std::unordered_map<std::string, entry> entries_;
+  std::unordered_map<std::string, unused_secret> unused_;  ///< by source, as of the last collection
 };
 
 }  // namespace rw

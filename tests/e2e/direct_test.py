@@ -147,13 +147,13 @@ class Story(Bootstrapped):
         wait_until(lambda: "BootstrapperRemoved" in self.kcp.events_of(NAME, KCP), PATIENCE, "it is told", every=0.1)
 
     def collected(self):
-        """Nothing refers to the sources any longer, so the next process deletes their stored contents."""
+        """Nothing refers to the sources any longer, so a process that is told not to wait deletes their stored contents."""
         def stored():  # but for what was rolled out, which is no source's
             items = self.kcp_api.get(f"/api/v1/namespaces/{STATE}/secrets")["items"]
             return [i for i in items if not i["metadata"]["annotations"]["operator.kyma-project.io/source"].startswith(("rolled out", "revision "))]
         self.assertTrue(stored())
         self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
-        self.manager = self.start_manager(*self.OPTIONS)
+        self.manager = self.start_manager(*self.OPTIONS, "--unused-content-after=0s")
         wait_until(lambda: not stored(), PATIENCE, "the stored contents are deleted", every=0.1)
 
     def installed_by_hand(self):

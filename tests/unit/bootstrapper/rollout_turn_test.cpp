@@ -12,6 +12,9 @@
 #include <boost/test/unit_test.hpp>
 
 #include "tests/unit/bootstrapper/sync_env.hpp"
+#include <algorithm>
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -162,6 +165,70 @@ RW_COROUTINE_TEST(content_too_large_to_be_stored_leaves_the_stored_one, sync_env
     BOOST_TEST_REQUIRE(loaded->size() == 1u);
     BOOST_TEST(loaded->front()->digest == small->digest);
   }
+}
+
+namespace {
+
+/// The sources of which contents are stored.
+asio::awaitable<std::vector<std::string>> stored_sources(sync_env* env) {
+  const auto list = co_await env->api("store")->list(secrets_type(), {.ns = "kyma-system"});
+  BOOST_REQUIRE(list.has_value());
+  std::vector<std::string> out;
+  for (const auto& each : list->at("items").as_array()) {
+    out.emplace_back(k8s::annotation(each, "operator.kyma-project.io/source"));
+  }
+  std::ranges::sort(out);
+  co_return out;
+}
+
+}  // namespace
+
+RW_COROUTINE_TEST(content_is_deleted_only_after_it_was_unused_for_the_whole_time, sync_env) {
+  using namespace std::chrono_literals;
+  using names = std::vector<std::string>;
+  co_await env->add("store");
+  content_store stored(*env->api("store"), "kyma-system", "content-");
+  for (const std::string source : {"used", "unused", "used again", "written"}) {
+    const auto done = co_await stored.store(source, make_content(json::value(source)));
+    BOOST_TEST_REQUIRE(done.has_value());
+  }
+  std::string used_again;
+  const std::function<bool(std::string_view)> is_used = [&](std::string_view source) {
+    return source == "used" || source == used_again;
+  };
+  const core::time_point begin{};
+  const auto collect = [&](content_store& of, core::duration after) {
+    return of.collect(is_used, begin + after, 1h);
+  };
+  const names all{"unused", "used", "used again", "written"};
+  auto done = co_await collect(stored, 0min);
+  BOOST_TEST_REQUIRE(done.has_value());
+  auto left = co_await stored_sources(env);
+  BOOST_TEST(left == all);
+  used_again = "used again";
+  done = co_await collect(stored, 30min);
+  BOOST_TEST_REQUIRE(done.has_value());
+  used_again.clear();
+  const auto written = co_await stored.store("written", make_content("new"));
+  BOOST_TEST_REQUIRE(written.has_value());
+  done = co_await collect(stored, 59min);
+  BOOST_TEST_REQUIRE(done.has_value());
+  left = co_await stored_sources(env);
+  BOOST_TEST(left == all);
+  // The next leader does not know since when they were unused.
+  content_store next(*env->api("store"), "kyma-system", "content-");
+  done = co_await collect(next, 2h);
+  BOOST_TEST_REQUIRE(done.has_value());
+  left = co_await stored_sources(env);
+  BOOST_TEST(left == all);
+  done = co_await collect(stored, 60min);
+  BOOST_TEST_REQUIRE(done.has_value());
+  left = co_await stored_sources(env);
+  BOOST_TEST(left == (names{"used", "used again", "written"}));
+  done = co_await collect(stored, 119min);
+  BOOST_TEST_REQUIRE(done.has_value());
+  left = co_await stored_sources(env);
+  BOOST_TEST(left == (names{"used"}));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

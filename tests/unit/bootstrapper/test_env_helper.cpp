@@ -34,6 +34,7 @@ bootstrapper::options quick_options() {
   out.backoff_base = 50ms;
   out.backoff_limit = 500ms;
   out.drift_delay = 20ms;
+  out.unused_content_after = 100ms;
   return out;
 }
 
