@@ -4,6 +4,8 @@ in step with KCP, refuses what is broken, upgrades, repairs, rests while suspend
 The same story on embedded API servers and, where KUBEBUILDER_ASSETS names them, on two real ones. KIM and the runtime's controllers are played by this script.
 """
 
+import re
+
 import bootstrapper_sources as sources
 import harness
 import landscape
@@ -303,6 +305,75 @@ class Embedded(Story, landscape.Embedded, harness.TestCase):
         self.assertEqual(self.units()["bootstrapper"]["phase"], "Waiting")
         self.kcp_api.patch(self.ROLLOUT, {"spec": {"paused": False}})
         wait_until(lambda: set(self.versions()) == {new}, PATIENCE, "all is new")
+        self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
+
+    def install(self, **config):
+        """The good sources, with this configuration, are on a runtime."""
+        found = self.good_sources()
+        found[CONFIG] = sources.configuration_source(self.config(**config))
+        for each in found.values():
+            self.put(each)
+        self.add_runtime()
+        self.set_ready()
+        self.until_ready("1.0.0")
+
+    def test_a_deleted_bootstrapper_is_released_where_the_mode_is_off(self):
+        self.install()
+        self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
+        there = self.versions_on_skr()
+        self.kcp_api.delete(RESOURCE)
+        self.assertTrue(self.resource()["metadata"]["finalizers"])
+        self.manager = self.start_manager()
+        wait_until(lambda: self.resource() is None, PATIENCE, lambda: f"it is released: {self.resource()}\n{self.manager.tail()}")
+        wait_until(lambda: self.metric("rw_bootstrapper_released_total") == 1, PATIENCE, "it is counted")
+        self.assertEqual(self.versions_on_skr(), there)
+        self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
+
+    def test_a_source_that_is_deleted_is_told_and_its_content_kept_or_removed(self):
+        self.install()
+        self.kcp_api.delete(f"{collection('secrets', KCP)}/{PULL_SECRET}")
+        found = self.until("misses it", lambda r: condition(r, "Compatible") == ("False", "SourceMissing"))
+        self.assertEqual(condition(found, "Ready"), ("True", "Ready"))
+        named = f"Secret {KCP}/{PULL_SECRET}"
+        self.assertTrue([w for w in found["status"]["warnings"] if named in w and "its last valid content stays" in w], found["status"])
+        wait_until(lambda: "SourceMissing" in self.kcp.events_of(NAME, KCP), PATIENCE, "it is told", every=0.1)
+        self.skr_api.delete(on_skr("Secret", PULL_SECRET))
+        self.until_on_skr("Secret", PULL_SECRET, bool, "is back")
+        self.assertEqual(self.password_on_skr(), "first")
+        # Removed, but not where the configuration refers to it.
+        self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
+        self.manager = self.start_manager(*self.OPTIONS, "--deleted-source=remove", "--source-removal-delay=1s")
+        self.until("keeps it", lambda r: any(named in w and "as the configuration of the runtime refers to it" in w
+                                             for w in r["status"].get("warnings", [])))
+        self.assertEqual(self.password_on_skr(), "first")
+        self.put(sources.configuration_source(self.config(features=("alter-img-registry",))))
+        wait_until(lambda: self.skr_get("Secret", PULL_SECRET) is None, PATIENCE, lambda: f"it is removed:\n{self.manager.tail()}")
+        self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
+
+    def test_features_are_those_of_the_bootstrapper_that_will_run(self):
+        def until_on_skr(text):
+            self.until_on_skr("ConfigMap", CONFIG, lambda c: c["data"] == sources.configuration_source(text)["data"], "is the newest")
+        self.install()
+        # To the bootstrapper an empty list is none, so that those of namespaces are available.
+        none = self.config(features=())
+        self.put(sources.configuration_source(none))
+        until_on_skr(none)
+        # Without its argument the bootstrapper would end with 1.
+        self.put(sources.configuration_source(self.config(features=("alter-img-registry", "set-landscape"))))
+        found = self.until("is refused", lambda r: condition(r, "Compatible") == ("False", "Invalid"))
+        self.assertIn(f'availableFeatures[1]: "{sources.FEATURE}set-landscape" needs the argument --landscape', message(found, "Compatible"))
+        until_on_skr(none)
+        text = sources.manifests("1.0.0", sources.EXTRA)
+        self.put(sources.manifests_source(text.replace("{name: manager,", '{name: manager, args: ["--landscape=dev"],')))
+        until_on_skr(self.config(features=("alter-img-registry", "set-landscape")))
+        # A feature that only a newer version knows is admitted by the annotation that the message names.
+        self.put(sources.configuration_source(self.config(features=("alter-img-registry", "fly"))))
+        found = self.until("is refused", lambda r: condition(r, "Compatible") == ("False", "Invalid"))
+        annotation = re.search(r"the annotation (\S+) of its Deployment", message(found, "Compatible")).group(1)
+        known = f"{sources.FEATURE}alter-img-registry,{sources.FEATURE}fly"
+        self.put(sources.manifests_source(text.replace("labels: {app.kubernetes.io/version",
+                                                       f'annotations: {{{annotation}: "{known}"}}\n  labels: {{app.kubernetes.io/version', 1)))
+        until_on_skr(self.config(features=("alter-img-registry", "fly")))
         self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
 
 
