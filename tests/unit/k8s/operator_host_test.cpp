@@ -138,7 +138,8 @@ struct bench : rw::test::environment {
     const auto applied = co_await of.apply(std::move(map));
     if (!applied) co_return reconcile_result::error(applied.error());
     of.normal("Planned", "the plan of the backup is there");
-    const auto written = co_await of.set_status(backup_status{.phase = "Ready"});
+    const auto written =
+        co_await of.set_status(backup_status{.phase = of.object.spec.keep > 5 ? "Long" : "Ready"});
     if (!written) co_return reconcile_result::error(written.error());
     co_return reconcile_result::done();
   }
@@ -205,6 +206,7 @@ RW_COROUTINE_TEST(host_repairs_what_is_changed_and_what_is_deleted, bench) {
   co_await env->until_plan("orders", "database", "orders-db");
   co_await env->merge(backup::type, {env->ns, "orders"}, {{"spec", {{"keep", 9}}}});
   co_await env->until_plan("orders", "keep", "9");
+  co_await env->until_phase("orders", "Long");
 }
 
 RW_COROUTINE_TEST(host_ignores_changes_that_raise_no_generation, bench) {
