@@ -213,6 +213,10 @@ std::int64_t generation_of(const json::value& object) noexcept {
   return find_number(object, {"metadata", "generation"});
 }
 
+std::optional<std::chrono::system_clock::time_point> created_at(const boost::json::value& object) {
+  return parse_rfc3339(find_string(object, {"metadata", "creationTimestamp"}));
+}
+
 bool is_being_deleted(const json::value& object) noexcept {
   return !find_string(object, {"metadata", "deletionTimestamp"}).empty();
 }

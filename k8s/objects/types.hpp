@@ -51,6 +51,8 @@ std::string_view uid_of(const boost::json::value& object RW_LIFETIMEBOUND) noexc
 std::string_view resource_version_of(const boost::json::value& object RW_LIFETIMEBOUND) noexcept;
 /// Returns 0 if there is none.
 std::int64_t generation_of(const boost::json::value& object) noexcept;
+/// Returns its creationTimestamp; nothing if there is none.
+std::optional<std::chrono::system_clock::time_point> created_at(const boost::json::value& object);
 /// Returns true if it has a deletionTimestamp: only finalizers keep it.
 bool is_being_deleted(const boost::json::value& object) noexcept;
 

@@ -2,6 +2,7 @@
 
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/bootstrapper/direct_sync.hpp"
+#include "rw/reactors/shared/definition.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/object.hpp>
@@ -28,7 +29,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::create(k8s::object_key key) 
 asio::awaitable<k8s::reconcile_result> direct_sync::undeploy_all(pass* in) {
   const auto& key = in->to.key;
   const auto done = co_await remove_runtime(
-      &in->to, kcp_.client_name(key), kcp_.kubeconfig_of(key),
+      &in->to, &in->resource, kcp_.client_name(key), kcp_.kubeconfig_of(key),
       [this, in] { return removal_left(in->resource); },
       [this, in](std::shared_ptr<k8s::client> api) { return undeploy(in, std::move(api)); });
   if (done.ended) {
@@ -55,9 +56,18 @@ asio::awaitable<k8s::result<void>> direct_sync::undeploy(pass* in,
 asio::awaitable<k8s::reconcile_result> direct_sync::release(pass* in, std::string abandoned) {
   const auto& key = in->to.key;
   const auto runtime = kcp_.runtime_of(key);
-  const bool opt_out = k8s::annotation(in->resource, auto_created_annotation) == "true" &&
-                       !runtime.is_null() && !k8s::is_being_deleted(runtime) &&
-                       !kcp_.facts_of(key).of_former_runtime;
+  bool opt_out = k8s::annotation(in->resource, auto_created_annotation) == "true" &&
+                 !runtime.is_null() && !k8s::is_being_deleted(runtime) &&
+                 !kcp_.facts_of(key).of_former_runtime;
+  if (opt_out) {
+    // Of a deleted definition nobody has decided about this runtime.
+    const auto created = k8s::created_at(in->resource);
+    const auto definition =
+        co_await find_definition_state(in_.kcp, runtime_bootstrappers_type(),
+                                       created.value_or(std::chrono::system_clock::time_point()));
+    if (!definition) co_return result::error(definition.error());
+    opt_out = *definition == definition_state::in_force;
+  }
   if (opt_out) {
     json::object annotations;
     annotations[opt_out_annotation] = "true";

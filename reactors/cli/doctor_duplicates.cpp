@@ -24,11 +24,10 @@ using watcher_installer::cluster_of_kubeconfig;
 using addresses = std::unordered_map<std::string, std::vector<std::string>>;
 
 cluster_claim claim_of(const json::value& kyma, const addresses& known) {
-  const auto created = k8s::find_string(kyma, {"metadata", "creationTimestamp"});
   cluster_claim out{
       .kyma = k8s::key_of(kyma),
       .uid = std::string(k8s::uid_of(kyma)),
-      .created = k8s::parse_rfc3339(created).value_or(std::chrono::system_clock::time_point())};
+      .created = k8s::created_at(kyma).value_or(std::chrono::system_clock::time_point())};
   auto id = cluster_of_id(k8s::label(kyma, runtime_id_label));
   if (!id.empty()) out.clusters.push_back(std::move(id));
   const auto found = known.find(out.kyma.name);

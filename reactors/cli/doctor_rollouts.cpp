@@ -4,6 +4,7 @@
 #include "rw/reactors/bootstrapper/resource.hpp"
 #include "rw/reactors/cli/doctor_app.hpp"
 #include "rw/reactors/runtime_rollout/resource.hpp"
+#include "rw/reactors/shared/definition.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
@@ -20,8 +21,6 @@ namespace json = boost::json;
 using enum finding_state;
 
 constexpr const char* apply_definitions = "kubectl apply -f deploy/crds";
-const k8s::resource_type definitions{
-    {"apiextensions.k8s.io", "v1", "CustomResourceDefinition"}, "customresourcedefinitions", false};
 
 /// The fields of a status that the definition of RuntimeRollouts would drop.
 std::string dropped_fields(const json::value& definition) {
@@ -50,7 +49,8 @@ asio::awaitable<void> doctor_app::check_rollouts() {
   }
   const auto before = findings_.size();
   const auto& type = runtime_rollout::runtime_rollouts_type();
-  const auto definition = co_await kcp_->get(definitions, {{}, type.plural + "." + type.gvk.group});
+  const auto definition =
+      co_await kcp_->get(definitions_type(), {{}, type.plural + "." + type.gvk.group});
   const auto dropped = definition ? dropped_fields(*definition) : std::string();
   if (!dropped.empty()) {
     co_await report(failed, "rollouts",

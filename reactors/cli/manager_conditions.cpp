@@ -17,6 +17,12 @@ constexpr auto unreadable_patience = std::chrono::seconds(5);
 
 }  // namespace
 
+bool manager_app::view::is_unreadable(const k8s::informer& one) const {
+  const auto& failing = one.failing();
+  if (!failing || of_.services_.clock.now() - failing->since < unreadable_patience) return false;
+  return failing->why.is(k8s::errc::not_found) || failing->why.is(k8s::errc::forbidden);
+}
+
 /// Returns conditions of the landscape, beyond the states of single runtimes, as Kubernetes
 /// conditions.
 boost::json::array manager_app::view::conditions() const {
@@ -36,7 +42,10 @@ boost::json::array manager_app::view::conditions() const {
   if (const auto& plan = of_.rotator_->last(); !plan.held_up_by.empty()) {
     add("CARotationHeldUp", plan.held_up_by, plan.waiting, *plan.due_since);
   }
+  // That the kind of Watchers is not served is named once, below.
+  const bool are_served = !is_unreadable(of_.watchers_);
   for (const auto& one : of_.installer_->input_errors()) {
+    if (one.reason == status_reason::watchers_withdrawn && !are_served) continue;
     add("InputInvalid", to_string(one.reason), one.message, one.since);
   }
   std::vector<const k8s::informer*> informers;
@@ -44,11 +53,10 @@ boost::json::array manager_app::view::conditions() const {
   if (of_.runtime_config_)
     std::ranges::copy(of_.runtime_config_->informers(), std::back_inserter(informers));
   for (const auto* const one : informers) {
+    if (!is_unreadable(*one)) continue;
     const auto& failing = one->failing();
-    if (!failing) continue;
     const auto lasts = of_.services_.clock.now() - failing->since;
     const bool absent = failing->why.is(k8s::errc::not_found);
-    if (lasts < unreadable_patience || !(absent || failing->why.is(k8s::errc::forbidden))) continue;
     using std::chrono::system_clock;
     add("ResourceUnreadable", absent ? kind_not_served : to_string(status_reason::rights_missing),
         failing->why.message,

@@ -54,6 +54,7 @@ class manager_app::view final : public admin::live_source {
   void describe_heartbeat(const k8s::object_key& kyma, boost::json::object& row) const;
   boost::json::object heartbeat_counts() const;
   boost::json::array conditions() const;
+  bool is_unreadable(const k8s::informer& one) const;
   boost::json::object rotation(const core::metrics_snapshot* values) const;
   boost::json::array rollouts() const;
   boost::json::object events() const;

@@ -81,7 +81,7 @@ runtime_view view_of(const json::value& runtime, bootstrapper_mode mode, mark_fo
     out.withdrawn = text == signalled_nothing;
     out.last = parse_signal(text);
   }
-  out.created = k8s::parse_rfc3339(k8s::find_string(runtime, {"metadata", "creationTimestamp"}));
+  out.created = k8s::created_at(runtime);
   return out;
 }
 

@@ -1,6 +1,7 @@
 #include "rw/reactors/runtime_controller/runtime_controller.hpp"
 
 #include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/definition.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <algorithm>
@@ -21,6 +22,8 @@ k8s::controller_options controller_options_of(const std::string& name, const run
   return out;
 }
 
+constexpr std::chrono::system_clock::time_point no_time;
+
 k8s::failure out_of_time() {
   return {.code = k8s::errc::timed_out, .message = "it did not respond in time"};
 }
@@ -31,7 +34,8 @@ runtime_controller::runtime_controller(asio::any_io_executor executor, runtime_n
                                        const runtime_options& options, runtime_environment in,
                                        k8s::resource_type resources)
     : in_(std::move(in)),
-      writer_(in_.kcp, std::move(resources)),
+      resources_(std::move(resources)),
+      writer_(in_.kcp, resources_),
       runtimes_(in_.metrics, names.metrics, names.subject),
       names_(std::move(names)),
       options_(options),
@@ -94,10 +98,20 @@ asio::awaitable<bool> runtime_controller::connect(contact* to, std::string clien
 }
 
 asio::awaitable<runtime_controller::removal> runtime_controller::remove_runtime(
-    contact* to, std::string client_name, k8s::result<std::string> kubeconfig,
-    std::function<core::duration()> left,
+    contact* to, const boost::json::value* resource, std::string client_name,
+    k8s::result<std::string> kubeconfig, std::function<core::duration()> left,
     std::function<work<k8s::result<void>>(std::shared_ptr<k8s::client>)> undeploy) {
   drift_.unwatch(to->key);
+  const auto definition = co_await find_definition_state(
+      in_.kcp, resources_, k8s::created_at(*resource).value_or(no_time));
+  if (!definition) {
+    to->error = definition.error().message;
+    co_return removal{};
+  }
+  if (*definition != definition_state::in_force) {
+    co_return removal{.ended = true,
+                      .abandoned = "the definition of " + resources_.plural + " is deleted"};
+  }
   const bool connected = co_await connect(to, std::move(client_name), std::move(kubeconfig));
   if (connected) {
     auto requests = undeploy(to->api);

@@ -156,12 +156,13 @@ class runtime_controller : protected k8s::reconciler {
     bool ended = false;          ///< the resource may go; otherwise `contact::error` says why not
     std::string abandoned = {};  ///< why the component may still be there; empty: it is not
   };
-  /// Has the component removed from a runtime whose resource goes. Where that fails it is tried
-  /// again, by the backoff and when `left` is over at the latest; then it is abandoned. `left` is
-  /// asked after the attempt.
+  /// Has the component removed from a runtime whose `resource` goes, unless that goes with the
+  /// definition of its kind (definition.hpp). Where that fails it is tried again, by the backoff
+  /// and when `left` is over at the latest; then it is abandoned. `left` is asked after the
+  /// attempt.
   work<removal> remove_runtime(
-      contact* to, std::string client_name, k8s::result<std::string> kubeconfig,
-      std::function<core::duration()> left,
+      contact* to, const boost::json::value* resource, std::string client_name,
+      k8s::result<std::string> kubeconfig, std::function<core::duration()> left,
       std::function<work<k8s::result<void>>(std::shared_ptr<k8s::client>)> undeploy);
 
   /// Awaits requests to the runtime within its remaining limit. After a failure of the connection,
@@ -211,6 +212,7 @@ class runtime_controller : protected k8s::reconciler {
   core::duration random_below(core::duration most) const;
 
   const runtime_environment in_;
+  const k8s::resource_type resources_;
   resource_writer writer_;
   class runtimes runtimes_;
 

@@ -50,10 +50,9 @@ inline constexpr std::string_view watcher_finalizer = "operator.kyma-project.io/
 inline constexpr std::string_view skr_webhook_name = "skr-webhook";
 /// The VirtualService in KCP that routes heartbeats to the manager.
 inline constexpr auto heartbeat_routes_name = "runtime-watcher-heartbeats";
-/// The Gateway in KCP that receives events; also the root certificate's Secret.
 /// Who owns the fields that this project writes, unless it is told otherwise.
 inline constexpr std::string_view default_field_manager = "runtime-watcher";
-
+/// The Gateway in KCP that receives events; also the root certificate's Secret.
 inline constexpr std::string_view klm_watcher_name = "klm-watcher";
 
 }  // namespace rw

@@ -8,7 +8,7 @@ namespace rw {
 namespace {
 
 /// In the order of the enumeration.
-constexpr std::array<std::string_view, 55> words{
+constexpr std::array<std::string_view, 56> words{
     "",
     "AccessMissing",
     "AccessRejected",
@@ -22,6 +22,7 @@ constexpr std::array<std::string_view, 55> words{
     "DuplicateRuntime",
     "GatewayInvalid",
     "CaBundleInvalid",
+    "WatchersWithdrawn",
     "CertificateInvalid",
     "CertificateNotRequested",
     "CertificatePending",

@@ -31,6 +31,7 @@ enum class status_reason : std::uint8_t {
   // What the manager itself lacks, or does.
   gateway_invalid,
   ca_bundle_invalid,
+  watchers_withdrawn,
   certificate_invalid,
   certificate_not_requested,
   certificate_pending,

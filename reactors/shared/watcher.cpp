@@ -62,6 +62,7 @@ class watcher_reader {
     into_.key = k8s::key_of(object_);
     into_.uid = k8s::uid_of(object_);
     into_.generation = k8s::generation_of(object_);
+    into_.created = k8s::created_at(object_).value_or(into_.created);
     read_name();
     read_resource();
     read_labels();

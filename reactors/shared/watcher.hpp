@@ -50,6 +50,7 @@ struct watcher {
   k8s::object_key key;
   std::string uid;
   std::int64_t generation = 0;
+  std::chrono::system_clock::time_point created = {};  ///< the epoch: not known
 
   std::string manager;  ///< spec.manager, or else the label managed-by: an element of URL paths
   resource watched;

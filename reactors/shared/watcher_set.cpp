@@ -50,10 +50,8 @@ std::optional<watcher_candidate> candidate(const k8s::object& from,
   auto accepted = last_valid_watcher(value, virtual_service.parse());
   auto desired = read_watcher(value);
   if (!desired && !accepted) return {};
-  const auto created = k8s::find_string(value, {"metadata", "creationTimestamp"});
   watcher_candidate out{.desired = desired ? std::move(*desired) : *accepted};
   out.accepted = std::move(accepted);
-  out.created = k8s::parse_rfc3339(created).value_or(out.created);
   return out;
 }
 
@@ -70,7 +68,7 @@ bool is_same(const sources& a, const sources& b) {
 
 watcher_choice choose_watchers(std::vector<watcher_candidate> among) {
   std::ranges::sort(among, {}, [](const watcher_candidate& one) {
-    return std::tie(one.created, one.desired.uid);
+    return std::tie(one.desired.created, one.desired.uid);
   });
   watcher_choice out;
   capacity left;

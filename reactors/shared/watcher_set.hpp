@@ -3,7 +3,6 @@
 #include "rw/k8s/cache/informer.hpp"
 #include "rw/reactors/shared/watcher.hpp"
 
-#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -22,7 +21,6 @@ inline constexpr std::size_t most_watchers = 200;
 struct watcher_candidate {
   watcher desired = {};                  ///< its content, or the last valid one
   std::optional<watcher> accepted = {};  ///< the content in its VirtualService; nothing: none yet
-  std::chrono::system_clock::time_point created = {};
 };
 
 /// The Watchers that runtimes get.

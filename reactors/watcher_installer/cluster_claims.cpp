@@ -100,11 +100,11 @@ std::vector<object> cluster_claims::kubeconfigs_of(std::string_view kyma) const 
 
 cluster_claim cluster_claims::claim_of(const object& kyma) const {
   const auto value = kyma.parse();
-  const auto created = k8s::find_string(value, {"metadata", "creationTimestamp"});
+
   cluster_claim out{
       .kyma = kyma.key(),
       .uid = std::string(kyma.uid()),
-      .created = k8s::parse_rfc3339(created).value_or(std::chrono::system_clock::time_point())};
+      .created = k8s::created_at(value).value_or(std::chrono::system_clock::time_point())};
   if (auto id = id_of(kyma); !id.empty()) out.clusters.push_back(std::move(id));
   const auto secrets = kubeconfigs_of(kyma.name());
   auto address = secrets.size() == 1 ? address_in(secrets.front()) : std::string();

@@ -121,6 +121,7 @@ k8s::result<std::string> watcher_installer::kubeconfig(std::string_view kyma) co
 std::uint64_t watcher_installer::refresh_inputs() {
   const auto version = inputs_.refresh();
   invalid_inputs_.Set(static_cast<double>(inputs_.errors().size()));
+  if (!inputs_.gone().empty()) watchers_gone_.set();
   return version;
 }
 
@@ -145,6 +146,30 @@ asio::awaitable<void> watcher_installer::report_inputs() {
       in_.events.warning(k8s::reference_to(lease_), "InputInvalid",
                          std::string(to_string(one.reason)) + ": " + one.message);
     }
+    pause->expires_at(in_.clock.now() + with_.input_patience);
+    const bool due = co_await pause->wait();
+    if (!due) co_return;
+  }
+}
+
+/// A Watcher that is gone was deleted, or went with the definition of its kind.
+asio::awaitable<void> watcher_installer::explain_gone_watchers() {
+  const auto executor = co_await asio::this_coro::executor;
+  const auto pause = in_.clock.make_timer(executor);
+  for (;;) {
+    const auto woken = co_await watchers_gone_.wait();
+    if (woken) co_return;
+    for (const auto& one : inputs_.gone()) {
+      const auto why = co_await find_definition_state(in_.kcp, watchers_type(), one.created);
+      if (why) inputs_.explain_gone(one.key, *why, with_.withdrawn_patience);
+    }
+    const auto version = refresh_inputs();
+    if (std::exchange(inputs_version_, version) != version) {
+      keys rest;
+      fan_out(rest);
+      for (const auto& key : rest) requeue(key, random_below(with_.spread_limit));
+    }
+    if (inputs_.gone().empty()) continue;
     pause->expires_at(in_.clock.now() + with_.input_patience);
     const bool due = co_await pause->wait();
     if (!due) co_return;

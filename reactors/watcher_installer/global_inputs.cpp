@@ -42,6 +42,7 @@ global_inputs::global_inputs(const k8s::informer& gateways, const k8s::informer&
       gateway_secrets_(gateway_secrets),
       names_(std::move(names)),
       clock_(clock),
+      known_watchers_(watchers),
       watchers_(watchers, virtual_services) {}
 
 template <class T>
@@ -80,10 +81,58 @@ bool global_inputs::refresh_trust() {
 }
 
 bool global_inputs::refresh_watchers() {
-  const auto& now = watchers_.current().in_force;
-  if (std::ranges::equal(now, used_watchers_, same_webhook)) return false;
-  used_watchers_ = now;
-  return true;
+  auto now = watchers_.current().in_force;
+  const auto has = [](const std::vector<watcher>& all, const k8s::object_key& key) {
+    return std::ranges::find(all, key, &watcher::key) != all.end();
+  };
+  for (const auto& one : used_watchers_) {
+    const bool known = std::ranges::any_of(
+        gone_, [&](const gone_watcher& other) { return other.last.key == one.key; });
+    if (has(now, one.key) || known || exists(one.key)) continue;
+    gone_.push_back({.last = one, .since = clock_.wall()});
+  }
+  std::erase_if(gone_, [&](const gone_watcher& one) {
+    return exists(one.last.key) || one.until.value_or(core::time_point::max()) <= clock_.now();
+  });
+  if (!gone_.empty()) now = with_gone(std::move(now));
+  const bool changed = !std::ranges::equal(now, used_watchers_, same_webhook);
+  used_watchers_ = std::move(now);
+  return changed;
+}
+
+bool global_inputs::exists(const k8s::object_key& watcher) const {
+  const auto found = known_watchers_.objects().get(watcher);
+  return found && !k8s::is_being_deleted(found.parse());
+}
+
+/// Those that exist come first, if not all fit.
+std::vector<watcher> global_inputs::with_gone(std::vector<watcher> now) const {
+  std::vector<watcher_candidate> among;
+  for (auto& one : now) among.push_back({.desired = one, .accepted = one});
+  for (const auto& one : gone_) {
+    among.push_back({.desired = one.last});
+  }
+  return choose_watchers(std::move(among)).in_force;
+}
+
+std::vector<watcher> global_inputs::gone() const {
+  std::vector<watcher> out;
+  for (const auto& one : gone_) out.push_back(one.last);
+  return out;
+}
+
+void global_inputs::explain_gone(const k8s::object_key& watcher, definition_state why,
+                                 core::duration patience) {
+  using enum definition_state;
+  if (why == in_force) {
+    std::erase_if(gone_, [&](const gone_watcher& one) { return one.last.key == watcher; });
+    std::erase_if(used_watchers_, [&](const auto& one) { return one.key == watcher; });
+    ++version_;
+  }
+  for (auto& one : gone_) {
+    if (one.last.key != watcher || (why == renewed && one.until)) continue;
+    one.until = clock_.now() + patience;
+  }
 }
 
 std::uint64_t global_inputs::refresh() {
@@ -98,6 +147,17 @@ std::vector<input_error> global_inputs::errors() const {
   std::vector<input_error> out;
   if (address_.error) out.push_back(*address_.error);
   if (trust_.error) out.push_back(*trust_.error);
+  const auto withdrawn =
+      std::ranges::count_if(gone_, [](const gone_watcher& one) { return one.until.has_value(); });
+  if (withdrawn > 0) {
+    out.push_back({.reason = status_reason::watchers_withdrawn,
+                   .message = std::to_string(withdrawn) +
+                              (withdrawn == 1 ? " Watcher is" : " Watchers are") +
+                              " gone with the definition of the kind; runtimes keep the webhooks "
+                              "for a while after that is back",
+                   .since = std::ranges::min(gone_, {}, &gone_watcher::since).since,
+                   .has_value = true});
+  }
   std::ranges::sort(out, {}, &input_error::has_value);
   return out;
 }

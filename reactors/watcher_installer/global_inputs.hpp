@@ -2,6 +2,7 @@
 
 #include "rw/core/clock.hpp"
 #include "rw/k8s/cache/informer.hpp"
+#include "rw/reactors/shared/definition.hpp"
 #include "rw/reactors/shared/status_reason.hpp"
 #include "rw/reactors/shared/watcher_set.hpp"
 #include "rw/reactors/watcher_installer/render.hpp"
@@ -32,8 +33,8 @@ struct input_error {
 
 /// What KCP says for all runtimes alike: the address that events go to, the CAs of the gateway, and
 /// the Watchers. An invalid or deleted one keeps its last valid value, so that repairs continue,
-/// with that. It is kept in memory: where a process has seen no valid value it can install nothing,
-/// and removes nothing either.
+/// with that; a Watcher does so if it went with the definition of its kind. It is kept in memory:
+/// where a process has seen no valid value it can install nothing, and removes nothing either.
 ///
 /// Single executor. What it reads must outlive it.
 class global_inputs {
@@ -47,12 +48,19 @@ class global_inputs {
   /// Reads what has changed. Returns a number that grows whenever other values are in force.
   std::uint64_t refresh();
 
-  /// Errors of the address and the CAs; one without a last valid value first.
+  /// Errors of them; one without a last valid value first.
   std::vector<input_error> errors() const;
+
+  /// Watchers that are gone but still in force, since it is not known whether they went with the
+  /// definition of their kind, or they did.
+  std::vector<watcher> gone() const;
+  /// Why that one is gone. One that went with its definition is in force until it is there again,
+  /// or until `patience` after a definition is.
+  void explain_gone(const k8s::object_key& watcher, definition_state why, core::duration patience);
 
   const std::optional<kcp_address>& address() const noexcept { return address_.value; }
   const std::optional<tls::ca_bundle>& trust() const noexcept { return trust_.value; }
-  const std::vector<watcher>& watchers() { return watchers_.current().in_force; }
+  const std::vector<watcher>& watchers() const noexcept { return used_watchers_; }
 
  private:
   template <class T>
@@ -67,6 +75,8 @@ class global_inputs {
   bool refresh_address();
   bool refresh_trust();
   bool refresh_watchers();
+  bool exists(const k8s::object_key& watcher) const;
+  std::vector<watcher> with_gone(std::vector<watcher> now) const;
 
   const k8s::informer& gateways_;
   const k8s::informer& gateway_secrets_;
@@ -74,8 +84,16 @@ class global_inputs {
   core::clock& clock_;
   last_valid<kcp_address> address_;
   last_valid<tls::ca_bundle> trust_;
+  struct gone_watcher {
+    watcher last;
+    std::chrono::system_clock::time_point since = {};
+    std::optional<core::time_point> until = {};  ///< nothing: it is not known why it is gone
+  };
+
+  const k8s::informer& known_watchers_;
   watcher_set watchers_;
   std::vector<watcher> used_watchers_;  ///< at the latest `refresh`
+  std::vector<gone_watcher> gone_;
   std::uint64_t version_ = 0;
 };
 

@@ -56,7 +56,7 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::keep_removed(json::val
   // A runtime whose kubeconfig is deleted is not waited for.
   const auto left = [&] { return secrets.empty() ? core::duration::zero() : removal_left(kyma); };
   const auto done = co_await remove_runtime(
-      &to, to_string(key), kubeconfig_of(key.name, secrets), left,
+      &to, &kyma, to_string(key), kubeconfig_of(key.name, secrets), left,
       [this](std::shared_ptr<k8s::client> api) { return uninstall(std::move(api), &with_.how); });
   if (!done.ended) {
     co_return result::error("the watcher can't be removed from the runtime: " + to.error,

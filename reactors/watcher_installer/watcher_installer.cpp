@@ -48,7 +48,7 @@ k8s::client_options runtime_client_options() {
 
 watcher_installer::watcher_installer(asio::any_io_executor executor, options with, sources from,
                                      environment in)
-    : runtime_controller(std::move(executor), names(), with, in.common, kymas_type()),
+    : runtime_controller(executor, names(), with, in.common, kymas_type()),
       with_(std::move(with)),
       from_(from),
       certificates_(in.certificates),
@@ -58,6 +58,7 @@ watcher_installer::watcher_installer(asio::any_io_executor executor, options wit
                {in_.clock, in_.log, in_.metrics, in_.random}),
       inputs_(from.gateways, from.gateway_secrets, from.watchers, from.virtual_services,
               {with_.gateway, with_.istio_namespace, with_.kcp_port}, in_.clock),
+      watchers_gone_(executor),
       lease_(std::move(in.lease)),
       finalizers_(in.finalizers == nullptr ? in_.kcp : *in.finalizers),
       content_(with_.how, in_.log),
@@ -84,6 +85,7 @@ asio::awaitable<void> watcher_installer::run() {
   core::task_group tasks(executor);
   tasks.spawn(complete_states());
   tasks.spawn(report_inputs());
+  tasks.spawn(explain_gone_watchers());
   if (!in_.kcp.is_dry()) {
     tasks.spawn(keep_records());
     tasks.spawn(keep_content());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "rw/core/wake.hpp"
 #include "rw/k8s/cache/informer.hpp"
 #include "rw/k8s/client/client.hpp"
 #include "rw/k8s/client/client_pool.hpp"
@@ -58,6 +59,8 @@ struct options : runtime_options {
 
   /// Time after which an input of all runtimes that is invalid causes an event.
   core::duration input_patience = std::chrono::seconds(5);
+  /// Time that Watchers stay in force that went with the definition of their kind, from its return.
+  core::duration withdrawn_patience = std::chrono::minutes(10);
 
   /// While a certificate is being issued; its Secret is watched as well where that is wired.
   core::duration certificate_interval = std::chrono::seconds(30);
@@ -117,7 +120,8 @@ k8s::client_options runtime_client_options();
 /// Each Kyma gets a finalizer. When the Kyma is deleted and has no other finalizer left, the
 /// watcher is removed from the runtime and the certificate from the control plane; `removal_limit`
 /// after the deletion a runtime that does not respond, one that is left alone, and one whose
-/// kubeconfig is deleted at once, no longer keep the Kyma. As long as another finalizer keeps the
+/// kubeconfig is deleted at once, no longer keep the Kyma. A Kyma that goes with the definition of
+/// Kymas is released, and its runtime keeps the watcher. As long as another finalizer keeps the
 /// Kyma, the watcher stays in place: it delays no deletion, and events are needed until the modules
 /// are deleted.
 ///
@@ -208,6 +212,7 @@ class watcher_installer final : public runtime_controller {
   order order_for(const certificate_state& own);
   std::uint64_t refresh_inputs();
   boost::asio::awaitable<void> report_inputs();
+  boost::asio::awaitable<void> explain_gone_watchers();
   boost::asio::awaitable<void> restore_records();
   void visit_records(const cluster_records::visitor& visit);
   boost::asio::awaitable<void> keep_records();
@@ -235,6 +240,7 @@ class watcher_installer final : public runtime_controller {
   cluster_records records_;
   global_inputs inputs_;
   std::uint64_t inputs_version_ = 0;  ///< that runtimes were reconciled for
+  core::wake watchers_gone_;
   const boost::json::value lease_;
   k8s::client& finalizers_;
   deployment_content content_;

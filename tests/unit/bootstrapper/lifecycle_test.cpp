@@ -133,6 +133,35 @@ BOOST_AUTO_TEST_CASE(deleting_an_auto_created_resource_is_a_lasting_opt_out) {
   test::run(env.context, opts_out(&env));
 }
 
+/// Nobody has decided about a runtime whose resource goes with the definition of its kind.
+asio::awaitable<void> keeps_everything(test_env* env) {
+  co_await env->begin();
+  co_await env->add_runtime("skr");
+  co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
+  const k8s::object_key key{{}, "runtimebootstrappers.operator.kyma-project.io"};
+  auto definition = test::required(co_await env->api("kcp").get(test::definitions, key));
+  co_await env->remove("kcp", test::definitions, key);
+  co_await env->until("kcp", test::definitions, key, is_gone);
+  co_await env->until("skr", deployments, deployment_key, is_there);
+  const auto runtime =
+      test::required(co_await env->api("kcp").get(runtimes_type(), {"kcp-system", "skr"}));
+  BOOST_TEST(!k8s::has_annotation(runtime, opt_out));
+  for (const auto* const field : {"resourceVersion", "uid", "creationTimestamp", "managedFields"}) {
+    definition.at("metadata").as_object().erase(field);
+  }
+  definition.as_object().erase("status");
+  co_await env->create("kcp", std::move(definition), test::definitions);
+  env->reactor->requeue({"kcp-system", "skr"});
+  co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
+}
+
+BOOST_AUTO_TEST_CASE(runtimes_keep_the_bootstrapper_when_its_definition_is_deleted) {
+  auto with = quick();
+  with.create_for_runtimes = true;
+  test_env env(with);
+  test::run(env.context, keeps_everything(&env), 2 * test::patience);
+}
+
 RW_COROUTINE_TEST(resource_of_another_name_than_its_runtime_is_rejected, test_env, quick()) {
   co_await env->begin_with({"skr"});
   json::value second{{"apiVersion", "operator.kyma-project.io/v1alpha1"},

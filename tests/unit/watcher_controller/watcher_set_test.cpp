@@ -24,7 +24,7 @@ watcher_candidate candidate(std::size_t i, bool accepted) {
   out.desired.manager = "m" + std::to_string(i);
   out.desired.watched = {"operator.kyma-project.io", "*", "kymas"};
   if (accepted) out.accepted = out.desired;
-  out.created = std::chrono::system_clock::time_point(std::chrono::seconds(i));
+  out.desired.created = std::chrono::system_clock::time_point(std::chrono::seconds(i));
   return out;
 }
 
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(youngest_is_refused_and_the_others_stay) {
 BOOST_AUTO_TEST_CASE(what_was_accepted_stays_beside_older_ones) {
   auto all = candidates(most_watchers, true);
   all.push_back(candidate(most_watchers, false));
-  all.back().created = {};  // the oldest
+  all.back().desired.created = {};  // the oldest
   const auto choice = choose_watchers(all);
   BOOST_TEST(choice.in_force.size() == most_watchers);
   BOOST_TEST(choice.refused.contains({"kcp-system", "w200"}));
