@@ -192,10 +192,7 @@ asio::awaitable<void> doctor_app::check_kinds() {
     ++missing;
     auto message = gvk.kind + " (" + gvk.group + "/" + gvk.version + ") is not served";
     if (!found.error().is(k8s::errc::not_found)) message += ": " + found.error().message;
-    // As the manager's condition says.
-    const bool closes =
-        each.type == runtime_rollout::runtime_rollouts_type() && !leader_.rollout_none;
-    const std::string reason(closes ? "RolloutClosed" : kind_not_served);
+    const std::string reason(kind_not_served);
     if (each.by_settings) {
       co_await report_by_settings(failed, "kinds", std::move(message), std::string(each.remedy),
                                   reason);
@@ -408,6 +405,7 @@ asio::awaitable<void> doctor_app::check_all() {
     co_await check_rollouts();
     co_await check_orphans();
     co_await check_runtimes();
+    co_await check_manager();
     co_await check_heartbeats();
   }
   if (settings_.format == "json") {

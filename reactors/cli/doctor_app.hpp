@@ -25,8 +25,8 @@ namespace rw::cli {
 /// `runtime-watcher doctor`: checks an installation step by step, and says what to do about each
 /// defect: access to KCP, served kinds, the manager's rights, its Lease, certificates, the Gateway,
 /// Watchers with their VirtualServices, roll-outs, each runtime up to a probe of the way of events,
-/// and, with the address of a manager, heartbeats. It writes nothing: probes, dry runs and reviews
-/// of rights are not persisted.
+/// and, with the address of a manager, what that knows beyond it, and heartbeats. It writes
+/// nothing: probes, dry runs and reviews of rights are not persisted.
 ///
 /// What the manager's settings decide it reads from the manager's Lease (leader_settings.hpp).
 /// Where that has none, the defaults hold, and a check that depends on them proves nothing.
@@ -68,7 +68,9 @@ class doctor_app final : public app {
   work<std::optional<finding>> check_writes(k8s::client* runtime, std::string kyma);
   work<std::optional<finding>> check_events(k8s::client* runtime, std::string kyma);
   work<void> find_duplicates(const boost::json::array* kymas);
+  work<void> check_manager();
   work<void> check_heartbeats();
+  bool is_new(const std::string& kyma) const;
 
   work<void> report(finding_state state, std::string_view check, std::string message,
                     std::string remedy = {});
@@ -76,6 +78,8 @@ class doctor_app final : public app {
   work<void> report_by_settings(finding_state state, std::string_view check, std::string message,
                                 std::string remedy = {}, std::string reason = {});
   work<void> report(finding what);
+
+  static constexpr std::size_t most_lines = 50;  ///< about runtimes, of one check
 
   const doctor_settings settings_;
   leader_settings leader_;

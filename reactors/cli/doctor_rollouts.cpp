@@ -53,11 +53,13 @@ asio::awaitable<void> doctor_app::check_rollouts() {
       co_await kcp_->get(definitions_type(), {{}, type.plural + "." + type.gvk.group});
   const auto dropped = definition ? dropped_fields(*definition) : std::string();
   if (!dropped.empty()) {
-    co_await report(failed, "rollouts",
-                    "the definition of RuntimeRollouts is older than this version, and drops "
-                    "status." +
-                        dropped + ": nothing new reaches any runtime",
-                    apply_definitions);
+    const std::string reason(definition_outdated);
+    co_await report({failed, "rollouts",
+                     reason +
+                         ": the definition of RuntimeRollouts is older than this version, and "
+                         "drops status." +
+                         dropped + ": nothing new reaches any runtime",
+                     apply_definitions, reason});
   }
   const auto ns = co_await kcp_->get(namespaces_type(), {{}, leader_.state_namespace}, true);
   if (!ns && ns.error().is(k8s::errc::not_found)) {

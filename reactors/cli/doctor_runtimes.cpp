@@ -29,8 +29,6 @@ namespace {
 namespace asio = boost::asio;
 using enum finding_state;
 
-constexpr std::size_t most_lines = 50;
-
 finding failed_finding(const std::string& kyma, status_reason reason, const std::string& message,
                        std::string remedy) {
   const std::string word(to_string(reason));
@@ -256,50 +254,6 @@ asio::awaitable<void> doctor_app::check_runtimes() {
                   : all && probed   ? proven
                                     : not_proven,
                   "runtimes", std::move(text));
-}
-
-asio::awaitable<void> doctor_app::check_heartbeats() {
-  if (!leader_.has_heartbeats()) {
-    co_await report(not_proven, "heartbeats",
-                    "the manager expects none, as --heartbeat-timeout is 0");
-    co_return;
-  }
-  if (!manager_) {
-    co_await report(not_proven, "heartbeats", "no address of a manager is given",
-                    "kubectl -n kcp-system port-forward deploy/runtime-watcher-manager 8080, and "
-                    "--manager 127.0.0.1:8080");
-    co_return;
-  }
-  const auto got = co_await manager_->ask("/runtimes?limit=5000&heartbeat=silent,degraded");
-  if (!got.error.empty()) {
-    co_await report(failed, "heartbeats", got.error,
-                    "give the leader's address and, from outside, --token-file");
-    co_return;
-  }
-  std::size_t told = 0;
-  std::size_t known = 0;
-  for (const auto& row : got.runtimes.at("runtimes").as_array()) {
-    const std::string kyma(k8s::find_string(row, {"kyma"}));
-    if (failed_.contains(kyma.substr(kyma.rfind('/') + 1))) {
-      ++known;  // a fault is named once
-      continue;
-    }
-    if (told++ >= most_lines) continue;
-    const auto text = [&](std::string_view field) {
-      return std::string(k8s::find_string(row, {"heartbeat", field}));
-    };
-    co_await report({failed,
-                     "heartbeats",
-                     kyma + " is " + text("state") + " since " + text("since") + ": " +
-                         text("reason") + ": " + text("message"),
-                     {},
-                     text("reason")});
-  }
-  if (told > 0) co_return;
-  co_await report(
-      known > 0 ? not_proven : proven, "heartbeats",
-      known > 0 ? "no runtime is silent or degraded but the " + std::to_string(known) + " above"
-                : "no runtime is silent or degraded");
 }
 
 }  // namespace rw::cli

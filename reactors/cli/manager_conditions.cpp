@@ -87,7 +87,7 @@ boost::json::array manager_app::view::conditions() const {
   }
   const auto add_closed = [&](const char* component, const runtime_rollout::runtime_rollout& of) {
     if (of.closed().empty()) return;
-    add("RolloutClosed", component,
+    add("RolloutClosed", of.closed_reason(),
         "nothing of the " + std::string(component) + " is rolled out: " + of.closed(),
         of.closed_since());
   };

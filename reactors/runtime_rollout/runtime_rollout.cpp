@@ -3,6 +3,7 @@
 #include "rw/core/task_group.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
+#include "rw/reactors/shared/status_reason.hpp"
 
 #include <boost/json/object.hpp>
 
@@ -57,25 +58,28 @@ asio::awaitable<void> runtime_rollout::watch_access() {
     k8s::selection all{.ns = key_.ns};
     const auto got = co_await in_.kcp.list(runtime_rollouts_type(), std::move(all), {.limit = 1});
     if (got) {
-      if (closed_ != outdated_definition) set_closed({});
+      if (closed_reason_ != definition_outdated) set_closed({}, {});
     } else if (got.error().is(k8s::errc::not_found)) {
-      set_closed("there is no definition of RuntimeRollouts: kubectl apply -f deploy/crds");
+      set_closed(kind_not_served,
+                 "there is no definition of RuntimeRollouts: kubectl apply -f deploy/crds");
     } else if (got.error().is(k8s::errc::forbidden)) {
-      set_closed("rights to RuntimeRollouts are missing: " + got.error().message);
+      set_closed(to_string(status_reason::rights_missing),
+                 "rights to RuntimeRollouts are missing: " + got.error().message);
     }
     pause->expires_at(in_.common.clock.now() + with_.access_interval);
     due = co_await pause->wait();
   }
 }
 
-void runtime_rollout::set_closed(std::string reason) {
+void runtime_rollout::set_closed(std::string_view reason, std::string text) {
   core::make_gauge(in_.common.metrics, "rw_rollout_closed",
                    "1 if nothing is rolled out, as the RuntimeRollout can't be used",
                    {{"component", with_.component}})
       .Set(reason.empty() ? 0 : 1);
-  if (reason == closed_) return;
+  if (text == closed_) return;
   if (closed_.empty()) closed_since_ = in_.common.clock.wall();
-  closed_ = std::move(reason);
+  closed_reason_ = reason;
+  closed_ = std::move(text);
   if (closed_.empty()) {
     in_.common.log.info("roll-outs go on", {{"component", with_.component}});
     return;
@@ -248,9 +252,10 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
     const auto ended = co_await writer_.write_status(&object, std::move(*status));
     if (ended) co_return *ended;
     const bool kept = read_state(object) == decided.next;
-    set_closed(kept ? std::string() : outdated_definition);
+    if (kept) set_closed({}, {});
+    if (!kept) set_closed(definition_outdated, outdated_definition);
   }
-  if (closed_ == outdated_definition) co_return result::requeue_after(with_.access_interval);
+  if (closed_reason_ == definition_outdated) co_return result::requeue_after(with_.access_interval);
   if (content.digest != content_.digest) co_return result::requeue_after(with_.settle);
   new_ahead_ -= added;
   note(object, before, decided);

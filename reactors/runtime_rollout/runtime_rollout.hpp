@@ -74,6 +74,8 @@ class runtime_rollout final : public content_gate, private k8s::reconciler {
 
   /// Why nothing is rolled out; empty: it is.
   const std::string& closed() const noexcept { return closed_; }
+  /// In CamelCase.
+  std::string_view closed_reason() const noexcept { return closed_reason_; }
   time_point closed_since() const noexcept { return closed_since_; }
   /// True if the runtime waits for its turn.
   bool holds(const std::string& runtime) const;
@@ -86,7 +88,7 @@ class runtime_rollout final : public content_gate, private k8s::reconciler {
   bool follow_pin(const boost::json::value& object);
   boost::asio::awaitable<result> report_idle(boost::json::value* object);
   boost::asio::awaitable<void> watch_access();
-  void set_closed(std::string reason);
+  void set_closed(std::string_view reason, std::string text);
   void take(const k8s::object_key& runtime, runtime_facts& into, const content_facts& now);
   bool has_warmed_up();
   void decide_soon() { controller_.add_after(key_, with_.settle); }
@@ -105,6 +107,7 @@ class runtime_rollout final : public content_gate, private k8s::reconciler {
   std::unordered_set<k8s::object_key, k8s::object_key_hash>
       seen_;  ///< with known health, until it has warmed up
   std::string closed_;
+  std::string_view closed_reason_;
   time_point closed_since_ = {};
   shared_content content_;
   std::string stored_;    ///< content that was given to `callbacks::store`

@@ -84,6 +84,8 @@ enum class status_reason : std::uint8_t {
 
 /// Reason of a kind of KCP's that is not served, which is none of a runtime's.
 inline constexpr std::string_view kind_not_served = "KindNotServed";
+/// Likewise: the definition of a kind of ours is older than this version.
+inline constexpr std::string_view definition_outdated = "DefinitionOutdated";
 
 /// Returns the word in CamelCase; empty for `none`.
 std::string_view to_string(status_reason of) noexcept;

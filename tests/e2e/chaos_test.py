@@ -88,7 +88,7 @@ TABLE = [
     ("certificate garbled", CERTIFICATE_SECRET, garbled("data", "tls.crt"), None),
     ("key garbled", CERTIFICATE_SECRET, garbled("data", "tls.key"), None),
     ("RuntimeRollout deleted", ROLLOUT, "delete", None),
-    ("definition of RuntimeRollouts deleted", ROLLOUTS, "delete", "rollouts RolloutClosed"),
+    ("definition of RuntimeRollouts deleted", ROLLOUTS, "delete", "rollouts KindNotServed"),
     ("Lease deleted", LEASE, "delete", None),
     ("Lease garbled", LEASE, garbled("metadata", "annotations", to={}), None),
     ("EndpointSlice deleted", SLICE, "delete", None),
@@ -180,7 +180,8 @@ class Chaos:
 
     def examine(self, what, reason=None, about=None):
         """`doctor` names the fault once, as `status` does, and calls nothing FAILED that is in order."""
-        done = runtime_watcher("doctor", "--kubeconfig", self.kcp.kubeconfig, "-o", "json", timeout=60)
+        done = runtime_watcher("doctor", "--kubeconfig", self.kcp.kubeconfig, "--manager", f"127.0.0.1:{self.manager.admin}", "-o", "json",
+                               timeout=60)
         self.assertIn(done.returncode, (0, 3), done.stderr)
         failed = [each for each in json.loads(done.stdout)["checks"] if each["state"] == "failed"]
         # How many runtimes are in order is a count, and no other fault.
@@ -244,7 +245,7 @@ class Chaos:
             if kind == "rotation":
                 return shown["rotation"].get("reason") == reason and not rows and not shown["conditions"]
             if kind == "rollouts":
-                return [c["type"] for c in shown["conditions"]] == [reason] and not rows
+                return [(c["type"], c["reason"]) for c in shown["conditions"]] == [("RolloutClosed", reason)] and not rows
             if kind == "watcher":
                 conditions = (self.kcp.get(*WATCHER).get("status") or {}).get("conditions") or []
                 named_there = any(c["reason"] == reason for c in conditions)

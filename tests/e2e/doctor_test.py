@@ -2,11 +2,13 @@
 finds none."""
 
 import base64
+import datetime
 import json
 import re
+import time
 
 import harness
-from api import collection
+from api import collection, kymas
 from dev import CONFIGURATION, DEPLOYMENT, SECRET, SERVICE, Dev
 from harness import BINARY, ROOT, Process, free_port, runtime_watcher, wait_until
 
@@ -18,13 +20,14 @@ LEASE = collection("leases", "kcp-system", "coordination.k8s.io", "v1") + "/runt
 GUARD = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/guard"
 HEARTBEATS = collection("virtualservices", "kcp-system", "networking.istio.io", "v1beta1") + "/runtime-watcher-heartbeats"
 ROLLOUT = collection("runtimerollouts", "kcp-system", "operator.kyma-project.io", "v1alpha1") + "/watcher"
+KLM_LEASE = collection("leases", "kcp-system", "coordination.k8s.io", "v1") + "/893110f7.kyma-project.io"
 SKR_SERVICE = collection("services", "kyma-system") + "/skr-webhook"
 INVALID = collection("watchers", "kcp-system", "operator.kyma-project.io", "v1beta2") + "/invalid"
 
 # What a finding says, and its remedy.
 DEFECTS = [
     ("leader", "has no holder", "Deployment"),
-    ("kinds", r"RolloutClosed: RuntimeRollout .* is not served", "deploy/crds"),
+    ("kinds", r"KindNotServed: RuntimeRollout .* is not served", "deploy/crds"),
     ("certificates", r"CaBundleInvalid: .*klm-istio-gateway.*not found", "leader"),
     ("gateway", "GatewayInvalid: .*has 0 servers", "deploy/pki/gateway.yaml"),
     ("watchers", r"Watcher kcp-system/invalid: Invalid: spec.manager is \"runtime-watcher\"", "correct the Watcher"),
@@ -137,7 +140,7 @@ class Doctor(harness.TestCase):
         def states(checks):
             return {check["check"]: check["state"] for check in checks}
         self.assertEqual(states(seen[1]), {**dict.fromkeys(
-            ("access", "settings", "kinds", "rights", "leader", "certificates", "gateway", "watchers", "rollouts"), "proven"),
+            ("access", "settings", "kinds", "rights", "leader", "certificates", "gateway", "watchers", "rollouts", "manager"), "proven"),
             "runtimes": "not_proven", "heartbeats": "not_proven"})
         text = next(check["message"] for check in seen[1] if check["check"] == "runtimes")
         self.assertRegex(text, f"{RUNTIMES - 1} of {RUNTIMES - 1} are in order.*without probes")
@@ -156,17 +159,58 @@ class Doctor(harness.TestCase):
     def test_runtime_that_rejects_all_writes_is_not_in_order(self):
         self.start_manager()
         self.until_well()
-        rule = {"apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/*"], "operations": ["*"]}
-        name = "everything.policy.example.com"
-        self.dev.skr("runtime-3").apply(GUARD, json.dumps({
-            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "metadata": {"name": "guard"},
-            "webhooks": [{"name": name, "rules": [rule], "failurePolicy": "Fail", "sideEffects": "None", "timeoutSeconds": 1,
-                          "admissionReviewVersions": ["v1"], "clientConfig": {"url": f"https://127.0.0.1:{free_port()}/"}}]}))
+        name = self.reject_writes("runtime-3")
         code, checks = self.examine("--runtime", "runtime-3,runtime-4")
         self.assertEqual(code, 3)
         found = [check for check in checks if check["state"] == "failed" and check["check"] == "runtime"]
         self.assertEqual(len(found), 1, checks)
         self.assertRegex(found[0]["message"], "^runtime-3: (WriteRejected|RequestFailed): .*" + name)
+
+    def test_faults_of_runtimes_have_one_reason_everywhere(self):
+        """What `status` shows of a runtime `doctor` names, once, with the same REASON, and no runtime in order beside it."""
+        self.start_manager("--take-over", "--probe-interval", "2s")
+        self.until_well()
+        now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        self.kcp.apply(KLM_LEASE, json.dumps({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": KLM_LEASE.rsplit("/", 1)[1]},
+            "spec": {"holderIdentity": "klm-1", "leaseDurationSeconds": 3600, "renewTime": now}}))
+        self.kcp.delete(collection("secrets", "kcp-system") + "/kubeconfig-runtime-1")
+        self.revoke("runtime-2")
+        self.reject_writes("runtime-3")
+        self.dev.skr("runtime-3").delete(SKR_SERVICE)
+        self.kcp.patch(kymas("kcp-system") + "/runtime-4", {"metadata": {"annotations": {"skr-domain": None}}})
+        taken = self.kcp.get(kymas("kcp-system") + "/runtime-6")["metadata"]["labels"]["kyma-project.io/runtime-id"]
+        self.kcp.patch(kymas("kcp-system") + "/runtime-5", {"metadata": {"labels": {"kyma-project.io/runtime-id": taken}}})
+        expected = {"runtime-1": {"AccessMissing"}, "runtime-2": {"AccessRejected"}, "runtime-3": {"WriteRejected", "RequestFailed"},
+                    "runtime-4": {"CertificateInvalid"}, "runtime-5": {"DuplicateRuntime"}, "runtime-7": {"Contested"}}
+        rows = {}
+        def shown():
+            self.write_as_klm("runtime-7")
+            done = runtime_watcher("status", "--address", f"127.0.0.1:{self.admin}", "-o", "json")
+            if done.returncode in (0, 3):
+                rows.clear()
+                rows.update({row["kyma"]: row["reason"] for row in json.loads(done.stdout)["runtimes"] if row.get("reason")})
+            return rows.keys() == expected.keys() and all(rows[kyma] in expected[kyma] for kyma in rows)
+        wait_until(shown, 60, lambda: f"status shows each: {rows}\n{self.manager.tail()}", every=0.5)
+        code, checks = self.examine()
+        self.assertEqual(code, 3)
+        found = [check for check in checks if check["state"] == "failed" and check["check"] != "runtimes"]
+        self.assertEqual(sorted((check["message"].split(":")[0], check["reason"]) for check in found), sorted(rows.items()), found)
+
+    def reject_writes(self, runtime):
+        rule = {"apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/*"], "operations": ["CREATE", "UPDATE"]}
+        name = "everything.policy.example.com"
+        self.dev.skr(runtime).apply(GUARD, json.dumps({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "metadata": {"name": "guard"},
+            "webhooks": [{"name": name, "rules": [rule], "failurePolicy": "Fail", "sideEffects": "None", "timeoutSeconds": 1,
+                          "admissionReviewVersions": ["v1"], "clientConfig": {"url": f"https://127.0.0.1:{free_port()}/"}}]}))
+        return name
+
+    def write_as_klm(self, runtime):
+        ports = [{"name": f"klm-{int(time.time()) % 8}", "port": 443, "protocol": "TCP"}]
+        service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "skr-webhook"}, "spec": {"ports": ports}}
+        self.dev.skr(runtime).request("PATCH", f"{SKR_SERVICE}?fieldManager=lifecycle-manager&force=true", json.dumps(service),
+                                      "application/apply-patch+yaml")
 
     def test_rollouts_that_do_not_go_on_are_found(self):
         self.start_manager()

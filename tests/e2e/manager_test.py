@@ -188,7 +188,7 @@ class Story:
         def shown():
             with urllib.request.urlopen(f"http://127.0.0.1:{self.manager.admin}/runtimes", timeout=10) as answer:
                 return json.loads(answer.read())["conditions"]
-        wait_until(lambda: any(c["type"] == "RolloutClosed" and c["reason"] == "watcher" and "no definition" in c["message"] for c in shown()),
+        wait_until(lambda: any(c["type"] == "RolloutClosed" and c["reason"] == "KindNotServed" and "no definition" in c["message"] for c in shown()),
                    PATIENCE, self.manager.tail)
         wait_until(lambda: any(e["reason"] == "RolloutClosed" and e["involvedObject"]["kind"] == "Lease"
                                for e in json.loads(self.kcp.kubectl("get", "events", "-A", "-o", "json"))["items"]),

@@ -1,0 +1,114 @@
+// What the leading manager says of itself and of the runtimes, and no check before has found.
+
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/cli/doctor_app.hpp"
+#include "rw/reactors/shared/status_reason.hpp"
+
+#include <boost/json/array.hpp>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace rw::cli {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+using enum finding_state;
+
+std::string kyma_of(const json::value& row) {
+  const auto name = k8s::find_string(row, {"kyma"});
+  return std::string(name.substr(name.rfind('/') + 1));
+}
+
+/// Conditions of manager_conditions.cpp that are no fault, or the runtimes' own.
+bool is_told_elsewhere(std::string_view condition) {
+  return condition == "StandsBack" || condition == "Contested";
+}
+
+}  // namespace
+
+/// True if a runtime is to be named: it is checked, and no finding is about it yet.
+bool doctor_app::is_new(const std::string& kyma) const {
+  const auto& only = settings_.runtimes;
+  return !failed_.contains(kyma) && (only.empty() || std::ranges::find(only, kyma) != only.end());
+}
+
+asio::awaitable<void> doctor_app::check_manager() {
+  if (!manager_) co_return;
+  const auto got =
+      co_await manager_->ask("/runtimes?limit=5000&state=not_ready,failed,unreachable");
+  if (!got.error.empty()) co_return;  // check_heartbeats says so
+  std::size_t told = 0;
+  const auto conditions = k8s::find_array(got.runtimes, {"conditions"});
+  for (const auto& one : conditions == nullptr ? json::array() : *conditions) {
+    const auto type = k8s::find_string(one, {"type"});
+    const std::string reason(k8s::find_string(one, {"reason"}));
+    const bool known = std::ranges::find(findings_, reason, &finding::reason) != findings_.end();
+    if (known || is_told_elsewhere(type)) continue;
+    ++told;
+    co_await report(
+        {failed, "manager",
+         reason + ": " + std::string(type) + ": " + std::string(k8s::find_string(one, {"message"})),
+         "see deploy/failures.md", reason});
+  }
+  for (const auto& row : got.runtimes.at("runtimes").as_array()) {
+    const auto kyma = kyma_of(row);
+    const std::string reason(k8s::find_string(row, {"reason"}));
+    const auto parsed = parse_status_reason(reason);
+    if (reason.empty() || (parsed && is_progress(*parsed)) || !is_new(kyma)) continue;
+    failed_.insert(kyma);
+    if (++told > most_lines) continue;
+    co_await report({failed, "manager",
+                     kyma + ": " + reason + ": " + std::string(k8s::find_string(row, {"message"})),
+                     "`runtime-watcher status --name " + kyma + " -o wide`", reason});
+  }
+  if (told > 0) co_return;
+  co_await report(proven, "manager", "it names no fault beyond those above");
+}
+
+asio::awaitable<void> doctor_app::check_heartbeats() {
+  if (!leader_.has_heartbeats()) {
+    co_await report(not_proven, "heartbeats",
+                    "the manager expects none, as --heartbeat-timeout is 0");
+    co_return;
+  }
+  if (!manager_) {
+    co_await report(not_proven, "heartbeats", "no address of a manager is given",
+                    "kubectl -n kcp-system port-forward deploy/runtime-watcher-manager 8080, and "
+                    "--manager 127.0.0.1:8080");
+    co_return;
+  }
+  const auto got = co_await manager_->ask("/runtimes?limit=5000&heartbeat=silent,degraded");
+  if (!got.error.empty()) {
+    co_await report(failed, "heartbeats", got.error,
+                    "give the leader's address and, from outside, --token-file");
+    co_return;
+  }
+  std::size_t told = 0;
+  std::size_t known = 0;
+  for (const auto& row : got.runtimes.at("runtimes").as_array()) {
+    if (!is_new(kyma_of(row))) {
+      ++known;  // a fault is named once
+      continue;
+    }
+    if (told++ >= most_lines) continue;
+    const auto text = [&](std::string_view field) {
+      return std::string(k8s::find_string(row, {"heartbeat", field}));
+    };
+    co_await report({failed,
+                     "heartbeats",
+                     std::string(k8s::find_string(row, {"kyma"})) + " is " + text("state") +
+                         " since " + text("since") + ": " + text("reason") + ": " + text("message"),
+                     {},
+                     text("reason")});
+  }
+  if (told > 0) co_return;
+  co_await report(
+      known > 0 ? not_proven : proven, "heartbeats",
+      known > 0 ? "no runtime is silent or degraded but the " + std::to_string(known) + " above"
+                : "no runtime is silent or degraded");
+}
+
+}  // namespace rw::cli
