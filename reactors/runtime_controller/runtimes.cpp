@@ -105,8 +105,11 @@ void runtimes::set_healthy(const k8s::object_key& key) {
 }
 
 core::duration runtimes::turn(double rate, core::duration most) const {
-  const std::chrono::duration<double> pause(static_cast<double>(unhealthy_) / rate);
-  return std::min(most, std::chrono::duration_cast<core::duration>(pause));
+  const std::chrono::duration<double> longest = most;
+  // Without a rate each has its turn as late as may be.
+  const auto pause = rate > 0 ? static_cast<double>(unhealthy_) / rate : longest.count();
+  return std::chrono::duration_cast<core::duration>(
+      std::chrono::duration<double>(std::min(pause, longest.count())));
 }
 
 void runtimes::forget(const k8s::object_key& key) {

@@ -50,6 +50,7 @@ BOOST_AUTO_TEST_CASE(unhealthy_runtimes_have_turns_that_grow_with_their_number) 
   }
   BOOST_TEST((all.turn(8, 10min) == 500s));
   BOOST_TEST((all.turn(2, 10min) == 10min));
+  BOOST_TEST((all.turn(0, 10min) == 10min));
   for (int i = 4; i < 4000; ++i) all.set_healthy({"kcp-system", "kyma-" + std::to_string(i)});
   BOOST_TEST((all.turn(8, 10min) == 500ms));
 }
