@@ -49,8 +49,7 @@ namespace rw::core {
 /// honours the associated cancellation slot (every type but `none`; the caller emits the signal, as
 /// always in Asio, where the operation's executor runs).
 /// - A cancelled receive has taken nothing. A cancelled send has delivered nothing, and its value
-/// is
-///   destroyed.
+///   is destroyed.
 /// - An operation that was woken when it is cancelled tries once more: it may then succeed.
 /// - Handlers of operations that are still suspended when their execution context is destroyed are
 ///   destroyed uncalled, with what they own. (No other thread may use the channel in that moment.)

@@ -362,16 +362,16 @@ client_slot& client_slot::operator=(client_slot&& other) noexcept {
   return *this;
 }
 
-asio::awaitable<boost::system::error_code> client_slot::exchange(const request& what,
+asio::awaitable<boost::system::error_code> client_slot::exchange(const request& request,
                                                                  response& into,
                                                                  exchange_options options) {
-  return connection_->exchange(what, into, options);
+  return connection_->exchange(&request, &into, options);
 }
 
 asio::awaitable<boost::system::error_code> client_slot::open(
-    const request& what, response& into, exchange_options options,
+    const request& request, response& into, exchange_options options,
     std::unique_ptr<opened_exchange>& rest) {
-  return connection_->open(what, into, options, this, &rest);
+  return connection_->open(&request, &into, options, this, &rest);
 }
 
 bool client_slot::multiplexed() const noexcept {

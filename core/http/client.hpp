@@ -107,17 +107,17 @@ class client_slot {
   client_slot(client_slot&&) noexcept = default;
   client_slot& operator=(client_slot&& other) noexcept;
 
-  /// Sends `what` and reads the answer into `into`. Once for each slot; both must live until it
+  /// Sends `request` and reads the answer into `into`. Once for each slot; both must live until it
   /// ends. Cancelled, or destroyed in the middle, it leaves the connection to the others: the
   /// stream is reset (HTTP/2), or the connection closed with its slot (HTTP/1.1).
-  boost::asio::awaitable<boost::system::error_code> exchange(const request& what, response& into,
+  boost::asio::awaitable<boost::system::error_code> exchange(const request& request, response& into,
                                                              exchange_options options = {});
 
   /// The same for a request without a body that is answered for long, such as a watch: ends when
   /// the head of its answer has come. If that is a 2xx, `rest` is set, takes the slot along, and
   /// `options.sink` gets the body until its `end`; unset, the answer has ended. No coroutine waits
   /// meanwhile. Only where `multiplexed`.
-  boost::asio::awaitable<boost::system::error_code> open(const request& what, response& into,
+  boost::asio::awaitable<boost::system::error_code> open(const request& request, response& into,
                                                          exchange_options options,
                                                          std::unique_ptr<opened_exchange>& rest);
 

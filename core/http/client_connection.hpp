@@ -52,13 +52,13 @@ class client_connection {
   /// What the connection does beside its exchanges; ends when it is closed.
   virtual boost::asio::awaitable<void> run() = 0;
 
-  virtual boost::asio::awaitable<boost::system::error_code> exchange(const request& what,
-                                                                     response& into,
+  virtual boost::asio::awaitable<boost::system::error_code> exchange(const request* request,
+                                                                     response* into,
                                                                      exchange_options options) = 0;
 
   /// As client_slot::open; `through` is that slot. Only where `multiplexed`.
   virtual boost::asio::awaitable<boost::system::error_code> open(
-      const request& what, response& into, exchange_options options, client_slot* through,
+      const request* request, response* into, exchange_options options, client_slot* through,
       std::unique_ptr<opened_exchange>* rest) = 0;
 
   /// How many exchanges there may be at once; 0 at its end.

@@ -44,9 +44,9 @@ class http1_client final : public client_connection {
     stream_->socket().close(ignored);
   }
 
-  asio::awaitable<boost::system::error_code> exchange(const request& what, response& into,
+  asio::awaitable<boost::system::error_code> exchange(const request* request, response* into,
                                                       exchange_options options) override;
-  asio::awaitable<boost::system::error_code> open(const request&, response&, exchange_options,
+  asio::awaitable<boost::system::error_code> open(const request*, response*, exchange_options,
                                                   client_slot*,
                                                   std::unique_ptr<opened_exchange>*) override {
     co_return client_error::protocol;
@@ -104,14 +104,15 @@ class http1_client final : public client_connection {
     deadline_.arm(environment_.watchdog.now() + limit);
   }
 
-  void write_head(const request& what);
-  asio::awaitable<boost::system::error_code> send_and_receive(const request* what, response* into,
+  void write_head(const request& request);
+  asio::awaitable<boost::system::error_code> send_and_receive(const request* request,
+                                                              response* into,
                                                               exchange_options options);
   asio::awaitable<boost::system::error_code> send(const send_permit* permit);
   asio::awaitable<boost::system::error_code> receive(response_parser* parser);
   core::io_result read(response_parser& parser);
   boost::system::error_code parse(response_parser& parser, std::string_view bytes);
-  asio::awaitable<boost::system::error_code> wait(core::want what);
+  asio::awaitable<boost::system::error_code> wait(core::want direction);
 
   core::deadline deadline_;
   core::wake ended_;
@@ -136,23 +137,23 @@ bool http1_client::can_take() {
   return false;
 }
 
-void http1_client::write_head(const request& what) {
+void http1_client::write_head(const request& request) {
   out_.clear();
-  out_ += what.method;
+  out_ += request.method;
   out_ += ' ';
-  out_ += what.target;
+  out_ += request.target;
   out_ += " HTTP/1.1\r\nhost: ";
   out_ += authority(options_, stream_->encrypted());
-  what.headers.append_lines(out_);
+  request.headers.append_lines(out_);
   out_ += "\r\ncontent-length: ";
-  out_ += std::to_string(what.body.size());
+  out_ += std::to_string(request.body.size());
   out_ += "\r\n\r\n";
-  out_ += what.body;
+  out_ += request.body;
 }
 
-asio::awaitable<boost::system::error_code> http1_client::wait(core::want what) {
+asio::awaitable<boost::system::error_code> http1_client::wait(core::want direction) {
   if (expired_) co_return client_error::timed_out;
-  const auto error = co_await core::ready(stream_->socket(), what);
+  const auto error = co_await core::ready(stream_->socket(), direction);
   if (expired_) co_return client_error::timed_out;
   // Closed from here, or the exchange was cancelled.
   if (shut_down_ || error == asio::error::operation_aborted) co_return client_error::shut_down;
@@ -240,8 +241,8 @@ asio::awaitable<boost::system::error_code> http1_client::receive(response_parser
 }
 
 asio::awaitable<boost::system::error_code> http1_client::send_and_receive(
-    const request* what, response* into, exchange_options options) {
-  write_head(*what);
+    const request* request, response* into, exchange_options options) {
+  write_head(*request);
   const auto unsent = co_await send(options.permit.get());
   if (unsent) co_return unsent;
   const auto body_bytes = options.body_bytes > 0 ? options.body_bytes : options_.limits.body_bytes;
@@ -251,7 +252,7 @@ asio::awaitable<boost::system::error_code> http1_client::send_and_receive(
     if (i > informational_at_most) co_return client_error::protocol;
     into->clear();
     parser.emplace(*into, options_.limits.header_bytes, body_bytes, options.sink);
-    if (what->method == "HEAD") parser->skip(true);
+    if (request->method == "HEAD") parser->skip(true);
     const auto error = co_await receive(&*parser);
     if (error) co_return error;
   }
@@ -259,12 +260,12 @@ asio::awaitable<boost::system::error_code> http1_client::send_and_receive(
   co_return boost::system::error_code();
 }
 
-asio::awaitable<boost::system::error_code> http1_client::exchange(const request& what,
-                                                                  response& into,
+asio::awaitable<boost::system::error_code> http1_client::exchange(const request* request,
+                                                                  response* into,
                                                                   exchange_options options) {
   if (!open_) co_return client_error::not_processed;
   under_way self(*this, {options, options_.limits, environment_.watchdog.now()});
-  const auto error = co_await send_and_receive(&what, &into, options);
+  const auto error = co_await send_and_receive(request, into, options);
   if (error == client_error::closed && used_before_ && !any_answer_) {
     co_return client_error::reused_connection_closed;
   }

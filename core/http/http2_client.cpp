@@ -99,31 +99,31 @@ core::io_result http2_client::receive() {
 }
 
 /// Not part of the coroutine below, whose frame lives as long as a watch does. The fields are
-/// borrowed until they are written: from `what` and from `one`.
-bool http2_client::submit(call& one, const request& what) {
+/// borrowed until they are written: from `request` and from `one`.
+bool http2_client::submit(call& one, const request& request) {
   auto& digits = one.content_length;
   const auto end =
-      std::to_chars(digits.data(), digits.data() + digits.size(), what.body.size()).ptr;
+      std::to_chars(digits.data(), digits.data() + digits.size(), request.body.size()).ptr;
   borrowed_fields fields;
-  fields.add(":method", what.method);
+  fields.add(":method", request.method);
   fields.add(":scheme", stream_->encrypted() ? "https" : "http");
   fields.add(":authority", authority_);
-  fields.add(":path", what.target);
+  fields.add(":path", request.target);
   fields.add("content-length", {digits.data(), end});
-  fields.add(what.headers);
+  fields.add(request.headers);
   const nghttp2_data_provider provider{{.ptr = &one.body}, &outgoing_body::read};
   const auto id = nghttp2_submit_request(session_.get(), nullptr, fields.data(), fields.size(),
-                                         what.body.empty() ? nullptr : &provider, &one);
+                                         request.body.empty() ? nullptr : &provider, &one);
   if (id < 0) return false;
   one.id = id;
   return true;
 }
 
 /// False if the connection does not take it: the next one does.
-bool http2_client::begin(call& one, const request& what) {
+bool http2_client::begin(call& one, const request& request) {
   if (ended_ || calls_.size() >= streams()) return false;
-  one.body.rest = what.body;
-  if (!submit(one, what)) {
+  one.body.rest = request.body;
+  if (!submit(one, request)) {
     retired_ = true;  // stream ids are used up, or the peer said goodbye
     return false;
   }
@@ -137,23 +137,23 @@ bool http2_client::begin(call& one, const request& what) {
   return true;
 }
 
-asio::awaitable<boost::system::error_code> http2_client::exchange(const request& what,
-                                                                  response& into,
+asio::awaitable<boost::system::error_code> http2_client::exchange(const request* request,
+                                                                  response* into,
                                                                   exchange_options options) {
-  call one(*this, into, options);
-  if (!begin(one, what)) co_return client_error::not_processed;
+  call one(*this, *into, options);
+  if (!begin(one, *request)) co_return client_error::not_processed;
   if (!one.finished) co_await one.done.wait();
   if (!one.finished) give_up(one, client_error::shut_down);
   co_return one.error;
 }
 
 asio::awaitable<boost::system::error_code> http2_client::open(
-    const request& what, response& into, exchange_options options, client_slot* through,
+    const request* request, response* into, exchange_options options, client_slot* through,
     std::unique_ptr<opened_exchange>* rest) {
-  auto made = std::make_unique<opened>(*this, into, options);
+  auto made = std::make_unique<opened>(*this, *into, options);
   auto& one = made->one;
   one.opens = true;
-  if (!begin(one, what)) co_return client_error::not_processed;
+  if (!begin(one, *request)) co_return client_error::not_processed;
   if (!one.finished) co_await one.done.wait();
   if (one.finished) co_return one.error;
   if (one.opens) co_return client_error::shut_down;  // cancelled

@@ -21,10 +21,10 @@ class http2_client final : public client_connection,
                boost::asio::any_io_executor executor, std::unique_ptr<core::stream> stream);
 
   boost::asio::awaitable<void> run() override;
-  boost::asio::awaitable<boost::system::error_code> exchange(const request& what, response& into,
+  boost::asio::awaitable<boost::system::error_code> exchange(const request* request, response* into,
                                                              exchange_options options) override;
   boost::asio::awaitable<boost::system::error_code> open(
-      const request& what, response& into, exchange_options options, client_slot* through,
+      const request* request, response* into, exchange_options options, client_slot* through,
       std::unique_ptr<opened_exchange>* rest) override;
 
   std::size_t capacity() const noexcept override {
@@ -91,7 +91,7 @@ class http2_client final : public client_connection,
     call one;
   };
 
-  bool begin(call& one, const request& what);
+  bool begin(call& one, const request& request);
 
   call* find(std::int32_t id) {
     return static_cast<call*>(nghttp2_session_get_stream_user_data(session_.get(), id));
@@ -112,7 +112,7 @@ class http2_client final : public client_connection,
   void finish_all(bool shut_down);
   void return_queued();
 
-  bool submit(call& one, const request& what);
+  bool submit(call& one, const request& request);
   void finish(call& one, boost::system::error_code error);
   void give_up(call& one, boost::system::error_code error);
   void end() override {

@@ -122,9 +122,9 @@ class list_watch::implementation {
   asio::awaitable<action> probe();
   // These take what `run` keeps until they have ended: a frame for each of thousands of informers
   // is worth being small.
-  asio::awaitable<action> list(const action& what);
-  asio::awaitable<action> watch(const action& what);
-  asio::awaitable<action> pause(const action& what);
+  asio::awaitable<action> list(action step);
+  asio::awaitable<action> watch(action step);
+  asio::awaitable<action> pause(action step);
   template <typename T>
   asio::awaitable<std::optional<T>> unless_given_up(asio::awaitable<T> request);
 
@@ -177,9 +177,9 @@ asio::awaitable<void> list_watch::implementation::run() {
   }
 }
 
-asio::awaitable<action> list_watch::implementation::pause(const action& what) {
+asio::awaitable<action> list_watch::implementation::pause(action step) {
   const auto alarm = clock_.make_timer(api_->get_executor());
-  alarm->expires_at(clock_.now() + what.delay);
+  alarm->expires_at(clock_.now() + step.delay);
   const bool due = co_await alarm->wait();
   if (!due) throw_cancelled();
   co_return reflector.waited();
@@ -194,11 +194,11 @@ asio::awaitable<action> list_watch::implementation::probe() {
   co_return next;
 }
 
-asio::awaitable<action> list_watch::implementation::list(const action& what) {
-  if (what.anew) begin_listing();
-  auto request = api_->list_text(type, options_.what, what.page);
+asio::awaitable<action> list_watch::implementation::list(action step) {
+  if (step.anew) begin_listing();
+  auto request = api_->list_text(type, options_.what, step.page);
   const auto answer = co_await unless_given_up(std::move(request));
-  if (!answer) co_return what;  // void
+  if (!answer) co_return step;  // void
   const auto& body = *answer;
   if (!body) co_return page_failed(phase::list, body.error());
   auto page = decode_list(*body, format_, options_.keep);
@@ -231,12 +231,12 @@ void list_watch::implementation::tell_page_failure(phase where, const failure& w
   tell_failure("a list failed", why, next);
 }
 
-asio::awaitable<action> list_watch::implementation::watch(const action& what) {
-  if (what.anew) begin_listing();
+asio::awaitable<action> list_watch::implementation::watch(action step) {
+  if (step.anew) begin_listing();
   watch_decoder decoder(format_, options_.keep, options_.event_bytes,
                         [this](const watch_event& event) { return take(event); });
   // A streaming list is live once it is complete.
-  const bool complete = !what.anew;
+  const bool complete = !step.anew;
   watch_attempt attempt(
       api_->get_executor(), clock_, std::move(decoder),
       [this, complete] {
@@ -244,7 +244,7 @@ asio::awaitable<action> list_watch::implementation::watch(const action& what) {
       },
       [this] { sink_.after_input(); });
   const watch_guard guard(watch_, attempt);
-  auto bounds = what.watch;
+  auto bounds = step.watch;
   bounds.silence = options_.silence;
   auto request = api_->open_watch(type, options_.what, std::move(bounds), attempt);
   const auto opened = co_await unless_given_up(std::move(request));
@@ -255,7 +255,7 @@ asio::awaitable<action> list_watch::implementation::watch(const action& what) {
   }
   if (attempt.given_up) {
     metrics.watch(informer_metrics::watch_end::ended);
-    co_return what;  // void
+    co_return step;  // void
   }
   failure why;
   if (attempt.error) {

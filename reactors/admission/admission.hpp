@@ -39,8 +39,8 @@ struct webhook_options {
   /// Maximum time that a response waits for room in the channel. The user's write waits as long.
   std::chrono::milliseconds wait = std::chrono::milliseconds(250);
   event_observer on_event = {};
-  const managers_in_use* managers =
-      nullptr;  ///< null: every manager is known; outlives the webhook
+  /// Null: every manager is known. Outlives the webhook.
+  const managers_in_use* managers = nullptr;
   loss_observer on_loss = {};
   probe_observer probe = {};  ///< null: probes are reviews of an unknown manager
 };

@@ -55,9 +55,8 @@ struct sync_environment {
 /// suspension ends. One Runtime's failure does not delay the others.
 ///
 /// Metrics:
-///   - those of state_counts.hpp, by signal_state; a Runtime waits from `outdated` to `current`,
-///   and
-///     while it is `direct_marked`
+///   - those of state_counts.hpp, by signal_state; a Runtime waits from `outdated` to `current`
+///     and while it is `direct_marked`
 ///   - `rw_config_sync_marks_total{reason}`: change, retry
 ///   - `rw_config_sync_conflicts_total`, `rw_config_sync_revision` (the target's number)
 ///   - k8s::controller's with `controller="config-sync"`

@@ -62,8 +62,8 @@ struct answer {
   unsigned status = 200;
   std::chrono::seconds retry_after{0};
   std::size_t batch_offer = 1;  ///< events that the receiver takes in one request
-  std::vector<unsigned> each =
-      {};                         ///< statuses of a batch's events (207); empty: all have `status`
+  /// Statuses of a batch's events (207); empty: all have `status`.
+  std::vector<unsigned> each = {};
   bool takes_heartbeats = false;  ///< the receiver offered that
 
   unsigned status_of(std::size_t event) const { return each.empty() ? status : each[event]; }
@@ -78,8 +78,7 @@ struct refusal {
 /// Why a request has no answer, and thereby whose failure it is.
 enum class failure : std::uint8_t {
   connect,      ///< no connection could be opened: everybody's
-  unprocessed,  ///< the connection ended, or refused the request, before that was looked at:
-                ///< nobody's
+  unprocessed,  ///< the connection ended or refused the request, which was not read: nobody's
   stream,       ///< the connection broke under the request: the manager's, unless others share it
   timeout,      ///< the answer did not come in time or is too large: the manager's
 };
@@ -237,8 +236,8 @@ class schedule {
   std::size_t under_way_ = 0;
   std::uint64_t batches_ = 0;
   std::uint64_t destinations_made_ = 0;
-  std::uint64_t broken_destination_ =
-      0;                            ///< under which a connection broke, since the latest answer
+  /// Under which a connection broke, since the latest answer; 0: none.
+  std::uint64_t broken_destination_ = 0;
   std::uint64_t broken_after_ = 0;  ///< batches that had begun by then
 };
 
