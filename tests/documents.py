@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Holds the documents against the tree: links and anchors resolve, files, metrics and flags that they name exist, the README
-is short, and examples are the programs that tests/install builds and are as short as promised. Prints each error; ends with 1 if there
-is one."""
+is short, examples are the programs that tests/install builds and are as short as promised, and commands are run from the documents or
+listed in documented.py with the reason. Prints each error; ends with 1 if there is one."""
 
 import pathlib
 import re
 import subprocess
 import sys
+
+import documented
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 SKIPPED = ("build", ".git")
@@ -116,6 +118,7 @@ def main():
         for flag in set(FLAG.findall(text)) - FOREIGN:
             if not re.search(re.escape(flag) + r"(?![\w-])", sources):
                 errors.append(f"{path}: no such flag: {flag}")
+    errors += documented.errors(str(path.relative_to(ROOT)) for path in files(".md") if path.name != "CHANGELOG.md")
     lines = len((ROOT / "README.md").read_text().splitlines())
     if lines > README_LINES:
         errors.append(f"README.md has {lines} lines, more than {README_LINES}")
