@@ -49,17 +49,16 @@ SERIES = {
     "RecordsNotKept": ("rw_watcher_installer_records_not_kept", "1x120", "0x115 1x5"),
     "InputInvalid": ("rw_watcher_installer_invalid_inputs", "1x120", "0x117 1x3"),
     "RuntimesContested": ("rw_watcher_installer_contested_runtimes", "2x120", NEVER),
-    "RuntimesNotInstalled": ('rw_watcher_installer_runtimes{state="failed"}', "2x120", "0x100 2x20"),
     "RuntimesUnhealthy": ("rw_bootstrapper_unhealthy_runtimes", "2x120", NEVER),
     "ReconcilesFail": ('rw_controller_failing_keys{controller="c"}', "1x120", "0x90 1x30"),
     "ReconcilesTimeOut": ('rw_controller_reconcile_timeouts_total{controller="c"}', GROWS, NEVER),
     "WorkQueueStuck": ('workqueue_longest_running_processor_seconds{name="q"}', "601x120", "599x120"),
     "WorkQueueFull": ('workqueue_refused_total{name="q"}', GROWS, NEVER),
     "ApiRequestsFail": ('rw_kube_requests_total{client="kcp",code="503"}', GROWS, "0+0.04x120"),
-    "RuntimesSilent": ('rw_runtimes{state="silent"}', "2x120", NEVER),
-    "RuntimesWidelyUnhealthy": ('rw_runtimes{state="silent"}', "6x120", "0x117 6x3"),
-    "RuntimesDegraded": ('rw_runtimes{state="degraded"}', "2x120", "0x110 2x10"),
-    "RuntimesLongTail": ('rw_runtimes{state="silent"}', "1x120", "0x100 1x20"),
+    "FleetOutage": ('rw_fleet_verdict{verdict="outage"}', "1x120", "0x117 1x3"),
+    "FleetDegraded": ('rw_fleet_verdict{verdict="degraded"}', "1x120", "0x100 1x20"),
+    "FleetVerdictOld": ("rw_fleet_verdict_timestamp_seconds", "0+60x110 6600x10", "0+60x120"),
+    "RuntimesLongTail": ('rw_fleet_runtimes{condition="ill"}', "1x120", "0x100 1x20"),
     "EventsMissed": ("rw_runtime_gaps_total", GROWS, NEVER),
     "EventsLate": ("rw_event_delivery_seconds", "slow", "fast"),
     "ProbesSlow": ("rw_probe_seconds", "slow", "fast"),
@@ -86,7 +85,8 @@ SERIES = {
 }
 BUILD = {"rw_build_info": "1x120"}
 FLEET = {'rw_watcher_installer_runtimes{state="installed"}': "98x120"}
-HEARTBEATS = {'rw_runtimes{state="live"}': "98x120"}
+JUDGED = {'rw_fleet_runtimes{condition="ill"}': NEVER, 'rw_fleet_runtimes{condition="well"}': "98x120",
+          "rw_fleet_verdict_timestamp_seconds": "0+60x120"}
 SYNCED = {'rw_config_sync_runtimes{state="current"}': "98x120"}
 CONTENT = {'rw_bootstrapper_content_runtimes{state="current"}': "98x120"}
 # What an alert needs beside its series.
@@ -94,11 +94,10 @@ BESIDE = {
     "RotationDeadlineNear": {"rw_gateway_secret_deadline_timestamp_seconds": "86400x120", **FLEET},
     "WorkQueueStuck": BUILD,
     "ApiRequestsFail": {'rw_kube_requests_total{client="kcp",code="200"}': GROWS},
-    "RuntimesWidelyUnhealthy": {**HEARTBEATS, 'rw_runtimes{state="unknown"}': "98x120"},
-    **{alert: FLEET for alert in ("RuntimesContested", "RuntimesNotInstalled", "RuntimesUnhealthy", "EventsMissed",
+    "FleetOutage": JUDGED,
+    "FleetDegraded": JUDGED,
+    **{alert: FLEET for alert in ("RuntimesContested", "RuntimesUnhealthy", "EventsMissed",
                                   "RuntimeCertificateNotReissued")},
-    "RuntimesSilent": HEARTBEATS,
-    "RuntimesDegraded": HEARTBEATS,
     "HeartbeatsOfUnknownRuntimes": {'rw_heartbeats_received_total{outcome="accepted"}': "0+50x120"},
     "EventsOfUnknownRuntimes": {'rw_kyma_router_events_total{outcome="known"}': "0+50x120"},
     "ListenerErrors": {"watcher_listener_requests_total": "0+50x120"},
@@ -134,18 +133,16 @@ CASES = [
     ("RotationDeadlineNear", {"rw_gateway_secret_deadline_timestamp_seconds": "86400x120", "rw_gateway_secret_missing_runtimes": "1x120", **THOUSAND}, False),
     ("RotationBlocked", {'rw_gateway_secret_phase{phase="no_root"}': "1x120"}, True),
     ("RotationBlocked", {'rw_gateway_secret_phase{phase="distributing"}': "1x120"}, False),
-    ("RuntimesWidelyUnhealthy", {'rw_runtimes{state="silent"}': NEVER, 'rw_runtimes{state="live"}': NEVER}, False),
-    ("RuntimesWidelyUnhealthy", {f'rw_runtimes{{state="{state}"}}': f"{n}x120" for state, n in (("silent", 2), ("degraded", 2), ("live", 96))}, False),
-    ("RuntimesWidelyUnhealthy", {f'rw_runtimes{{state="{state}"}}': f"{n}x120" for state, n in (("silent", 3), ("degraded", 3), ("live", 94))}, True),
-    ("RuntimesWidelyUnhealthy", {'rw_watcher_installer_runtimes{state="unreachable"}': "6x120", **FLEET}, True),
-    ("RuntimesNotInstalled", {'rw_watcher_installer_runtimes{state="unreachable"}': "2x120", **FLEET}, True),
-    ("RuntimesNotInstalled", {'rw_watcher_installer_runtimes{state="not_ready"}': "2x120", **FLEET}, True),
-    ("RuntimesNotInstalled", FLEET, False),
+    # A verdict that is old, or none, is read by nobody; without runtimes there may be a fault.
+    ("FleetOutage", {'rw_fleet_verdict{verdict="outage"}': "1x120", **JUDGED, "rw_fleet_verdict_timestamp_seconds": "0+60x117 7020x3"}, False),
+    ("FleetOutage", {'rw_fleet_verdict{verdict="outage"}': "1x120", **{k: v for k, v in JUDGED.items() if "timestamp" not in k}}, False),
+    ("FleetOutage", {'rw_fleet_verdict{verdict="degraded"}': "1x120", **JUDGED}, False),
+    ("FleetDegraded", {'rw_fleet_verdict{verdict="unknown"}': "1x120", **JUDGED}, True),
+    ("FleetDegraded", {'rw_fleet_verdict{verdict="degraded"}': "1x120", **JUDGED, 'rw_fleet_runtimes{condition="well"}': NEVER}, True),
+    ("FleetVerdictOld", {}, False),
     ("RuntimesUnhealthy", {"rw_watcher_installer_unhealthy_runtimes": "2x120", **FLEET}, True),
     # Of a thousand, a few are always ill.
-    *((alert, {SERIES[alert][0]: "5x120", **THOUSAND}, False) for alert in ("RuntimesContested", "RuntimesNotInstalled", "RuntimesUnhealthy")),
-    ("RuntimesSilent", {'rw_runtimes{state="silent"}': "5x120", 'rw_runtimes{state="live"}': "995x120"}, False),
-    ("RuntimesDegraded", {'rw_runtimes{state="degraded"}': "5x120", 'rw_runtimes{state="live"}': "995x120"}, False),
+    *((alert, {SERIES[alert][0]: "5x120", **THOUSAND}, False) for alert in ("RuntimesContested", "RuntimesUnhealthy")),
     ("EventsMissed", {"rw_runtime_gaps_total": "0+0.5x120", **THOUSAND}, False),
     ("RuntimeCertificateNotReissued", {'lifecycle_mgr_self_signed_cert_not_renew{kyma_name="k"}': "1x120", **THOUSAND}, False),
     ("ReconcilesFail", {'rw_controller_failing_keys{controller="probe"}': "5x120", **THOUSAND}, False),
@@ -158,7 +155,7 @@ CASES = [
     ("ContentOutdated", {**BESIDE["ContentOutdated"], 'rw_bootstrapper_content_runtimes{state="outdated"}': "2x120",
                          'rw_bootstrapper_content_state_since_timestamp_seconds{state="outdated"}': "6000x120"}, False),
     *(("RuntimesLongTail", {series: "1x120"}, True) for series in (
-        'rw_watcher_installer_runtimes{state="unreachable"}', "rw_watcher_installer_contested_runtimes",
+        "rw_watcher_installer_contested_runtimes",
         'rw_bootstrapper_content_runtimes{state="NoResource"}', 'lifecycle_mgr_self_signed_cert_not_renew{kyma_name="k"}')),
     ("WatcherHeartbeatsFail", {'rw_heartbeats_total{outcome="unsupported"}': GROWS}, True),
     ("ConfigurationStuck", {'rw_config_sync_runtimes{state="outdated"}': "2x120", 'rw_config_sync_state_since_timestamp_seconds{state="outdated"}': "60x120", **SYNCED}, True),
@@ -241,11 +238,10 @@ def write_promtool_tests(folder):
 
 def landscape(labels, **states):
     """Series of a landscape of 5,000 runtimes with two replicas. `states` has other values for some of them."""
-    values = {"leader": "1x120", "silent": NEVER, "live": "5000x120", "unreachable": NEVER, "installed": "5000x120", **states}
-    for name, key in ((MANAGER, "leader"), ('rw_runtimes{state="silent"}', "silent"), ('rw_runtimes{state="live"}', "live"),
-                      ('rw_watcher_installer_runtimes{state="unreachable"}', "unreachable"),
-                      ('rw_watcher_installer_runtimes{state="installed"}', "installed"),
-                      ("rw_watcher_installer_unhealthy_runtimes", "unreachable")):
+    values = {"leader": "1x120", "ill": NEVER, "well": "5000x120", "outage": NEVER, "judged": "0+60x120", **states}
+    for name, key in ((MANAGER, "leader"), ('rw_fleet_runtimes{condition="ill"}', "ill"), ('rw_fleet_runtimes{condition="well"}', "well"),
+                      ('rw_fleet_verdict{verdict="outage"}', "outage"), ("rw_fleet_verdict_timestamp_seconds", "judged"),
+                      ('rw_watcher_installer_runtimes{state="installed"}', "well"), ("rw_watcher_installer_unhealthy_runtimes", "ill")):
         joined = name.replace("{", f'{{instance="one",{labels},') if "{" in name else f'{name}{{instance="one",{labels}}}'
         yield {"series": joined, "values": values[key]}
     if "standby" in values:
@@ -255,19 +251,19 @@ def landscape(labels, **states):
 def landscape_tests():
     """What pages in a Prometheus of two landscapes, told apart by one label or another: name, series, [(minute, query, samples)]."""
     pages, rest = 'ALERTS{alertstate="firing",severity="critical"}', 'count by (severity) (ALERTS{alertstate="firing",severity!="critical"})'
-    few = {"silent": "5x120", "live": "4995x120", "unreachable": "5x120", "installed": "4995x120"}
-    tenth = {"silent": "0x60 500x60", "live": "5000x60 4500x60", "unreachable": "0x60 500x60", "installed": "5000x60 4500x60"}
+    few = {"ill": "5x120", "well": "4995x120"}
+    tenth = {"ill": "0x60 500x60", "well": "5000x60 4500x60", "outage": "0x60 1x60"}
     for label in ("cluster", "namespace", "landscape"):
         one, other = f'{label}="one"', f'{label}="other"'
         def paged(alert):
             return [{"labels": f'ALERTS{{alertname="{alert}",alertstate="firing",severity="critical",{other}}}', "value": 1}]
         yield f"{label}-few-ill", [*landscape(one, **few), *landscape(other, **few)], [
             *((minute, pages, []) for minute in range(0, 120, 5)), (60, rest, [{"labels": '{severity="info"}', "value": 2}])]
-        # ALERTS of the other landscape alone, from minute 75 on; each of the runtimes is both silent and unreachable.
+        # ALERTS of the other landscape alone, from minute 75 on.
         yield f"{label}-tenth-ill", [*landscape(one, **few), *landscape(other, **tenth)], [
-            (59, pages, []), *((minute, pages, paged("RuntimesWidelyUnhealthy")) for minute in (75, 90, 119))]
-        for name, leader in (("steps-down", {"leader": "1x60 0x60", "standby": NEVER}), ("vanishes", {"leader": "1x60", "standby": NEVER}),
-                             ("and-standby-vanish", {"leader": "1x60", "standby": "0x60"}), ("is-not-alone", {"standby": "0x60 1x60"})):
+            (59, pages, []), *((minute, pages, paged("FleetOutage")) for minute in (75, 90, 119))]
+        for name, leader in (("steps-down", {"leader": "1x60 0x60", "standby": NEVER}), ("vanishes", {"leader": "1x60", "standby": NEVER, "judged": "0+60x60"}),
+                             ("and-standby-vanish", {"leader": "1x60", "standby": "0x60", "judged": "0+60x60"}), ("is-not-alone", {"standby": "0x60 1x60"})):
             yield f"{label}-leader-{name}", [*landscape(one), *landscape(other, **leader)], [
                 (59, pages, []), *((minute, pages, paged("ManagerHasNoLeader")) for minute in (75, 119))]
 
@@ -400,7 +396,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         tests = list(write_promtool_tests(pathlib.Path(folder)))
         for command in (["check", "rules", pathlib.Path(folder) / "all.rules"], ["test", "rules", *tests]):
-            done = subprocess.run(["promtool", *map(str, command)], text=True, capture_output=True, timeout=60)
+            done = subprocess.run(["promtool", *map(str, command)], text=True, capture_output=True, timeout=240)
             if done.returncode != 0:
                 said = [part for part in (done.stdout + done.stderr).split("Unit Testing: ") if "SUCCESS" not in part]
                 errors.append(f"promtool {command[0]}: {''.join(said)}")

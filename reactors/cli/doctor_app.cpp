@@ -246,13 +246,16 @@ asio::awaitable<void> doctor_app::check_leader() {
                     got.error().is(k8s::errc::not_found) ? name + " does not exist: no manager runs"
                                                          : got.error().message,
                     remedy);
+    no_leader_ = name + " can't be read";
     co_return;
   }
   const auto lease = k8s::read_lease(*got);
   const auto renewed = lease.renewed.value_or(tls::time_point());
   if (lease.holder.empty()) {
+    no_leader_ = name + " has no holder";
     co_await report(failed, "leader", name + " has no holder: no manager runs", remedy);
   } else if (renewed + 2 * lease.duration < services_.clock.wall()) {
+    no_leader_ = name + " was renewed last at " + k8s::format_time(renewed);
     co_await report(
         failed, "leader",
         "no manager runs: " + name + " was renewed last at " + k8s::format_time(renewed), remedy);
@@ -407,13 +410,17 @@ asio::awaitable<void> doctor_app::check_all() {
     co_await check_runtimes();
     co_await check_manager();
     co_await check_heartbeats();
+    co_await compare_verdicts();
+  } else {
+    verdict_ = no_leader("KCP does not respond");
   }
   if (settings_.format == "json") {
     json::array all;
     for (const auto& each : findings_) all.push_back(json_of(each));
-    co_await output_.write(json::serialize(json::object{{"checks", std::move(all)}}) + "\n");
+    json::object out{{"checks", std::move(all)}, {"verdict", json_of(verdict_, {})}};
+    co_await output_.write(json::serialize(out) + "\n");
   } else {
-    co_await output_.write(summary_of(findings_));
+    co_await output_.write(summary_of(findings_) + text_of(verdict_));
   }
   finished_ = true;
   stop();
@@ -436,8 +443,10 @@ asio::awaitable<int> doctor_app::run() {
   co_await background.join();
   rethrow_failure();
   if (!finished_) throw std::runtime_error("interrupted");
-  co_return std::ranges::any_of(findings_, [](const finding& f) { return f.state == failed; }) ? 3
-                                                                                               : 0;
+  co_return std::ranges::any_of(
+      findings_, [this](const finding& f) { return f.state == failed && !is_tolerated(f); })
+      ? 3
+      : 0;
 }
 
 }  // namespace rw::cli

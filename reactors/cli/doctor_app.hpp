@@ -7,6 +7,7 @@
 #include "rw/reactors/cli/leader_settings.hpp"
 #include "rw/reactors/cli/output.hpp"
 #include "rw/reactors/cli/runtimes_client.hpp"
+#include "rw/reactors/shared/fleet_verdict.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>
@@ -31,7 +32,11 @@ namespace rw::cli {
 /// What the manager's settings decide it reads from the manager's Lease (leader_settings.hpp).
 /// Where that has none, the defaults hold, and a check that depends on them proves nothing.
 ///
-/// Exit code 0: no check failed; 3: some did; 1: the command itself failed.
+/// The verdict on the landscape (shared/fleet_verdict.hpp) is that of its own findings; where the
+/// leader's is another, a finding names what they judge differently.
+///
+/// Exit code 0: no check failed, but those of as few runtimes as --tolerate allows; 3: some did; 1:
+/// the command itself failed.
 class doctor_app final : public app {
  public:
   doctor_app(services& with, doctor_settings settings);
@@ -70,6 +75,10 @@ class doctor_app final : public app {
   work<void> find_duplicates(const boost::json::array* kymas);
   work<void> check_manager();
   work<void> check_heartbeats();
+  work<void> compare_verdicts();
+  void note_rollout(const boost::json::value& rollout);
+  fleet_verdict own_verdict() const;
+  bool is_tolerated(const finding& of) const;
   bool is_new(const std::string& kyma) const;
 
   work<void> report(finding_state state, std::string_view check, std::string message,
@@ -91,6 +100,10 @@ class doctor_app final : public app {
   std::unordered_map<std::string, std::string> duplicates_;
   std::unordered_map<std::string, std::string> invalid_;  ///< Kymas, with what is wrong
   std::unordered_set<std::string> failed_;                ///< Kymas of which a check has failed
+  std::vector<judged_runtime> judged_;                    ///< by these checks alone
+  std::vector<fleet_fault> paused_;                       ///< roll-outs
+  std::optional<std::string> no_leader_;                  ///< why none is known
+  fleet_verdict verdict_ = {};
   bool gateway_is_valid_ = false;
   output output_;
   std::vector<finding> findings_;

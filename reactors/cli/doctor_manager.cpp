@@ -62,7 +62,7 @@ asio::awaitable<void> doctor_app::check_manager() {
     if (++told > most_lines) continue;
     co_await report({failed, "manager",
                      kyma + ": " + reason + ": " + std::string(k8s::find_string(row, {"message"})),
-                     "`runtime-watcher status --name " + kyma + " -o wide`", reason});
+                     "`runtime-watcher status --name " + kyma + " -o wide`", reason, kyma});
   }
   if (told > 0) co_return;
   co_await report(proven, "manager", "it names no fault beyond those above");
@@ -89,10 +89,12 @@ asio::awaitable<void> doctor_app::check_heartbeats() {
   std::size_t told = 0;
   std::size_t known = 0;
   for (const auto& row : got.runtimes.at("runtimes").as_array()) {
-    if (!is_new(kyma_of(row))) {
+    const auto kyma = kyma_of(row);
+    if (!is_new(kyma)) {
       ++known;  // a fault is named once
       continue;
     }
+    failed_.insert(kyma);
     if (told++ >= most_lines) continue;
     const auto text = [&](std::string_view field) {
       return std::string(k8s::find_string(row, {"heartbeat", field}));
@@ -102,7 +104,8 @@ asio::awaitable<void> doctor_app::check_heartbeats() {
                      std::string(k8s::find_string(row, {"kyma"})) + " is " + text("state") +
                          " since " + text("since") + ": " + text("reason") + ": " + text("message"),
                      {},
-                     text("reason")});
+                     text("reason"),
+                     kyma});
   }
   if (told > 0) co_return;
   co_await report(

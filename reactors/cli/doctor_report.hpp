@@ -32,6 +32,7 @@ struct finding {
   std::string remedy = {};   ///< what to do; empty if nothing is to be done
   /// The word that `status` shows for it, which the message names, too; empty: it has none there.
   std::string reason = {};
+  std::string runtime = {};  ///< Kyma of the one runtime that it is about; empty: it is of more
 };
 
 /// Formats a finding: one line, and a second one with the remedy.

@@ -80,6 +80,7 @@ asio::awaitable<void> doctor_app::check_rollouts() {
                                   "the leading manager creates it: see leader, kinds and rights");
       continue;
     }
+    note_rollout(*got);
     const auto stalled = k8s::find_condition(*got, "Stalled");
     if (stalled && stalled->status == "True") {
       const auto message = k8s::find_string(*got, {"status", "message"});

@@ -188,10 +188,16 @@ asio::awaitable<void> doctor_app::check_some(const std::vector<std::string>* kym
   while (counts->begun < kymas->size()) {
     const auto& kyma = (*kymas)[counts->begun++];
     auto found = co_await check_runtime(kyma);
+    const auto condition = !found                   ? runtime_condition::well
+                           : found->state == failed ? runtime_condition::ill
+                                                    : runtime_condition::unknown;
+    const auto reason = parse_status_reason(found ? found->reason : std::string());
+    judged_.push_back({kyma, condition, reason.value_or(status_reason::none)});
     if (!found) {
       ++counts->well;
       continue;
     }
+    found->runtime = kyma;
     if (found->state == failed) {
       ++counts->failed;
       failed_.insert(kyma);

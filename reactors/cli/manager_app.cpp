@@ -274,6 +274,7 @@ asio::awaitable<void> manager_app::lead() {
   if (in_waves_ || bootstraps) reactors.spawn(rollouts_.run());
   if (in_waves_) reactors.spawn(rollout_->run());
   reactors.spawn(installer_->run());
+  reactors.spawn(judge_fleet());
   if (endpoint_) reactors.spawn(endpoint_->run());
   // The watchers that another manager installed report to that one.
   if (heartbeats_ && !*dry_run_) reactors.spawn(heartbeats_->run());

@@ -62,18 +62,10 @@ bool is_being_deleted(const k8s::object& kyma) {
 
 }  // namespace
 
-/// What is known of one runtime; null: nothing.
-struct manager_app::view::runtime {
-  const rw::runtimes::status* installed = nullptr;
-  const heartbeats::runtime_health* health = nullptr;
-  bool is_deleted = false;  ///< its Kyma is being deleted
-
-  /// "unknown": not reconciled since this process leads.
-  std::string_view state() const {
-    if (is_deleted) return "deleting";
-    return installed != nullptr && installed->state ? to_string(*installed->state) : "unknown";
-  }
-};
+std::string_view manager_app::view::runtime::state() const {
+  if (is_deleted) return "deleting";
+  return installed != nullptr && installed->state ? to_string(*installed->state) : "unknown";
+}
 
 manager_app::view::runtime manager_app::view::find(const k8s::object_key& kyma) const {
   return {of_.installer_->runtimes().find(kyma),
@@ -84,6 +76,7 @@ manager_app::view::runtime manager_app::view::find(const k8s::object_key& kyma) 
 runtime_summary manager_app::view::summary_of(const k8s::object_key& kyma) const {
   const auto known = find(kyma);
   runtime_summary out{.kyma = kyma, .state = known.state(), .reason = {}};
+  out.condition = to_string(judged(kyma, known).condition);
   if (known.health != nullptr) out.heartbeat = to_string(known.health->state);
   if (known.installed != nullptr && known.installed->state) {
     out.reason = to_string(known.installed->reason);
@@ -114,7 +107,7 @@ std::string_view manager_app::view::reason_of_heartbeats(const k8s::object_key& 
   return health == nullptr ? std::string_view() : to_string(health->reason);
 }
 
-std::string manager_app::view::runtimes(std::string_view query, std::string& error) const {
+std::string manager_app::view::runtimes(std::string_view query, std::string& error) {
   const auto wanted = runtimes_query::parse(query, error);
   if (!error.empty()) return {};
   std::vector<runtime_summary> all;
@@ -123,6 +116,10 @@ std::string manager_app::view::runtimes(std::string_view query, std::string& err
   auto page = runtimes_page(std::move(all), wanted, of_.services_.clock.wall(),
                             [this](const auto& one, auto& row) { describe(one.kyma, row); });
   page["leads"] = of_.leads_;
+  if (of_.leads_) judge();
+  const auto age = judged_at_ ? of_.services_.clock.now() - *judged_at_ : core::duration::zero();
+  page["verdict"] =
+      json_of(verdict(), std::chrono::duration_cast<std::chrono::system_clock::duration>(age));
   if (of_.heartbeats_) page["heartbeats"] = heartbeat_counts();
   page["conditions"] = conditions();
   page["rotation"] = rotation(nullptr);
@@ -252,6 +249,7 @@ boost::json::object manager_app::view::state() {
     }
   }
   out["conditions"] = conditions();
+  out["verdict"] = json_of(verdict(), {});
   out["total"] = totals_.runtimes;
   auto& states = out["states"].emplace_object();
   for (const auto& [state, count] : totals_.states) states[state] = count;
@@ -379,6 +377,7 @@ std::uint64_t manager_app::view::digest_of(const k8s::object& kyma, const runtim
   const auto* const cluster = of_.clusters_.find(kyma.key());
   if (cluster != nullptr) numbers[5] = static_cast<int>(cluster->scope);
   core::string_hash hash;
+  hash.add(to_string(judged(kyma.key(), known).condition));
   hash.add(kyma.resource_version()).add(of_.rollout_->content_of(std::string(kyma.name())));
   if (const auto* const now = known.installed; now != nullptr) {
     hash.add(known.state()).add(to_string(now->reason)).add(now->message);
@@ -402,7 +401,9 @@ std::uint64_t manager_app::view::digest_of(const k8s::object& kyma, const runtim
 boost::json::object manager_app::view::row(std::string_view name) {
   const k8s::object_key kyma{std::string(kcp_namespace), std::string(name)};
   const auto known = find(kyma);
-  boost::json::object out{{"kyma", name}, {"state", known.state()}};
+  boost::json::object out{{"kyma", name},
+                          {"state", known.state()},
+                          {"condition", to_string(judged(kyma, known).condition)}};
   const auto value = of_.kymas_.objects().get(kyma).parse();
   add_text(out, "id", k8s::label(value, runtime_id_label));
   add_text(out, "content", of_.rollout_->content_of(kyma.name));

@@ -4,6 +4,7 @@
 #include "rw/reactors/admin/live_feed.hpp"
 #include "rw/reactors/cli/manager_app.hpp"
 #include "rw/reactors/cli/runtimes_view.hpp"
+#include "rw/reactors/shared/fleet_verdict.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -11,8 +12,10 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace rw::cli {
 
@@ -23,19 +26,31 @@ class manager_app::view final : public admin::live_source {
   explicit view(const manager_app& of) : of_(of) {}
 
   /// Returns a page of runtimes (runtimes_view.hpp), and the state of the landscape.
-  std::string runtimes(std::string_view query, std::string& error) const;
+  std::string runtimes(std::string_view query, std::string& error);
 
   /// Its reason is that of the installation.
   runtime_summary summary_of(const k8s::object_key& kyma) const;
   /// Empty if they are in order, or none are known. Valid until the next one.
   std::string_view reason_of_heartbeats(const k8s::object_key& kyma) const;
 
+  /// Judges the landscape. Called every few seconds while this replica leads, and for `/runtimes`;
+  /// the page and the metrics `rw_fleet_*` show the latest verdict.
+  void judge();
+
   boost::json::object state() override;
   void for_each_row(const visitor& visit) override;
   boost::json::object row(std::string_view kyma) override;
 
  private:
-  struct runtime;
+  /// What is known of one runtime; null: nothing.
+  struct runtime {
+    const rw::runtimes::status* installed = nullptr;
+    const heartbeats::runtime_health* health = nullptr;
+    bool is_deleted = false;  ///< its Kyma is being deleted
+
+    /// "unknown": not reconciled since this process leads.
+    std::string_view state() const;
+  };
   /// Sums over all runtimes. All but the first two are of the latest heartbeats.
   struct totals {
     std::size_t runtimes = 0;
@@ -53,6 +68,12 @@ class manager_app::view final : public admin::live_source {
   void describe(const k8s::object_key& kyma, boost::json::object& row) const;
   void describe_heartbeat(const k8s::object_key& kyma, boost::json::object& row) const;
   boost::json::object heartbeat_counts() const;
+  /// What is known of a runtime, to be judged.
+  runtime_observation observation_of(const k8s::object_key& kyma, const runtime& known) const;
+  judged_runtime judged(const k8s::object_key& kyma, const runtime& known) const;
+  std::vector<fleet_fault> faults() const;
+  /// The latest verdict; `no_leader` if there is none that is new enough.
+  fleet_verdict verdict() const;
   boost::json::array conditions() const;
   bool is_unreadable(const k8s::informer& one) const;
   boost::json::object rotation(const core::metrics_snapshot* values) const;
@@ -63,6 +84,8 @@ class manager_app::view final : public admin::live_source {
 
   const manager_app& of_;
   totals totals_ = {};  ///< of the latest pass over all rows
+  fleet_verdict verdict_ = {};
+  std::optional<core::time_point> judged_at_ = {};
 };
 
 }  // namespace rw::cli

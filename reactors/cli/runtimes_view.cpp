@@ -48,6 +48,8 @@ runtimes_query runtimes_query::parse(std::string_view query, std::string& error)
       out.states = take_list(text);
     } else if (name == "heartbeat") {
       out.heartbeats = take_list(text);
+    } else if (name == "condition") {
+      out.conditions = take_list(text);
     } else if (name == "reason") {
       out.reason = std::move(text);
     } else if (name == "name") {
@@ -63,8 +65,9 @@ runtimes_query runtimes_query::parse(std::string_view query, std::string& error)
       good = read_number(text, seconds) && seconds >= 0;
       out.at_least = std::chrono::seconds(seconds);
     } else {
-      error = "unknown parameter " + std::string(name) +
-              ": there are state, heartbeat, reason, name, kyma, for, limit and continue";
+      error =
+          "unknown parameter " + std::string(name) +
+          ": there are state, heartbeat, condition, reason, name, kyma, for, limit and continue";
       return out;
     }
     if (good) continue;
@@ -80,6 +83,7 @@ bool runtimes_query::matches(const runtime_summary& one,
     return !list.empty() && std::ranges::find(list, state) == list.end();
   };
   if (excludes(states, one.state) || excludes(heartbeats, one.heartbeat)) return false;
+  if (excludes(conditions, one.condition)) return false;
   if (one.reason.find(reason) == std::string_view::npos) return false;
   if (one.kyma.name.find(name) == std::string::npos) return false;
   if (!kyma.empty() && one.kyma.name != kyma) return false;
@@ -105,7 +109,7 @@ json::object runtimes_page(
   }
   auto& rows = out["runtimes"].emplace_array();
   for (const auto& one : all) {
-    json::object row{{"kyma", one.kyma.name}, {"state", one.state}};
+    json::object row{{"kyma", one.kyma.name}, {"state", one.state}, {"condition", one.condition}};
     if (!one.reason.empty()) row["reason"] = one.reason;
     if (one.since.time_since_epoch().count() > 0) row["since"] = k8s::format_time(one.since);
     describe(one, row);

@@ -21,15 +21,17 @@ struct runtime_summary {
   std::string_view reason;                 ///< of an unhealthy state; may be empty
   std::string_view heartbeat = "unknown";  ///< state of the heartbeats
   std::chrono::system_clock::time_point since = {};
+  std::string_view condition = "unknown";  ///< as it is judged (shared/fleet_verdict.hpp)
 };
 
 /// Filter of runtimes, from the query of a URL: `state=failed,unreachable`,
-/// `heartbeat=silent,degraded`, `reason=TEXT` and `name=TEXT` (substrings), `kyma=NAME` (exact),
-/// `for=SECONDS` (minimum time in that state), `limit=N` (of one page) and `continue=TOKEN` (from
-/// the previous page).
+/// `heartbeat=silent,degraded`, `condition=ill`, `reason=TEXT` and `name=TEXT` (substrings),
+/// `kyma=NAME` (exact), `for=SECONDS` (minimum time in that state), `limit=N` (of one page) and
+/// `continue=TOKEN` (from the previous page).
 struct runtimes_query {
   std::vector<std::string> states = {};      ///< empty: all
   std::vector<std::string> heartbeats = {};  ///< likewise
+  std::vector<std::string> conditions = {};  ///< likewise
   std::string reason = {};
   std::string name = {};
   std::string kyma = {};  ///< empty: all

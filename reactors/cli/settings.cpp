@@ -4,6 +4,10 @@
 #include "rw/reactors/cli/options.hpp"
 #include "rw/reactors/cli/rollout_text.hpp"
 
+#include <charconv>
+#include <string_view>
+#include <system_error>
+
 namespace rw::cli {
 namespace {
 
@@ -25,6 +29,24 @@ void add_port(CLI::App& app, const std::string& flag, std::uint16_t& port,
   app.add_option_function<std::string>(flag, read, help)
       ->type_name("PORT")
       ->default_str(std::to_string(port));
+}
+
+/// "1%", "0.5%".
+void add_percentage(CLI::App& app, const std::string& flag, double& into, const char* help) {
+  const auto read = [](const std::string& text, double& to) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), to);
+    return error == std::errc() && std::string_view(end, text.data() + text.size()) == "%" &&
+           to >= 0 && to <= 100;
+  };
+  const auto check = [read](const std::string& text) {
+    double ignored = 0;
+    return read(text, ignored) ? "" : "must be a percentage, such as 1%, not: " + text;
+  };
+  app.add_option_function<std::string>(
+         flag, [read, &into](const std::string& text) { read(text, into); }, help)
+      ->check(validator(check, ""))
+      ->type_name("PERCENT")
+      ->default_str("0%");
 }
 
 /// `watch`, which earlier versions had, must not prevent the webhook's start either.
@@ -220,6 +242,8 @@ void describe_doctor(CLI::App& app, doctor_settings& to) {
   add_host_port(app, "--manager", to.manager,
                 "Address of the leader's metrics and /runtimes, for the check of heartbeats");
   add(app, "--token-file", to.token_file, "FILE", "The manager's --admin-token-file");
+  add_percentage(app, "--tolerate", to.tolerate_percent,
+                 "Part of the runtimes that may fail without exit code 3");
   add(app, "--output,-o", to.format, "", "Output format")->check(CLI::IsMember({"text", "json"}));
   add_lease_name(app, to.lease_namespace, to.lease_name);
 }

@@ -167,6 +167,7 @@ struct doctor_settings {
   std::chrono::milliseconds runtime_timeout = std::chrono::seconds(15);
   std::optional<core::host_port> manager;
   std::string token_file;
+  double tolerate_percent = 0;  ///< of the runtimes may fail
   std::string format = "text";  ///< "text", "json"
   std::string lease_namespace = "kcp-system";
   std::string lease_name = "runtime-watcher-manager";

@@ -2,7 +2,7 @@
 
 #include "rw/k8s/objects/types.hpp"
 #include "rw/k8s/objects/url.hpp"
-#include "rw/reactors/shared/status_reason.hpp"
+#include "rw/reactors/shared/fleet_verdict.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -71,11 +71,9 @@ std::string text_of(const json::value& runtime, std::string_view name) {
 }
 
 bool is_well(const json::value& runtime) {
-  const auto state = k8s::find_string(runtime, {"state"});
-  if (state == "deleting" || status_reason::left_alone == k8s::find_string(runtime, {"reason"})) {
-    return true;
-  }
-  return state == "installed" && k8s::find_string(runtime, {"heartbeat", "state"}) != "silent";
+  const auto condition = k8s::find_string(runtime, {"condition"});
+  return condition == to_string(runtime_condition::well) ||
+         condition == to_string(runtime_condition::left_out);
 }
 
 }  // namespace
@@ -130,15 +128,23 @@ std::string runtimes_table(const json::value& runtimes, bool wide,
     }
   }
   out += '\n';
+  // What the verdict names is not named twice.
+  const auto verdict = read_verdict(runtimes);
+  const auto is_told = [&](std::string_view message) {
+    return std::ranges::any_of(verdict.causes, [&](const fleet_cause& cause) {
+      return cause.message.find(message) != std::string::npos;
+    });
+  };
   const auto* const conditions = k8s::find(runtimes, {"conditions"});
   if (conditions != nullptr && conditions->is_array()) {
     for (const auto& one : conditions->get_array()) {
+      if (is_told(k8s::find_string(one, {"message"}))) continue;
       out += text(one, {"type"}) + " (" + text(one, {"reason"}) + "): " + text(one, {"message"}) +
              "\n";
     }
   }
   const auto waiting = k8s::find_string(runtimes, {"rotation", "waiting"});
-  if (!waiting.empty()) {
+  if (!waiting.empty() && !is_told(waiting)) {
     const auto reason = k8s::find_string(runtimes, {"rotation", "reason"});
     out += "CA rotation (" +
            (reason.empty() ? text(runtimes, {"rotation", "phase"}) : std::string(reason)) +
@@ -146,7 +152,7 @@ std::string runtimes_table(const json::value& runtimes, bool wide,
     const auto until = k8s::find_string(runtimes, {"rotation", "next"});
     out += (until.empty() ? "" : ", next step not before " + std::string(until)) + "\n";
   }
-  return out;
+  return out + text_of(verdict);
 }
 
 status_app::status_app(services& with, status_settings settings)
@@ -162,8 +168,11 @@ asio::awaitable<int> status_app::show() {
     std::string text;
     int code = 0;
     if (!got.error.empty()) {
-      if (!settings_.watch) throw std::runtime_error(got.error);
-      text = got.error + "\n";
+      const auto verdict = no_leader(got.error);
+      text = settings_.format == "json"
+                 ? json::serialize(json::object{{"verdict", json_of(verdict, {})}}) + "\n"
+                 : text_of(verdict);
+      code = 1;
     } else if (settings_.format == "json") {
       text = json::serialize(got.runtimes) + "\n";
     } else {

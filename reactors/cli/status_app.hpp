@@ -13,12 +13,13 @@ namespace rw::cli {
 
 /// Formats runtimes as a table, from the parsed response of `/runtimes`, all its pages. `wide` adds
 /// the certificate, the bundle and the message. Then follows a line with the counts and, during a
-/// CA rotation, one with what that waits for.
+/// CA rotation, one with what that waits for. The verdict on the landscape is last.
 std::string runtimes_table(const boost::json::value& runtimes, bool wide,
                            std::chrono::system_clock::time_point now);
 
 /// `runtime-watcher status`: requests the runtimes from a manager's admin port, and prints them.
-/// Exit code 0: every requested runtime is installed; 3: some are not; 1: no response.
+/// Exit code 0: every requested runtime is well, or left out; 3: some are not; 1: no leader
+/// responds.
 class status_app final : public app {
  public:
   status_app(services& with, status_settings settings);

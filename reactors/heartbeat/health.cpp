@@ -26,12 +26,6 @@ std::string name_of(const watch_report& watch) {
 
 }  // namespace
 
-std::string_view to_string(liveness of) noexcept {
-  constexpr std::array<std::string_view, liveness_count> names{"unknown", "live", "degraded",
-                                                               "silent"};
-  return names.at(static_cast<std::size_t>(of));
-}
-
 std::string_view to_string(probe_stage of) noexcept {
   constexpr std::array<std::string_view, 5> names{"runtime", "webhook", "gateway", "heartbeat",
                                                   "complete"};

@@ -5,6 +5,7 @@
 #include "rw/k8s/objects/names.hpp"
 #include "rw/reactors/shared/gap_detector.hpp"
 #include "rw/reactors/shared/heartbeat.hpp"
+#include "rw/reactors/shared/runtime_state.hpp"
 #include "rw/reactors/shared/status_reason.hpp"
 
 #include <array>
@@ -21,16 +22,8 @@
 
 namespace rw::heartbeats {
 
-/// What KCP knows of the way of events from a runtime.
-enum class liveness : std::uint8_t {
-  unknown,   ///< waits for the first heartbeat
-  live,      ///< heartbeats arrive and report no error
-  degraded,  ///< heartbeats arrive and report an error
-  silent,    ///< no heartbeat arrives
-};
+using rw::liveness;
 inline constexpr std::size_t liveness_count = 4;
-
-std::string_view to_string(liveness of) noexcept;
 
 struct health_options {
   /// From the last heartbeat, or from the installation, until a runtime is silent; longer where its

@@ -6,9 +6,6 @@
 namespace rw {
 namespace {
 
-constexpr std::array<std::string_view, 4> state_names = {"installed", "not_ready", "failed",
-                                                         "unreachable"};
-
 /// A crashing pod starts again and again: that is not another state.
 bool is_starting(runtime_state now, status_reason reason) {
   using enum status_reason;
@@ -19,17 +16,13 @@ bool is_starting(runtime_state now, status_reason reason) {
 
 }  // namespace
 
-std::string_view to_string(runtime_state of) noexcept {
-  return state_names[static_cast<std::size_t>(of)];
-}
-
 runtimes::runtimes(core::metrics& registry, const std::string& prefix, const std::string& subject)
     : unhealthy_gauge_(core::make_gauge(registry, prefix + "_unhealthy_runtimes",
                                         "Number of runtimes that did not respond in time")) {
   for (std::size_t i = 0; i < gauges_.size(); ++i) {
-    gauges_[i] = &core::make_gauge(registry, prefix + "_runtimes",
-                                   "Number of runtimes by the state of their " + subject,
-                                   {{"state", std::string(state_names[i])}});
+    gauges_[i] = &core::make_gauge(
+        registry, prefix + "_runtimes", "Number of runtimes by the state of their " + subject,
+        {{"state", std::string(to_string(static_cast<runtime_state>(i)))}});
   }
 }
 

@@ -3,6 +3,7 @@
 #include "rw/core/clock.hpp"
 #include "rw/core/metrics.hpp"
 #include "rw/k8s/objects/names.hpp"
+#include "rw/reactors/shared/runtime_state.hpp"
 #include "rw/reactors/shared/status_reason.hpp"
 
 #include <array>
@@ -15,10 +16,6 @@
 #include <unordered_map>
 
 namespace rw {
-
-/// State of a reactor's component on a runtime.
-enum class runtime_state : std::uint8_t { installed, not_ready, failed, unreachable };
-std::string_view to_string(runtime_state of) noexcept;
 
 /// The state of each runtime between reconciles, by its resource, and the number of runtimes in
 /// each state. In memory only: durable state is on objects.

@@ -1,6 +1,7 @@
 #include "rw/reactors/watcher_installer/pods.hpp"
 
 #include "rw/core/gather.hpp"
+#include "rw/k8s/objects/manifests.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/runtime_controller/workload.hpp"
 #include "rw/reactors/shared/access_right.hpp"

@@ -193,7 +193,9 @@ class Chaos:
             self.assertIn(reason, each["message"], what)
             self.assertTrue(about is None or each["message"].startswith(about + ":"), f"{what}: {each}")
         shown = runtime_watcher("status", "--address", f"127.0.0.1:{self.manager.admin}").stdout
-        self.assertEqual(len(re.findall(rf"\b{reason}\b", shown)), 1, f"{what}: {shown}")
+        # Once among the runtimes, if it is one's, and once in the verdict.
+        self.assertEqual(len(re.findall(rf"(?m)^(?!  ).*\b{reason}\b", shown)), 1 if about else 0, f"{what}: {shown}")
+        self.assertEqual(len(re.findall(rf"(?m)^  {reason}: ", shown)), 1, f"{what}: {shown}")
 
     def examine_rights(self, what, of):
         """`doctor` names what is missing, each right once, and calls nothing else FAILED, but the Lease that can't be renewed."""

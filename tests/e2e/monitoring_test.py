@@ -4,16 +4,12 @@ error and name only what is served, and alerts fire when the webhook's receiver 
 import json
 import re
 import shutil
-import sys
-import urllib.parse
 import urllib.request
 
 import harness
 from dev import Dev
-from harness import ROOT, EventLog, Listener, Pki, Process, Webhook, free_port, runtime_watcher, wait_until
-
-sys.path.insert(0, str(ROOT / "tests"))
-import monitoring  # noqa: E402
+from harness import ROOT, EventLog, Listener, Pki, Webhook, runtime_watcher, wait_until
+from prometheus import Prometheus, monitoring
 
 PATIENCE = 30
 
@@ -23,25 +19,6 @@ class Monitoring(harness.TestCase):
     WITHOUT_ANSWER = ("deadline_timestamp", "cert_not_renew")
     # What may follow the name of a family in the names of its samples (OpenMetrics 1.0.0, "Suffixes").
     SUFFIXES = {"counter": ("_total",), "gauge": ("",), "unknown": ("",), "histogram": ("_bucket", "_sum", "_count")}
-
-    def prometheus(self, targets):
-        rules = self.folder / "rules.yaml"
-        rules.write_text(re.sub(r"^( +for: ).*$", r"\g<1>0s", monitoring.plain_rules(), flags=re.MULTILINE))
-        config = self.folder / "prometheus.json"  # JSON is YAML
-        config.write_text(json.dumps({
-            "global": {"scrape_interval": "1s", "evaluation_interval": "1s"}, "rule_files": [str(rules)],
-            "scrape_configs": [{"job_name": "runtime-watcher", "static_configs": [{"targets": targets}]}]}))
-        self.port = free_port()
-        self.start(Process("prometheus", ["prometheus", f"--config.file={config}", f"--storage.tsdb.path={self.folder}/data",
-                                          f"--web.listen-address=127.0.0.1:{self.port}", "--log.level=warn"]))
-
-    def api(self, path, **parameters):
-        url = f"http://127.0.0.1:{self.port}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
-        try:
-            with urllib.request.urlopen(url, timeout=10) as answer:
-                return json.load(answer)["data"]
-        except urllib.error.HTTPError as error:
-            raise AssertionError(f"{path} {parameters}: {error.read()[:300]}")
 
     @staticmethod
     def metrics(target, accept=""):
@@ -65,20 +42,10 @@ class Monitoring(harness.TestCase):
             elif not line.startswith("# HELP "):
                 self.assertIn(re.match(r"\w+", line)[0], samples, line)
 
-    def is_ready(self):
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/-/ready", timeout=10) as answer:
-                return answer.status == 200
-        except OSError:
-            return False
-
     def scraped(self):
-        targets = self.api("targets")["activeTargets"]
+        targets = self.prometheus.api("targets")["activeTargets"]
         self.assertEqual([t["lastError"] for t in targets if t["health"] == "down"], [])
         return len(targets) == 3 and all(t["health"] == "up" for t in targets)
-
-    def firing(self):
-        return {alert["labels"]["alertname"] for alert in self.api("alerts")["alerts"] if alert["state"] == "firing"}
 
     def replay(self, webhook, pki):
         done = runtime_watcher("replay", "--address", f"localhost:{webhook.port}", "--path", "/validate/lifecycle-manager",
@@ -98,19 +65,19 @@ class Monitoring(harness.TestCase):
         targets = [f"127.0.0.1:{port}" for port in (dev.wait_listening("admin"), dev.wait_listening("dev-admin"), webhook.admin)]
         for target in targets:
             self.check_openmetrics(target)
-        self.prometheus(targets)
-        wait_until(self.is_ready, PATIENCE, "Prometheus is ready", every=0.1)
+        self.prometheus = self.start(Prometheus(self.folder / "prometheus", targets))
+        wait_until(self.prometheus.is_ready, PATIENCE, "Prometheus is ready", every=0.1)
         wait_until(self.scraped, PATIENCE, "all targets are scraped", every=0.1)
         # Each rule was evaluated, with what is served.
         def rules():
-            return [rule for group in self.api("rules")["groups"] for rule in group["rules"]]
+            return [rule for group in self.prometheus.api("rules")["groups"] for rule in group["rules"]]
         wait_until(lambda: all(rule["health"] != "unknown" for rule in rules()), PATIENCE, "all rules are evaluated", every=0.1)
         self.assertEqual([rule["name"] for rule in rules() if rule["health"] != "ok"], [])
         self.assertEqual(len(rules()), len(monitoring.SERIES))
         def unanswered():
             """Queries of dashboards; a rate needs two scrapes."""
             return [query for file, query in monitoring.queries() if file.endswith(".json")
-                    and not re.search("|".join(self.WITHOUT_ANSWER), query) and not self.api(
+                    and not re.search("|".join(self.WITHOUT_ANSWER), query) and not self.prometheus.api(
                         "query", query=query.replace("$__rate_interval", "1m").replace("$instance", targets[2])
                         .replace("$cluster", ".*").replace("$namespace", ".*"))["result"]]
         self.replay(webhook, pki)
@@ -118,17 +85,17 @@ class Monitoring(harness.TestCase):
         series = [each for target in targets for each in monitoring.parse(self.metrics(target)[1])]
         self.assertEqual(list(monitoring.not_served(series)), [])
         for name in ("process_resident_memory_bytes", "process_cpu_seconds_total", "process_open_fds", "rw_build_info"):
-            self.assertEqual(len(self.api("query", query=name)["result"]), 3, name)
-        self.assertEqual(self.firing() & {"ManagerHasNoLeader", "WatcherCircuitOpen", "RuntimesSilent"}, set())
+            self.assertEqual(len(self.prometheus.api("query", query=name)["result"]), 3, name)
+        self.assertEqual(self.prometheus.firing() & {"ManagerHasNoLeader", "WatcherCircuitOpen", "FleetOutage"}, set())
         # The webhook's receiver is gone for a while.
         self.assertEqual(listener.terminate(), 0, listener.tail())
         self.replay(webhook, pki)
-        wait_until(lambda: "WatcherCircuitOpen" in self.firing(), PATIENCE, lambda: f"the alert fires: {self.firing()}", every=0.1)
+        wait_until(lambda: "WatcherCircuitOpen" in self.prometheus.firing(), PATIENCE, lambda: f"the alert fires: {self.prometheus.firing()}", every=0.1)
         self.start(Listener(EventLog(), "lifecycle-manager", port=listener.port, tls=certificate, client_ca=pki.ca))
-        wait_until(lambda: "WatcherCircuitOpen" not in self.firing(), PATIENCE, "the alert ends", every=0.1)
+        wait_until(lambda: "WatcherCircuitOpen" not in self.prometheus.firing(), PATIENCE, "the alert ends", every=0.1)
         # The manager is gone.
         self.assertEqual(dev.terminate(), 0, dev.tail())
-        wait_until(lambda: "ManagerHasNoLeader" in self.firing(), PATIENCE, lambda: f"the alert fires: {self.firing()}", every=0.1)
+        wait_until(lambda: "ManagerHasNoLeader" in self.prometheus.firing(), PATIENCE, lambda: f"the alert fires: {self.prometheus.firing()}", every=0.1)
 
 
 if __name__ == "__main__":

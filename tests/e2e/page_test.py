@@ -65,7 +65,16 @@ def row_of(index, **changes):
     now = int(time.time())
     return {"kyma": f"runtime-{index}", "id": f"id-{index}", "state": "installed", "since": now - 5000, "heartbeat": "live",
             "heard": now - index % 20, "probe": "complete", "lag": index % 90, "oldest": 0, "version": "0.1.0",
-            "content": "0123456789abcdef", "certificate": now + 86400 * 30, "gaps": 0, **changes}
+            "content": "0123456789abcdef", "certificate": now + 86400 * 30, "gaps": 0, "condition": "well", **changes}
+
+
+def verdict_of(rows):
+    """As the leader judges them, in small."""
+    ill = [row for row in rows if row.get("condition") == "ill"]
+    level = "well" if not ill else "outage" if len(ill) > 0.05 * len(rows) else "degraded"
+    causes = [{"reason": reason, "count": sum(row.get("reason") == reason for row in ill), "next": f"mend {reason}",
+               "runtimes": [row["kyma"] for row in ill if row.get("reason") == reason][:5]} for reason in sorted({row.get("reason", "Other") for row in ill})]
+    return {"level": level, "message": f"{level}: {len(ill)} of {len(rows)} runtimes are ill", "ill": len(ill), "causes": causes}
 
 
 def state_of(rows, **changes):
@@ -78,7 +87,8 @@ def state_of(rows, **changes):
             "listener": {"requests": 0, "errors": 0, "inflight": 0, "connections": 1}, "channel": {"taken": 0, "size": 0, "capacity": 4096},
             "queue": {"depth": 0, "adds": 0, "retries": 0, "longestSeconds": 0},
             "reconciles": {"total": 0, "errors": 0, "active": 0}, "rotation": {"phase": "settled", "missing": 0},
-            "certificates": {"expiring": 0}, "rollouts": [], "warnings": [], **changes}
+            "certificates": {"expiring": 0}, "rollouts": [], "warnings": [],
+            "verdict": verdict_of(rows), **changes}
 
 
 class MadeUp(http.server.ThreadingHTTPServer):
@@ -234,6 +244,7 @@ class WithManager(PageTest):
         dev.kill()
         self.browser.wait("document.querySelector('#connection').innerText.includes('does not respond; last update')", "the loss is shown")
         self.browser.wait("document.body.classList.contains('stale')", "what is shown looks old")
+        self.assertRegex(self.browser.text("#headline"), "^■ unknown: no leader: ")
 
 
 class WithStates(PageTest):
@@ -244,12 +255,12 @@ class WithStates(PageTest):
 
     def test_search_and_filters_narrow_the_table(self):
         rows = [row_of(i) for i in range(1, 41)]
-        rows[6].update(heartbeat="silent", reason="NoHeartbeat", message="none for 60 s; look at the pod")
+        rows[6].update(heartbeat="silent", condition="ill", reason="NoHeartbeat", message="none for 60 s; look at the pod")
         self.serve(rows)
         self.assertEqual(self.names()[:3], ["runtime-7", "runtime-1", "runtime-2"], "the ill come first")
-        self.assertIn("1 of 40 runtimes are silent", self.browser.text("#notices"))
-        self.assertEqual(self.browser.run("return document.title"), "(1 silent) Runtime Watcher")
-        self.assertEqual(self.browser.text("#summary"), "1 silent")
+        self.assertEqual(self.browser.text("#headline"), "▲ degraded: 1 of 40 runtimes are ill")
+        self.assertEqual(self.browser.text("#causes"), "NoHeartbeat: 1: runtime-7\nmend NoHeartbeat")
+        self.assertEqual(self.browser.run("return document.title"), "(degraded) Runtime Watcher")
         self.browser.press("/")
         self.assertEqual(self.browser.run("return document.activeElement.id"), "search")
         self.browser.press("look at")
@@ -327,14 +338,28 @@ class WithStates(PageTest):
         server.send("full", {**state_of([]), "rows": []})
         self.browser.wait("document.querySelectorAll('#rows .row').length === 0", "no row is left")
         self.assertEqual(self.browser.text("#shown"), "0 runtimes")
-        self.assertEqual(self.browser.text("#summary"), "there are no runtimes")
+        self.assertEqual(self.browser.text("#headline"), "✓ well: 0 of 0 runtimes are ill")
 
     def test_unknown_states_are_not_well(self):
-        rows = [row_of(i, state="unknown", heartbeat="unknown") for i in range(1, 6)]
-        server = self.serve(rows, states={"unknown": 5}, heartbeats={"unknown": 5})
-        self.assertEqual(self.browser.text("#summary"), "5 unknown")
-        server.send("update", {**state_of(rows, leads=False, states={"unknown": 5}, heartbeats={"unknown": 5}), "rows": [], "gone": []})
-        self.browser.wait("document.querySelector('#summary').innerText === 'this replica does not lead'", "it says so")
+        rows = [row_of(i, state="unknown", heartbeat="unknown", condition="unknown") for i in range(1, 6)]
+        unknown = {"level": "unknown", "message": "unknown: 5 are not looked at yet", "unknown": 5, "causes": []}
+        server = self.serve(rows, states={"unknown": 5}, heartbeats={"unknown": 5}, verdict=unknown)
+        self.assertEqual(self.browser.text("#headline"), "■ unknown: 5 are not looked at yet")
+        self.assertEqual(self.browser.texts("#stages .level")[0], "○ not reported")
+        unknown["message"] = "unknown: no leader: this replica does not lead"
+        server.send("update", {**state_of(rows, leads=False, verdict=unknown), "rows": [], "gone": []})
+        self.browser.wait("document.querySelector('#headline').innerText === arguments[0]", "it says so", f"■ {unknown['message']}")
+        # Nothing else is shown as a state.
+        self.browser.wait("[...document.querySelectorAll('#stages .level')].every((each) => each.innerText === '○ not reported')", "no stage has one")
+        self.assertEqual(self.browser.text("#rollouts"), "The leader knows them.")
+        self.assertEqual(self.browser.texts("#phases [aria-current]"), [])
+
+    def test_verdict_without_a_recent_word_of_the_leader_is_unknown(self):
+        self.serve([row_of(1)])
+        self.assertEqual(self.browser.text("#headline"), "✓ well: 0 of 1 runtimes are ill")
+        self.browser.run("const real = Date.now; Date.now = () => real() + 61000; showVerdict()")
+        self.assertEqual(self.browser.text("#headline"), "■ unknown: no leader: its last word is 61 s old")
+        self.assertEqual(self.browser.run("return document.title"), "(unknown) Runtime Watcher")
 
     def test_hidden_page_takes_no_place_of_a_viewer(self):
         self.serve([row_of(1)])
@@ -402,7 +427,9 @@ class WithStates(PageTest):
 
     def test_states_catch_the_eye(self):
         rows = [row_of(i) for i in range(1, 21)]
-        self.serve(rows, leads=False, notReady=["not in step with KCP: kymas"],
+        self.serve(rows, notReady=["not in step with KCP: kymas"],
+                   verdict={"level": "degraded", "message": "degraded: 20 of 20 runtimes are well", "causes": [
+                       {"reason": "RolloutPaused", "message": "the roll-out of watcher is paused (CanaryFailed): runtime-3 crashes", "next": "resume"}]},
                    events={**state_of(rows)["events"], "oldestMilliseconds": 90000, "holding": 3},
                    channel={"taken": 9, "size": 4000, "capacity": 4096},
                    rotation={"phase": "distributing", "missing": 2, "waiting": "2 runtimes", "deadline": "2031-01-01T00:00:00Z"},
@@ -410,15 +437,15 @@ class WithStates(PageTest):
                               "counts": {"total": 20, "ready": 1, "failed": 1}}])
         self.assertEqual(self.browser.texts("#stages .level")[1], "■ events wait")
         self.assertEqual(self.browser.texts("#stages .level")[4], "■ full")
+        self.assertIn("the roll-out of watcher is paused (CanaryFailed): runtime-3 crashes", self.browser.text("#causes"))
+        self.assertIn("not in step", self.browser.text("#notices"))
         self.assertIn("waiting for runtimes", self.browser.text("#phases [aria-current]"))
-        self.assertIn("The roll-out of watcher is paused (CanaryFailed): runtime-3 crashes", self.browser.text("#notices"))
-        self.assertIn("does not lead", self.browser.text("#notices"))
         self.check_quiet()
 
     def test_both_colour_schemes_have_contrast(self):
         rows = [row_of(i) for i in range(1, 21)]
-        rows[2].update(heartbeat="silent", reason="NoHeartbeat", probeReason="GatewayUnreachable", state="failed")
-        rows[3].update(heartbeat="degraded", state="not_ready")
+        rows[2].update(heartbeat="silent", reason="NoHeartbeat", probeReason="GatewayUnreachable", state="failed", condition="ill")
+        rows[3].update(heartbeat="degraded", state="not_ready", condition="ill")
         colours = set()
         for scheme in ("light", "dark"):
             self.browser.prefer(scheme)
@@ -438,7 +465,7 @@ class WithStates(PageTest):
     @unittest.skipUnless(os.environ.get("RW_AXE"), "RW_AXE does not name axe-core (tests/provide-axe.sh)")
     def test_axe_finds_no_barrier(self):
         rows = [row_of(i) for i in range(1, 21)]
-        rows[2].update(heartbeat="silent", reason="NoHeartbeat", probeReason="GatewayUnreachable", state="failed")
+        rows[2].update(heartbeat="silent", reason="NoHeartbeat", probeReason="GatewayUnreachable", state="failed", condition="ill")
         self.serve(rows, conditions=[{"type": "StandsBack", "reason": "Shadow", "message": "nothing is written"}],
                    warnings=[{"time": "2026-11-23T18:32:42.814Z", "level": "error", "msg": "m"}],
                    rollouts=[{"component": "watcher", "phase": "Paused", "counts": {"total": 20, "ready": 1}}])

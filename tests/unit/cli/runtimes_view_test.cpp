@@ -22,11 +22,15 @@ const std::chrono::system_clock::time_point day{
     std::chrono::sys_days{std::chrono::year{2026} / 3 / 1}};
 
 std::vector<runtime_summary> four() {
-  return {
-      {{"kcp-system", "d"}, "unreachable", "", "unknown", day - 1h},
-      {{"kcp-system", "a"}, "installed", "", "silent", day - 48h},
-      {{"kcp-system", "c"}, "failed", "the annotation skr-domain is missing", "live", day - 10s},
-      {{"kcp-system", "b"}, "unknown", "", "unknown", {}}};
+  return {{{"kcp-system", "d"}, "unreachable", "", "unknown", day - 1h, "ill"},
+          {{"kcp-system", "a"}, "installed", "", "silent", day - 48h, "ill"},
+          {{"kcp-system", "c"},
+           "failed",
+           "the annotation skr-domain is missing",
+           "live",
+           day - 10s,
+           "ill"},
+          {{"kcp-system", "b"}, "unknown", "", "unknown", {}}};
 }
 
 std::string page(std::string_view query) {
@@ -54,17 +58,19 @@ std::string names(std::string_view query) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(page_counts_all_runtimes_and_lists_matches_in_order) {
-  BOOST_TEST(page("state=failed,unreachable") ==
-             R"({"total":4,"states":{"failed":1,"installed":1,"unknown":1,"unreachable":1},)"
-             R"("matching":2,"runtimes":[)"
-             R"({"kyma":"c","state":"failed","reason":"the annotation skr-domain is missing",)"
-             R"("since":"2026-02-28T23:59:50Z","id":"runtime-c"},)"
-             R"({"kyma":"d","state":"unreachable","since":"2026-02-28T23:00:00Z",)"
-             R"("id":"runtime-d"}]})");
+  BOOST_TEST(
+      page("state=failed,unreachable") ==
+      R"({"total":4,"states":{"failed":1,"installed":1,"unknown":1,"unreachable":1},)"
+      R"("matching":2,"runtimes":[)"
+      R"({"kyma":"c","state":"failed","condition":"ill","reason":"the annotation skr-domain is missing",)"
+      R"("since":"2026-02-28T23:59:50Z","id":"runtime-c"},)"
+      R"({"kyma":"d","state":"unreachable","condition":"ill","since":"2026-02-28T23:00:00Z",)"
+      R"("id":"runtime-d"}]})");
   BOOST_TEST(names("") == "abcd");
   BOOST_TEST(names("reason=skr-domain%20is") == "c");
   BOOST_TEST(names("name=b") == "b");
   BOOST_TEST(names("heartbeat=silent,live") == "ac");
+  BOOST_TEST(names("condition=ill") == "acd");
   BOOST_TEST(names("for=3600&state=unreachable,failed") == "d");
 }
 
@@ -79,8 +85,8 @@ BOOST_AUTO_TEST_CASE(pages_follow_each_other) {
 
 BOOST_AUTO_TEST_CASE(invalid_queries_are_rejected) {
   BOOST_TEST(error_of("color=red") ==
-             "unknown parameter color: there are state, heartbeat, reason, name, kyma, for, limit "
-             "and continue");
+             "unknown parameter color: there are state, heartbeat, condition, reason, name, kyma, "
+             "for, limit and continue");
   for (const auto* bad : {"limit=0", "limit=5001", "limit=x", "limit=", "limit=1x", "for=-1",
                           "for=1h", "reason=%zz"}) {
     BOOST_TEST(error_of(bad).starts_with("the parameter "), bad);
@@ -100,14 +106,19 @@ BOOST_AUTO_TEST_CASE(table_shows_ages_and_the_reason_why_the_rotation_waits) {
        "heartbeat": {"state": "silent", "reason": "NoHeartbeat", "message": "none for 60 s",
                      "last": "2026-02-28T23:59:00Z", "deliveryMilliseconds": 3, "gaps": 1, "probe": {"stage": "complete"},
                      "version": "0.1.0"}}],
-    "heartbeats": {"live": 1, "silent": 1}})");
-  BOOST_TEST(
-      runtimes_table(all, false, day) ==
-      "KYMA        RUNTIME     STATE       SINCE   HEARTBEAT   REASON\n"
-      "c           runtime-c   failed      10m     live        CertificateInvalid\n"
-      "long-name   r           installed   28d     silent      NoHeartbeat\n"
-      "2 of 4 runtimes; failed 1 installed 3; heartbeats live 1 silent 1\n"
-      "CA rotation (distributing): 1 runtime: c, next step not before 2026-03-02T00:00:00Z\n");
+    "heartbeats": {"live": 1, "silent": 1},
+    "verdict": {"level": "outage", "message": "outage: 2 of 4 runtimes are ill", "causes": [
+      {"reason": "NoHeartbeat", "count": 1, "runtimes": ["long-name"], "next": "see the gateway"}]
+}
+})");
+  BOOST_TEST(runtimes_table(all, false, day) ==
+             "KYMA        RUNTIME     STATE       SINCE   HEARTBEAT   REASON\n"
+             "c           runtime-c   failed      10m     live        CertificateInvalid\n"
+             "long-name   r           installed   28d     silent      NoHeartbeat\n"
+             "2 of 4 runtimes; failed 1 installed 3; heartbeats live 1 silent 1\n"
+             "CA rotation (distributing): 1 runtime: c, next step not before 2026-03-02T00:00:00Z\n"
+             "outage: 2 of 4 runtimes are ill\n"
+             "  NoHeartbeat: 1 (long-name)\n    see the gateway\n");
   const auto wide = runtimes_table(all, true, day);
   all.at("rotation").as_object()["reason"] = "CARotationBlocked";
   BOOST_TEST(runtimes_table(all, false, day).find("CA rotation (CARotationBlocked): 1 runtime") !=

@@ -1,0 +1,94 @@
+// The verdict of the checks, and how the leader's differs.
+
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/cli/doctor_app.hpp"
+#include "rw/reactors/shared/fleet_verdict.hpp"
+
+#include <boost/json/array.hpp>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace rw::cli {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+using enum finding_state;
+
+/// Checks of what the leader's conditions are about. Findings of the others are of the leader, of
+/// runtimes, or of what this command may see.
+constexpr std::array<std::string_view, 5> of_the_landscape{"kinds", "rights", "certificates",
+                                                           "gateway", "watchers"};
+
+std::string names_of(const std::set<std::string>& names) {
+  constexpr std::size_t most = 5;
+  std::string out;
+  std::size_t count = 0;
+  for (const auto& one : names) {
+    if (count++ == most) return out + ", ...";
+    out += (out.empty() ? "" : ", ") + one;
+  }
+  return out;
+}
+
+}  // namespace
+
+void doctor_app::note_rollout(const json::value& rollout) {
+  if (auto fault = fault_of_rollout(rollout)) paused_.push_back(std::move(*fault));
+}
+
+fleet_verdict doctor_app::own_verdict() const {
+  if (no_leader_) return no_leader(*no_leader_);
+  auto faults = paused_;
+  for (const auto& each : findings_) {
+    const bool is_fault = each.state == failed &&
+                          std::ranges::find(of_the_landscape, each.check) != of_the_landscape.end();
+    if (!is_fault) continue;
+    faults.push_back({each.reason.empty() ? each.check : each.reason, each.message, each.remedy});
+  }
+  return judge_fleet(judged_, faults);
+}
+
+/// Sets the verdict. With the address of a manager names what that judges differently.
+asio::awaitable<void> doctor_app::compare_verdicts() {
+  verdict_ = own_verdict();
+  if (!manager_ || !settings_.runtimes.empty()) co_return;
+  const auto got = co_await manager_->ask("/runtimes?limit=5000&condition=ill");
+  const auto leaders = got.error.empty() ? read_verdict(got.runtimes) : no_leader(got.error);
+  if (leaders.level == fleet_level::unknown) {
+    // Whoever asks the leader is told the same.
+    if (!no_leader_) verdict_ = leaders;
+    co_return;
+  }
+  std::set<std::string> only_leader;
+  for (const auto& row : got.runtimes.at("runtimes").as_array()) {
+    only_leader.emplace(k8s::find_string(row, {"kyma"}));
+  }
+  std::set<std::string> only_here;
+  for (const auto& one : judged_) {
+    const bool by_both = only_leader.contains(one.kyma);
+    if (one.condition == runtime_condition::ill && !by_both) only_here.insert(one.kyma);
+    if (one.condition == runtime_condition::ill && by_both) only_leader.erase(one.kyma);
+  }
+  if (leaders.level == verdict_.level && only_here.empty() && only_leader.empty()) co_return;
+  std::string text = "the leader says " + std::string(to_string(leaders.level)) +
+                     ", these checks say " + std::string(to_string(verdict_.level));
+  if (!only_leader.empty()) text += "; ill by the leader alone: " + names_of(only_leader);
+  if (!only_here.empty()) text += "; ill by these checks alone: " + names_of(only_here);
+  co_await report(not_proven, "verdict", std::move(text),
+                  "repeat it: the leader looks at each runtime in turn, and heartbeats take up to "
+                  "--heartbeat-timeout");
+}
+
+/// Whether a finding is of runtimes, of which so few fail that it is no failure of the landscape.
+bool doctor_app::is_tolerated(const finding& of) const {
+  if (of.runtime.empty() && of.check != "runtimes") return false;
+  return static_cast<double>(failed_.size()) <=
+         settings_.tolerate_percent / 100 * static_cast<double>(judged_.size());
+}
+
+}  // namespace rw::cli

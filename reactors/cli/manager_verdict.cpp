@@ -1,0 +1,119 @@
+// The leader's verdict on its landscape, for /runtimes, the page, status and alerts.
+
+#include "rw/core/metrics.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/cli/manager_view.hpp"
+#include "rw/reactors/gateway_secret/rotation.hpp"
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace rw::cli {
+namespace {
+
+constexpr std::chrono::seconds between_verdicts(5);
+
+/// Conditions of manager_conditions.cpp that are wanted, or of single runtimes.
+bool is_no_fault(std::string_view condition) {
+  return condition == "StandsBack" || condition == "Contested";
+}
+
+}  // namespace
+
+runtime_observation manager_app::view::observation_of(const k8s::object_key& kyma,
+                                                      const runtime& known) const {
+  const auto* const cluster = of_.clusters_.find(kyma);
+  const auto scope = cluster == nullptr ? cluster_scope::managed : cluster->scope;
+  runtime_observation out{.is_left_out = known.is_deleted || scope == cluster_scope::others ||
+                                         scope == cluster_scope::left_alone ||
+                                         scope == cluster_scope::leaving};
+  if (known.installed != nullptr) {
+    out.installation = known.installed->state;
+    out.reason = known.installed->reason;
+    out.since = known.installed->since;
+  }
+  // The watchers that another manager installed report to that one.
+  const bool expected = of_.heartbeats_ && !*of_.dry_run_ && cluster != nullptr;
+  if (expected && cluster->is_reporting()) {
+    out.heartbeats = known.health == nullptr ? liveness::unknown : known.health->state;
+    if (known.health != nullptr) out.heartbeat_reason = known.health->reason;
+  }
+  return out;
+}
+
+judged_runtime manager_app::view::judged(const k8s::object_key& kyma, const runtime& known) const {
+  return rw::judge(kyma.name, observation_of(kyma, known), of_.services_.clock.wall());
+}
+
+std::vector<fleet_fault> manager_app::view::faults() const {
+  std::vector<fleet_fault> out;
+  of_.rollouts_.objects().for_each([&](const k8s::object& object) {
+    if (auto fault = fault_of_rollout(object.parse())) out.push_back(std::move(*fault));
+  });
+  const auto& plan = of_.rotator_->last();
+  if (const auto reason = gateway_secret::reason_of(plan.where); !reason.empty()) {
+    out.push_back({std::string(reason), "the CA rotation needs a person: " + plan.waiting,
+                   "see deploy/pki/README.md"});
+  }
+  for (const auto& each : conditions()) {
+    const auto text = [&](std::string_view member) {
+      return std::string(k8s::find_string(each, {member}));
+    };
+    if (is_no_fault(text("type"))) continue;
+    out.push_back(
+        {text("reason"), text("type") + ": " + text("message"), "see deploy/failures.md"});
+  }
+  return out;
+}
+
+fleet_verdict manager_app::view::verdict() const {
+  if (!of_.leads_) return no_leader("this replica does not lead");
+  if (!judged_at_) return no_leader("this replica begins to lead");
+  if (of_.services_.clock.now() - *judged_at_ > verdict_expiry) {
+    return no_leader("the leader's verdict is old");
+  }
+  return verdict_;
+}
+
+void manager_app::view::judge() {
+  if (!of_.kymas_.synced()) return;
+  std::vector<judged_runtime> all;
+  of_.kymas_.objects().for_each([&](const k8s::object& kyma) {
+    const auto key = kyma.key();
+    all.push_back(judged(key, find(key)));
+  });
+  verdict_ = rw::judge_fleet(all, faults());
+  judged_at_ = of_.services_.clock.now();
+  // A replica that does not lead has no such series.
+  auto& metrics = of_.services_.metrics;
+  for (std::size_t i = 0; i < fleet_level_count; ++i) {
+    const auto level = static_cast<fleet_level>(i);
+    core::make_gauge(metrics, "rw_fleet_verdict",
+                     "1 of the level that the leader's latest verdict on the landscape has",
+                     {{"verdict", std::string(to_string(level))}})
+        .Set(level == verdict_.level ? 1 : 0);
+  }
+  for (std::size_t i = 0; i < runtime_condition_count; ++i) {
+    const auto condition = static_cast<runtime_condition>(i);
+    core::make_gauge(metrics, "rw_fleet_runtimes",
+                     "Number of runtimes by their condition in the leader's latest verdict",
+                     {{"condition", std::string(to_string(condition))}})
+        .Set(static_cast<double>(verdict_.count(condition)));
+  }
+  const std::chrono::duration<double> since = of_.services_.clock.wall().time_since_epoch();
+  core::make_gauge(metrics, "rw_fleet_verdict_timestamp_seconds",
+                   "Unix time of the leader's latest verdict on the landscape")
+      .Set(since.count());
+}
+
+boost::asio::awaitable<void> manager_app::judge_fleet() {
+  const auto timer = services_.clock.make_timer(services_.executor);
+  for (bool due = true; due;) {
+    view_->judge();
+    timer->expires_at(services_.clock.now() + between_verdicts);
+    due = co_await timer->wait();
+  }
+}
+
+}  // namespace rw::cli

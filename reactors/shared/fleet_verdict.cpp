@@ -1,0 +1,317 @@
+#include "rw/reactors/shared/fleet_verdict.hpp"
+
+#include "rw/k8s/objects/types.hpp"
+
+#include <boost/json/array.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+namespace rw {
+namespace {
+
+namespace json = boost::json;
+using std::chrono::seconds;
+
+constexpr std::chrono::minutes time_to_start(10);
+constexpr double degraded_above = 0.01;
+constexpr double outage_above = 0.05;
+constexpr std::size_t shown_runtimes = 5;
+
+/// Remembers the first few names of a cause.
+void note(fleet_cause& cause, const std::string& kyma) {
+  ++cause.count;
+  auto& names = cause.runtimes;
+  if (names.size() == shown_runtimes && names.back() <= kyma) return;
+  names.insert(std::ranges::upper_bound(names, kyma), kyma);
+  if (names.size() > shown_runtimes) names.pop_back();
+}
+
+/// "0.1 %", "12 %".
+std::string percent(double share) {
+  const auto tenths = std::lround(share * 1000);
+  if (tenths == 0) return "less than 0.1 %";
+  if (tenths >= 100) return std::to_string(std::lround(share * 100)) + " %";
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " %";
+}
+
+std::string sentence(const fleet_verdict& of) {
+  using enum runtime_condition;
+  const auto total = std::to_string(of.expected());
+  const auto number = [&](runtime_condition which) { return std::to_string(of.count(which)); };
+  if (of.expected() == 0) return "there are no runtimes";
+  std::string out;
+  const auto add = [&](const std::string& text) { out += (out.empty() ? "" : "; ") + text; };
+  if (of.count(ill) > 0) {
+    add(number(ill) + " of " + total + " runtimes are ill (" + percent(of.share(ill)) + ")");
+  } else {
+    add(number(well) + " of " + total + " runtimes are well");
+  }
+  if (of.count(under_way) > 0) add(number(under_way) + " are under way");
+  if (of.count(unknown) > 0) add(number(unknown) + " are not looked at yet");
+  return out;
+}
+
+fleet_level level_of(const fleet_verdict& of, bool has_faults) {
+  using enum runtime_condition;
+  const auto total = of.expected();
+  const auto is_wide = [&](std::size_t count) {
+    const auto share = total == 0 ? 0 : static_cast<double>(count) / static_cast<double>(total);
+    return share > outage_above && (count > 1 || count == total);
+  };
+  if (is_wide(of.count(ill))) return fleet_level::outage;
+  // Those that nobody has looked at may be ill, too.
+  if (is_wide(of.count(ill) + of.count(unknown)) && of.count(unknown) > 0) {
+    return fleet_level::unknown;
+  }
+  if (total > 0 && of.count(well) == 0 && of.count(ill) == 0) return fleet_level::unknown;
+  const bool few = of.share(ill) <= degraded_above;
+  return few && !has_faults ? fleet_level::well : fleet_level::degraded;
+}
+
+std::string join(const std::vector<std::string>& names, std::size_t all) {
+  std::string out;
+  for (const auto& one : names) out += (out.empty() ? "" : ", ") + one;
+  if (all > names.size()) out += ", ...";
+  return out;
+}
+
+}  // namespace
+
+std::string_view to_string(runtime_condition of) noexcept {
+  constexpr std::string_view names[] = {"well", "ill", "underWay", "unknown", "leftOut"};
+  return names[static_cast<std::size_t>(of)];
+}
+
+std::string_view to_string(fleet_level of) noexcept {
+  constexpr std::string_view names[] = {"well", "degraded", "outage", "unknown"};
+  return names[static_cast<std::size_t>(of)];
+}
+
+judged_runtime judge(std::string kyma, const runtime_observation& of,
+                     std::chrono::system_clock::time_point now) {
+  using enum runtime_condition;
+  judged_runtime out{std::move(kyma), well, status_reason::none};
+  if (of.is_left_out) {
+    out.condition = left_out;
+  } else if (!of.installation) {
+    out.condition = unknown;
+  } else if (*of.installation != runtime_state::installed) {
+    const bool may_come = is_progress(of.reason) && now < of.since + time_to_start;
+    out.condition = may_come ? under_way : ill;
+    if (!may_come) out.reason = of.reason;
+  } else if (of.heartbeats == liveness::silent || of.heartbeats == liveness::degraded) {
+    out.condition = ill;
+    out.reason = of.heartbeat_reason;
+  } else if (of.heartbeats == liveness::unknown) {
+    out.condition = under_way;
+  }
+  return out;
+}
+
+std::optional<fleet_fault> fault_of_rollout(const json::value& rollout) {
+  const auto status = [&](std::string_view member) {
+    return std::string(k8s::find_string(rollout, {"status", member}));
+  };
+  if (status("phase") != "Paused") return std::nullopt;
+  const auto name = k8s::key_of(rollout).name;
+  auto message = "the roll-out of " + name + " is paused";
+  if (const auto reason = status("reason"); !reason.empty()) message += " (" + reason + ")";
+  if (const auto text = status("message"); !text.empty()) message += ": " + text;
+  return fleet_fault{"RolloutPaused", std::move(message),
+                     "correct the content, which supersedes it, or accept the failures: "
+                     "runtime-watcher rollout resume " +
+                         name};
+}
+
+std::size_t fleet_verdict::expected() const noexcept {
+  std::size_t out = 0;
+  for (const auto each : counts) out += each;
+  return out - count(runtime_condition::left_out);
+}
+
+double fleet_verdict::share(runtime_condition of) const noexcept {
+  const auto all = expected();
+  return all == 0 ? 0 : static_cast<double>(count(of)) / static_cast<double>(all);
+}
+
+fleet_verdict judge_fleet(std::span<const judged_runtime> runtimes,
+                          std::span<const fleet_fault> faults) {
+  fleet_verdict out;
+  std::map<status_reason, fleet_cause> causes;
+  for (const auto& one : runtimes) {
+    ++out.counts[static_cast<std::size_t>(one.condition)];
+    if (one.condition == runtime_condition::ill) note(causes[one.reason], one.kyma);
+  }
+  for (auto& [reason, cause] : causes) {
+    cause.reason = reason == status_reason::none ? "Other" : std::string(to_string(reason));
+    cause.next = next_step(reason);
+    out.causes.push_back(std::move(cause));
+  }
+  std::ranges::sort(out.causes, [](const fleet_cause& a, const fleet_cause& b) {
+    return a.count != b.count ? a.count > b.count : a.reason < b.reason;
+  });
+  if (out.causes.size() > fleet_verdict::max_causes) out.causes.resize(fleet_verdict::max_causes);
+  for (const auto& each : faults.first(std::min(faults.size(), fleet_verdict::max_causes))) {
+    out.causes.push_back({each.reason, 0, {}, each.message, each.next});
+  }
+  out.level = level_of(out, !faults.empty());
+  out.message = std::string(to_string(out.level)) + ": " + sentence(out);
+  if (!faults.empty()) {
+    out.message += "; " + faults.front().message;
+    if (faults.size() > 1) out.message += ", and " + std::to_string(faults.size() - 1) + " more";
+  }
+  return out;
+}
+
+fleet_verdict no_leader(std::string_view why) {
+  fleet_verdict out;
+  out.message = "unknown: no leader";
+  if (!why.empty()) out.message.append(": ").append(why);
+  return out;
+}
+
+json::object json_of(const fleet_verdict& of, std::chrono::system_clock::duration age) {
+  json::object out{{"level", to_string(of.level)},
+                   {"message", of.message},
+                   {"ageSeconds", std::chrono::floor<seconds>(age).count()},
+                   {"runtimes", of.expected()}};
+  for (std::size_t i = 0; i < runtime_condition_count; ++i) {
+    out[to_string(static_cast<runtime_condition>(i))] = of.counts[i];
+  }
+  out["illShare"] = of.share(runtime_condition::ill);
+  auto& causes = out["causes"].emplace_array();
+  for (const auto& each : of.causes) {
+    json::object one{{"reason", each.reason}, {"next", each.next}};
+    if (!each.message.empty()) one["message"] = each.message;
+    if (each.count > 0) {
+      one["count"] = each.count;
+      one["runtimes"] = json::array(each.runtimes.begin(), each.runtimes.end());
+    }
+    causes.push_back(std::move(one));
+  }
+  return out;
+}
+
+fleet_verdict read_verdict(const json::value& response) {
+  const auto* const found = k8s::find(response, {"verdict"});
+  if (found == nullptr || !found->is_object()) return no_leader("the manager tells no verdict");
+  const auto number = [](const json::value& of, std::string_view member) {
+    return static_cast<std::size_t>(std::max<std::int64_t>(k8s::find_number(of, {member}), 0));
+  };
+  fleet_verdict out;
+  const auto level = k8s::find_string(*found, {"level"});
+  for (std::size_t i = 0; i < fleet_level_count; ++i) {
+    if (to_string(static_cast<fleet_level>(i)) == level) out.level = static_cast<fleet_level>(i);
+  }
+  const seconds age(number(*found, "ageSeconds"));
+  if (age > verdict_expiry) {
+    return no_leader("its verdict is " + std::to_string(age.count()) + " s old");
+  }
+  out.message = k8s::find_string(*found, {"message"});
+  for (std::size_t i = 0; i < runtime_condition_count; ++i) {
+    out.counts[i] = number(*found, to_string(static_cast<runtime_condition>(i)));
+  }
+  const auto* const causes = k8s::find_array(*found, {"causes"});
+  for (const auto& each : causes == nullptr ? json::array() : *causes) {
+    fleet_cause one{.reason = std::string(k8s::find_string(each, {"reason"})),
+                    .count = number(each, "count"),
+                    .message = std::string(k8s::find_string(each, {"message"})),
+                    .next = std::string(k8s::find_string(each, {"next"}))};
+    const auto* const names = k8s::find_array(each, {"runtimes"});
+    for (const auto& name : names == nullptr ? json::array() : *names) {
+      if (name.is_string()) one.runtimes.emplace_back(name.get_string());
+    }
+    out.causes.push_back(std::move(one));
+  }
+  return out;
+}
+
+std::string text_of(const fleet_verdict& of) {
+  auto out = of.message + "\n";
+  for (const auto& each : of.causes) {
+    out += "  " + each.reason + ": ";
+    out += each.count > 0
+               ? std::to_string(each.count) + " (" + join(each.runtimes, each.count) + ")"
+               : each.message;
+    if (!each.next.empty()) out += "\n    " + each.next;
+    out += "\n";
+  }
+  return out;
+}
+
+std::string_view next_step(status_reason of) noexcept {
+  switch (of) {
+    using enum status_reason;
+    case access_missing:
+      return "see who writes the kubeconfigs' Secrets in kcp-system, such as "
+             "infrastructure-manager";
+    case access_rejected:
+    case access_denied:
+      return "have the kubeconfigs' Secrets written anew, and see the rights of their users";
+    case runtime_unreachable:
+    case runtime_slow:
+      return "see whether these runtimes' API servers are up, and what they share: a region, a "
+             "provider, a network";
+    case write_rejected:
+    case request_failed:
+    case contested:
+      return "see what admits objects on these runtimes, and who else writes them";
+    case duplicate_runtime:
+      return "correct the runtime id or the kubeconfig of one of the two Kymas, or delete it";
+    case certificate_invalid:
+      return "correct the Kyma's label or annotation that the message names";
+    case certificate_not_requested:
+    case certificate_pending:
+    case certificate_expires:
+    case certificate_expired:
+    case certificate_name_wrong:
+    case no_certificate:
+      return "see the Certificates in istio-system, and their issuer";
+    case gateway_invalid:
+    case ca_bundle_invalid:
+    case watchers_withdrawn:
+    case content_rejected:
+    case rights_missing:
+      return "runtime-watcher doctor names what is wrong in KCP";
+    case no_heartbeat:
+    case probe_not_confirmed:
+    case route_missing:
+    case listener_unavailable:
+    case gateway_unreachable:
+      return "see the gateway, its certificate, and the VirtualService runtime-watcher-heartbeats";
+    case events_wait:
+    case events_refused:
+      return "see the operators that get these runtimes' events, and their logs";
+    case ca_bundle_wrong:
+    case no_endpoints:
+    case service_missing:
+    case webhook_refused:
+    case webhook_timeout:
+    case webhook_call_failed:
+    case webhook_not_called:
+    case probe_rejected:
+      return "see the webhook on these runtimes, its Service and its pods: runtime-watcher doctor";
+    case no_pods:
+    case pod_not_ready:
+    case container_creating:
+    case pod_initializing:
+    case pod_restarted:
+    case unschedulable:
+    case crash_loop_back_off:
+    case image_pull_back_off:
+    case err_image_pull:
+    case invalid_image_name:
+    case create_container_config_error:
+    case create_container_error:
+    case run_container_error:
+    case pod_failing:
+      return "on the runtime: kubectl -n kyma-system describe pod -l app=skr-webhook";
+    default:
+      return "see the messages: runtime-watcher status -o wide";
+  }
+}
+
+}  // namespace rw
