@@ -12,7 +12,7 @@
 
 namespace {
 
-using rw::admission::verdict;
+using rw::admission::review_effect;
 
 std::string object(const std::string& generation, const std::string& channel) {
   return R"({"apiVersion":"operator.kyma-project.io/v1beta2","kind":"Kyma","metadata":{"annotations":)"
@@ -44,11 +44,11 @@ std::string review(const std::string& channel) {
          R"(,"dryRun":false,"options":{"kind":"UpdateOptions","apiVersion":"meta.k8s.io/v1","fieldManager":"kubectl-edit"}}})";
 }
 
-void read(benchmark::State& state, const std::string& body, verdict expected) {
+void read(benchmark::State& state, const std::string& body, review_effect expected) {
   rw::admission::reader reader(rw::contract::v2);
   for (auto _ : state) {
     auto decided = reader.read(body);
-    if (!decided || decided->what != expected) state.SkipWithError("wrong decision");
+    if (!decided || decided->effect != expected) state.SkipWithError("wrong decision");
     benchmark::DoNotOptimize(decided);
   }
   if (reader.deferred() > 0) state.SkipWithError("not on the fast path");
@@ -56,10 +56,10 @@ void read(benchmark::State& state, const std::string& body, verdict expected) {
 }
 
 void review_without_change(benchmark::State& state) {
-  read(state, review("regular"), verdict::no_change);
+  read(state, review("regular"), review_effect::no_change);
 }
 void review_with_change(benchmark::State& state) {
-  read(state, review("fast"), verdict::event);
+  read(state, review("fast"), review_effect::event);
 }
 
 void review_by_reference(benchmark::State& state) {
@@ -83,12 +83,12 @@ void boost_json_dom(benchmark::State& state) {
 }
 
 void answer(benchmark::State& state) {
-  rw::admission::decision decided;
+  rw::admission::review_decision decided;
   decided.uid = "0df28fbd-5f5f-11e8-bc74-36e6bb280816";
   std::string out;
   for (auto _ : state) {
     out.clear();
-    rw::admission::append_answer(out, decided);
+    rw::admission::append_response(out, decided);
     benchmark::DoNotOptimize(out);
   }
 }

@@ -204,10 +204,10 @@ class channel {
   template <typename Signature, typename Action, typename CompletionToken>
   auto initiate(Action action, CompletionToken& token) {
     return boost::asio::async_initiate<CompletionToken, Signature>(
-        [](auto handler, std::shared_ptr<channel_detail::state<T>> state, Action what) {
+        [](auto handler, std::shared_ptr<channel_detail::state<T>> state, Action operation) {
           using handler_type = decltype(handler);
           channel_detail::operation<T, Action, handler_type>::start(
-              std::move(state), std::move(what), std::move(handler));
+              std::move(state), std::move(operation), std::move(handler));
         },
         token, state_, std::move(action));
   }

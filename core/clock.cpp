@@ -13,7 +13,7 @@ class real_timer final : public timer {
  public:
   explicit real_timer(const asio::any_io_executor& executor) : timer_(executor) {}
 
-  void expires_at(time_point when) override { timer_.expires_at(when); }
+  void expires_at(time_point deadline) override { timer_.expires_at(deadline); }
 
   asio::awaitable<bool> wait() override {
     boost::system::error_code error;

@@ -22,7 +22,7 @@ class timer {
   virtual ~timer() = default;
 
   /// Sets the deadline. A wait under way ends as if cancelled.
-  virtual void expires_at(time_point when) = 0;
+  virtual void expires_at(time_point deadline) = 0;
 
   /// Waits for the deadline. Returns true at the deadline, false if `cancel` or the coroutine's own
   /// cancellation ended the wait.

@@ -74,19 +74,19 @@ class coalescing_set {
     if (size() == buckets_.size()) grow();
     typename index::insert_commit_data where_to;
     const auto [known, added] = index_.insert_check(key, where_to);
-    entry& what = added ? make() : *known;
-    what.latest = now;
+    entry& node = added ? make() : *known;
+    node.latest = now;
     if (added) {
-      what.key = std::move(key);
-      what.first = first;
-      index_.insert_commit(what, where_to);
-      enqueue(what);
+      node.key = std::move(key);
+      node.first = first;
+      index_.insert_commit(node, where_to);
+      enqueue(node);
     } else {
-      if (what.age.is_linked()) ages_.erase(ages_.iterator_to(what));
-      if (what.place == where::in_flight && !std::exchange(what.dirty, true)) what.since = now;
-      if (what.place == where::delayed) what.attempts = 0;
+      if (node.age.is_linked()) ages_.erase(ages_.iterator_to(node));
+      if (node.place == stage::in_flight && !std::exchange(node.dirty, true)) node.since = now;
+      if (node.place == stage::delayed) node.attempts = 0;
     }
-    ages_.push_back(what);
+    ages_.push_back(node);
     return added ? insert_result::added : insert_result::merged;
   }
 
@@ -96,7 +96,7 @@ class coalescing_set {
     for (; count < max && !queue_.empty(); ++count) {
       entry& head = queue_.front();
       queue_.pop_front();
-      head.place = where::in_flight;
+      head.place = stage::in_flight;
       into.push_back(taken(head));
     }
     in_flight_ += count;
@@ -106,16 +106,16 @@ class coalescing_set {
   /// Ends a flight that succeeded: forgets the key, or queues it at the back if it changed
   /// meanwhile.
   void done(const taken& flight) {
-    entry& what = *flight.entry_;
+    entry& node = *flight.entry_;
     --in_flight_;
-    if (!what.dirty) {
-      forget(what);
+    if (!node.dirty) {
+      forget(node);
       return;
     }
-    what.first = what.since;
-    what.attempts = 0;
-    age_again(what);
-    enqueue(what);
+    node.first = node.since;
+    node.attempts = 0;
+    age_again(node);
+    enqueue(node);
   }
 
   /// Ends a flight that failed: queues the key at the back. A change meanwhile resets its attempts.
@@ -128,10 +128,10 @@ class coalescing_set {
   /// Ends a flight that failed: delays the key until `due`.
   void retry_at(const taken& flight, time_point due) {
     land(flight, true);
-    entry& what = *flight.entry_;
-    what.place = where::delayed;
-    what.since = due;
-    delays_.emplace(due, &what);
+    entry& node = *flight.entry_;
+    node.place = stage::delayed;
+    node.since = due;
+    delays_.emplace(due, &node);
   }
 
   /// Queues the delayed keys that are due at `now`.
@@ -154,7 +154,7 @@ class coalescing_set {
   void expire(time_point until, Function removed) {
     while (!ages_.empty() && ages_.front().latest <= until) {
       entry& oldest = ages_.front();
-      if (oldest.place == where::in_flight) {
+      if (oldest.place == stage::in_flight) {
         ages_.pop_front();
         continue;
       }
@@ -185,7 +185,7 @@ class coalescing_set {
   bool empty() const noexcept { return index_.empty(); }
 
  private:
-  enum class where : std::uint8_t { queued, in_flight, delayed };
+  enum class stage : std::uint8_t { queued, in_flight, delayed };
 
   using hook = boost::intrusive::list_member_hook<>;
 
@@ -196,7 +196,7 @@ class coalescing_set {
     time_point latest{};  ///< of the newest change
     time_point since{};   ///< in flight and dirty: first change meanwhile; delayed: until
     std::uint32_t attempts = 0;
-    where place = where::queued;
+    stage place = stage::queued;
     bool dirty = false;  ///< changed in flight
     Key key{};
   };
@@ -214,37 +214,37 @@ class coalescing_set {
   using list = boost::intrusive::list<entry, boost::intrusive::member_hook<entry, hook, Member>,
                                       boost::intrusive::constant_time_size<false>>;
 
-  void enqueue(entry& what) noexcept {
-    what.place = where::queued;
-    what.dirty = false;
-    queue_.push_back(what);
+  void enqueue(entry& node) noexcept {
+    node.place = stage::queued;
+    node.dirty = false;
+    queue_.push_back(node);
   }
 
   /// Ends a flight that delivered nothing.
   void land(const taken& flight, bool counts) noexcept {
-    entry& what = *flight.entry_;
+    entry& node = *flight.entry_;
     --in_flight_;
-    if (what.dirty) what.attempts = 0;
-    if (!what.dirty && counts) ++what.attempts;
-    what.dirty = false;
-    age_again(what);
+    if (node.dirty) node.attempts = 0;
+    if (!node.dirty && counts) ++node.attempts;
+    node.dirty = false;
+    age_again(node);
   }
 
   /// After a flight in which the key expired: it is older than the keys that did not expire.
-  void age_again(entry& what) noexcept {
-    if (!what.age.is_linked()) ages_.push_front(what);
+  void age_again(entry& node) noexcept {
+    if (!node.age.is_linked()) ages_.push_front(node);
   }
 
-  void drop(entry& what) {
-    if (what.place == where::queued) queue_.erase(queue_.iterator_to(what));
-    if (what.place == where::delayed) delays_.erase({what.since, &what});
-    forget(what);
+  void drop(entry& node) {
+    if (node.place == stage::queued) queue_.erase(queue_.iterator_to(node));
+    if (node.place == stage::delayed) delays_.erase({node.since, &node});
+    forget(node);
   }
 
   entry& make() {
     if (free_.empty()) {
       blocks_.push_back(std::make_unique<block>());
-      for (auto& each : *blocks_.back()) free_.push_back(each);
+      for (auto& node : *blocks_.back()) free_.push_back(node);
     }
     entry& made = free_.front();
     free_.pop_front();
@@ -258,11 +258,11 @@ class coalescing_set {
     buckets_.swap(larger);
   }
 
-  void forget(entry& what) {
-    if (what.age.is_linked()) ages_.erase(ages_.iterator_to(what));
-    index_.erase(index_.iterator_to(what));
-    what.key = Key();
-    free_.push_front(what);
+  void forget(entry& node) {
+    if (node.age.is_linked()) ages_.erase(ages_.iterator_to(node));
+    index_.erase(index_.iterator_to(node));
+    node.key = Key();
+    free_.push_front(node);
     if (!empty() || blocks_.size() == 1) return;
     free_.clear();
     blocks_.clear();

@@ -44,9 +44,9 @@ boost::asio::awaitable<std::vector<T>> gather(std::vector<boost::asio::awaitable
   co_await tasks.join();
   co_await boost::asio::this_coro::throw_if_cancelled(throws);
   std::vector<T> out;
-  for (auto& each : results) {
-    if (!each) throw boost::system::system_error(boost::asio::error::operation_aborted);
-    out.push_back(std::move(*each));
+  for (auto& outcome : results) {
+    if (!outcome) throw boost::system::system_error(boost::asio::error::operation_aborted);
+    out.push_back(std::move(*outcome));
   }
   co_return out;
 }

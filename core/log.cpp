@@ -75,9 +75,9 @@ bool parse_log_level(std::string_view text, log_level& level) noexcept {
 }
 
 bool log_limit::pass(std::uint64_t& suppressed,
-                     std::chrono::steady_clock::time_point when) noexcept {
+                     std::chrono::steady_clock::time_point time) noexcept {
   const std::int64_t now =
-      std::chrono::duration_cast<std::chrono::seconds>(when.time_since_epoch()).count();
+      std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch()).count();
   auto start = window_start_.load(std::memory_order_relaxed);
   if (now - start >= period_.count() &&
       window_start_.compare_exchange_strong(start, now, std::memory_order_relaxed)) {

@@ -53,7 +53,7 @@ class log_limit {
   }
 
   /// The same at a given time.
-  bool pass(std::uint64_t& suppressed, std::chrono::steady_clock::time_point when) noexcept;
+  bool pass(std::uint64_t& suppressed, std::chrono::steady_clock::time_point time) noexcept;
 
  private:
   const std::uint32_t burst_;

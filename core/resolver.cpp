@@ -34,19 +34,19 @@ resolved ask_system(const std::string& host) {
   addrinfo* list = nullptr;
   resolved out;
   if (const int error = ::getaddrinfo(host.c_str(), nullptr, &hints, &list); error != 0) {
-    out.problem = ::gai_strerror(error);
+    out.error = ::gai_strerror(error);
     return out;
   }
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(list, ::freeaddrinfo);
-  for (const auto* one = list; one != nullptr; one = one->ai_next) {
+  for (const auto* address = list; address != nullptr; address = address->ai_next) {
     asio::ip::tcp::endpoint endpoint;
-    if (one->ai_addrlen > endpoint.capacity()) continue;
-    std::copy_n(reinterpret_cast<const char*>(one->ai_addr), one->ai_addrlen,
+    if (address->ai_addrlen > endpoint.capacity()) continue;
+    std::copy_n(reinterpret_cast<const char*>(address->ai_addr), address->ai_addrlen,
                 reinterpret_cast<char*>(endpoint.data()));
-    endpoint.resize(one->ai_addrlen);
+    endpoint.resize(address->ai_addrlen);
     out.found.push_back(endpoint.address());
   }
-  if (out.found.empty()) out.problem = "the name has no address";
+  if (out.found.empty()) out.error = "the name has no address";
   return out;
 }
 
@@ -61,7 +61,7 @@ bool is_localhost(std::string_view host) {
 /// A caller that waits for a look-up, and its executor.
 struct asker {
   asio::any_io_executor executor;
-  std::weak_ptr<lookup> what;
+  std::weak_ptr<lookup> pending;
 };
 
 struct lookup_queue {
@@ -88,11 +88,11 @@ class resolver_service final : public asio::execution_context::service, public r
     const std::lock_guard lock(guard_);
     reap();
     auto& in = queues_[name];
-    begun->problem = add(in, host, {std::move(executor), begun});
-    if (begun->problem.empty() && in.running < threads && !in.in_turn.empty()) {
-      begun->problem = start(name, in);
+    begun->error = add(in, host, {std::move(executor), begun});
+    if (begun->error.empty() && in.running < threads && !in.in_turn.empty()) {
+      begun->error = start(name, in);
     }
-    if (!begun->problem.empty()) {
+    if (!begun->error.empty()) {
       begun->done.set();
       forget_idle(name);
     }
@@ -121,7 +121,7 @@ class resolver_service final : public asio::execution_context::service, public r
       in.asked[host].push_back(std::move(who));
       return {};
     }
-    std::erase_if(known->second, [](const asker& one) { return one.what.expired(); });
+    std::erase_if(known->second, [](const asker& one) { return one.pending.expired(); });
     known->second.push_back(std::move(who));
     return {};
   }
@@ -149,18 +149,18 @@ class resolver_service final : public asio::execution_context::service, public r
     while (!ended_ && !in.in_turn.empty()) {
       const auto host = std::move(in.in_turn.front());
       in.in_turn.pop_front();
-      const bool wanted =
-          std::ranges::any_of(in.asked[host], [](const asker& one) { return !one.what.expired(); });
-      resolved answer;
+      const bool wanted = std::ranges::any_of(
+          in.asked[host], [](const asker& asker) { return !asker.pending.expired(); });
+      resolved response;
       if (wanted) {
         const auto system = system_;
         lock.unlock();
-        answer = system(host);
+        response = system(host);
         lock.lock();
       }
       const auto askers = std::move(in.asked.extract(host).mapped());
       lock.unlock();
-      for (const auto& one : askers) tell(one, answer);
+      for (const auto& asker : askers) tell(asker, response);
       lock.lock();
     }
     --in.running;
@@ -169,12 +169,12 @@ class resolver_service final : public asio::execution_context::service, public r
     over_.notify_one();
   }
 
-  static void tell(const asker& who, const resolved& answer) {
-    asio::post(who.executor, [what = who.what, answer] {
+  static void tell(const asker& who, const resolved& response) {
+    asio::post(who.executor, [what = who.pending, response] {
       const auto waits = what.lock();
       if (!waits) return;
-      waits->found = answer.found;
-      waits->problem = answer.problem;
+      waits->found = response.found;
+      waits->error = response.error;
       waits->done.set();
     });
   }
@@ -186,7 +186,7 @@ class resolver_service final : public asio::execution_context::service, public r
 
   /// These threads have left the guarded part, so this does not wait.
   void reap() {
-    for (auto& one : ended_threads_) one.join();
+    for (auto& thread : ended_threads_) thread.join();
     ended_threads_.clear();
   }
 

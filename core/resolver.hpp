@@ -21,13 +21,13 @@ struct lookup {
 
   wake done;
   std::vector<boost::asio::ip::address> found = {};
-  std::string problem = {};  ///< in words; empty if there are addresses
+  std::string error = {};  ///< in words; empty if there are addresses
 };
 
 /// Result of a `system_lookup`: addresses, or the error.
 struct resolved {
   std::vector<boost::asio::ip::address> found = {};
-  std::string problem = {};
+  std::string error = {};
 };
 
 /// Resolves names with the system's resolver, getaddrinfo, on threads of its own: the call blocks

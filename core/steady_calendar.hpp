@@ -13,8 +13,8 @@ class steady_calendar {
 
   explicit steady_calendar(const clock& from) : time_(from.wall()), since_(from.now()) {}
 
-  time at(time_point when) const {
-    return time_ + std::chrono::duration_cast<time::duration>(when - since_);
+  time at(time_point moment) const {
+    return time_ + std::chrono::duration_cast<time::duration>(moment - since_);
   }
 
  private:

@@ -26,12 +26,12 @@ class plain_stream final : public stream {
   io_result read(std::span<char> into) override {
     const auto n = ::recv(socket_.native_handle(), into.data(), into.size(), 0);
     if (n == 0) return {.error = asio::error::eof};
-    return outcome(n, want::read);
+    return result_of(n, want::read);
   }
 
   io_result write(std::span<const char> from) override {
-    return outcome(::send(socket_.native_handle(), from.data(), from.size(), MSG_NOSIGNAL),
-                   want::write);
+    return result_of(::send(socket_.native_handle(), from.data(), from.size(), MSG_NOSIGNAL),
+                     want::write);
   }
 
   io_result shutdown() override {
@@ -44,7 +44,7 @@ class plain_stream final : public stream {
   std::string_view peer_certificate() const noexcept override { return {}; }
 
  private:
-  static io_result outcome(ssize_t n, want on_block) {
+  static io_result result_of(ssize_t n, want on_block) {
     if (n >= 0) return {.bytes = static_cast<std::size_t>(n)};
     if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return {.wants = on_block};
     return {.error = {errno, boost::system::system_category()}};
@@ -62,9 +62,9 @@ class plain_transport final : public transport {
 
 }  // namespace
 
-asio::awaitable<boost::system::error_code> ready(asio::ip::tcp::socket& socket, want what) {
+asio::awaitable<boost::system::error_code> ready(asio::ip::tcp::socket& socket, want direction) {
   const auto kind =
-      what == want::write ? asio::socket_base::wait_write : asio::socket_base::wait_read;
+      direction == want::write ? asio::socket_base::wait_write : asio::socket_base::wait_read;
   // Deferred, since use_awaitable would take one more coroutine frame for each wait.
   const auto [error] = co_await socket.async_wait(kind, asio::as_tuple(asio::deferred));
   co_return error;

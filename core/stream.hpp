@@ -64,10 +64,10 @@ class stream {
   virtual std::string_view peer_certificate() const noexcept = 0;
 };
 
-/// Waits until the socket is readable or writable, as `what` says. Has no deadline: the owner's
-/// watchdog cancels the socket, and the wait ends with `operation_aborted`.
+/// Waits until the socket is readable or writable, as `direction` says. Has no deadline: the
+/// owner's watchdog cancels the socket, and the wait ends with `operation_aborted`.
 boost::asio::awaitable<boost::system::error_code> ready(boost::asio::ip::tcp::socket& socket,
-                                                        want what);
+                                                        want direction);
 
 /// Ends the waits on the socket, with `operation_aborted`. Does nothing on a closed socket.
 void interrupt(boost::asio::ip::tcp::socket& socket) noexcept;

@@ -35,8 +35,8 @@ struct task_group::state : std::enable_shared_from_this<state> {
       : executor(std::move(ex)), on_failure(std::move(handler)), empty(executor) {}
 
   void start(std::shared_ptr<child> task, registration mine, asio::awaitable<void> work);
-  void finished(children_list::iterator which, std::exception_ptr failure);
-  void remove(children_list::iterator which, std::exception_ptr failure);
+  void finished(children_list::iterator child, std::exception_ptr failure);
+  void remove(children_list::iterator child, std::exception_ptr failure);
   void cancel();
   bool is_cancelled() const {
     const std::lock_guard lock(guard);
@@ -61,21 +61,21 @@ struct task_group::state : std::enable_shared_from_this<state> {
 /// started, or destroyed with its execution context.
 class task_group::state::registration {
  public:
-  registration(std::shared_ptr<state> group, children_list::iterator which)
-      : group_(std::move(group)), which_(which) {}
+  registration(std::shared_ptr<state> group, children_list::iterator child)
+      : group_(std::move(group)), child_(child) {}
   registration(registration&&) noexcept = default;
   registration& operator=(registration&&) = delete;
   ~registration() {
-    if (group_) group_->remove(which_, nullptr);
+    if (group_) group_->remove(child_, nullptr);
   }
 
   void finished(std::exception_ptr failure) {
-    std::exchange(group_, nullptr)->finished(which_, std::move(failure));
+    std::exchange(group_, nullptr)->finished(child_, std::move(failure));
   }
 
  private:
   std::shared_ptr<state> group_;
-  children_list::iterator which_;
+  children_list::iterator child_;
 };
 
 namespace {
@@ -108,7 +108,7 @@ void task_group::state::start(std::shared_ptr<child> task, registration mine,
           }));
 }
 
-void task_group::state::finished(children_list::iterator which, std::exception_ptr failure) {
+void task_group::state::finished(children_list::iterator child, std::exception_ptr failure) {
   if (failure && is_cancellation(failure)) failure = nullptr;
   if (failure && on_failure) {
     on_failure(failure);
@@ -117,14 +117,14 @@ void task_group::state::finished(children_list::iterator which, std::exception_p
   const bool failed = failure != nullptr;
   // Cancelled first, so that an observer of an empty group finds it closed too.
   if (failed) cancel();
-  remove(which, std::move(failure));
+  remove(child, std::move(failure));
 }
 
-void task_group::state::remove(children_list::iterator which, std::exception_ptr failure) {
+void task_group::state::remove(children_list::iterator child, std::exception_ptr failure) {
   bool last = false;
   {
     const std::lock_guard lock(guard);
-    children.erase(which);
+    children.erase(child);
     if (failure && !first_failure) first_failure = std::move(failure);
     last = children.empty();
   }
@@ -159,15 +159,15 @@ void task_group::spawn(asio::awaitable<void> task) {
 void task_group::spawn(asio::any_io_executor executor, asio::awaitable<void> task) {
   auto child = std::make_shared<state::child>();
   child->executor = executor;
-  state::children_list::iterator where;
+  state::children_list::iterator position;
   {
     const std::lock_guard lock(state_->guard);
     if (state_->cancelled) return;
-    where = state_->children.insert(state_->children.end(), child);
+    position = state_->children.insert(state_->children.end(), child);
   }
   // Starts on its own executor, where `cancel` also emits its signal: a cancellation comes either
   // before the start, which then observes it, or after it.
-  asio::dispatch(executor, [group = state_, child, mine = state::registration(state_, where),
+  asio::dispatch(executor, [group = state_, child, mine = state::registration(state_, position),
                             work = std::move(task)]() mutable {
     group->start(std::move(child), std::move(mine), std::move(work));
   });

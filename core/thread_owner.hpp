@@ -19,15 +19,15 @@ class thread_owner {
   /// not across a `co_await`. Scopes of one thread may be nested.
   class [[nodiscard]] scope {
    public:
-    explicit scope(const thread_owner& of) noexcept : of_(of), outermost_(of.enter()) {}
+    explicit scope(const thread_owner& of) noexcept : owner_(of), outermost_(of.enter()) {}
     ~scope() {
-      if (outermost_) of_.inside_.store(nullptr, std::memory_order_release);
+      if (outermost_) owner_.inside_.store(nullptr, std::memory_order_release);
     }
     scope(const scope&) = delete;
     scope& operator=(const scope&) = delete;
 
    private:
-    const thread_owner& of_;
+    const thread_owner& owner_;
     const bool outermost_;
   };
 

@@ -28,8 +28,8 @@ class deadline {
   }
   ~deadline() { release(); }
 
-  void arm(time_point when) noexcept {
-    state_->at.store(when.time_since_epoch().count(), std::memory_order_relaxed);
+  void arm(time_point deadline) noexcept {
+    state_->at.store(deadline.time_since_epoch().count(), std::memory_order_relaxed);
   }
   void disarm() noexcept { arm(time_point::max()); }
 

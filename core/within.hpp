@@ -26,9 +26,9 @@ struct race {
 };
 
 template <typename T>
-boost::asio::awaitable<void> work(boost::asio::awaitable<T> what, race<T>* in) {
+boost::asio::awaitable<void> work(boost::asio::awaitable<T> call, race<T>* in) {
   try {
-    in->value.emplace(co_await std::move(what));
+    in->value.emplace(co_await std::move(call));
   } catch (...) {
     in->failure = std::current_exception();
   }
@@ -43,18 +43,18 @@ boost::asio::awaitable<void> ring(timer* alarm, race<T>* in) {
 
 }  // namespace within_detail
 
-/// Runs `what` until it ends, or until the time limit: then cancels and awaits it. Returns nothing
-/// if the limit came first. Throws what `what` throws, or, if the caller was cancelled, Asio's
+/// Runs `call` until it ends, or until the time limit: then cancels and awaits it. Returns nothing
+/// if the limit came first. Throws what `call` throws, or, if the caller was cancelled, Asio's
 /// operation_aborted. For network operations; it costs two spawned tasks.
 template <typename T>
 boost::asio::awaitable<std::optional<T>> within(clock& time, time_point until,
-                                                boost::asio::awaitable<T> what) {
+                                                boost::asio::awaitable<T> call) {
   const auto executor = co_await boost::asio::this_coro::executor;
   within_detail::race<T> race(executor);
   task_group tasks(executor);
   const auto alarm = time.make_timer(executor);
   alarm->expires_at(until);
-  tasks.spawn(within_detail::work(std::move(what), &race));
+  tasks.spawn(within_detail::work(std::move(call), &race));
   tasks.spawn(within_detail::ring(alarm.get(), &race));
   const auto cancelled = co_await race.over.wait();
   const bool throws = co_await boost::asio::this_coro::throw_if_cancelled();

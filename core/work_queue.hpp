@@ -165,7 +165,7 @@ class work_queue final {
     auto* const found = find(key);
     if (found == nullptr) return;
     found->failures = 0;
-    if (found->where == place::remembered) settle(*found);
+    if (found->location == place::remembered) settle(*found);
   }
 
   /// Number of the key's rate-limited additions since it was last forgotten.
@@ -212,13 +212,13 @@ class work_queue final {
   /// everything in it is done. Once at a time.
   boost::asio::awaitable<void> run() {
     while (!drained()) {
-      const auto when = environment_.time.now();
-      while (!delays_.empty() && delays_.begin()->first <= when) {
+      const auto time = environment_.time.now();
+      while (!delays_.empty() && delays_.begin()->first <= time) {
         auto& key = *delays_.extract(delays_.begin()).value().second;
         key.due = never;
         enqueue(key, key.delayed_level);
       }
-      if (when >= publish_at_) publish();
+      if (time >= publish_at_) publish();
       alarm_->expires_at(std::min(delays_.empty() ? never : delays_.begin()->first, publish_at_));
       co_await alarm_->wait();
     }
@@ -227,22 +227,22 @@ class work_queue final {
 
   /// Publishes the metrics as they are now.
   void publish() {
-    const auto when = environment_.time.now();
+    const auto time = environment_.time.now();
     const auto& in_work = at(place::processing);
     std::array depth{lists_[0].size(), lists_[1].size(), lists_[2].size()};
     duration unfinished{0};
-    for (const auto& each : in_work) {
-      unfinished += when - each.started;
-      if (each.again) ++depth[static_cast<std::size_t>(*each.again)];
+    for (const auto& record : in_work) {
+      unfinished += time - record.started;
+      if (record.again) ++depth[static_cast<std::size_t>(*record.again)];
     }
     for (std::size_t i = 0; i < 3; ++i) series_.depth[i]->Set(static_cast<double>(depth[i]));
     series_.unfinished.Set(seconds(unfinished));
-    series_.longest.Set(in_work.empty() ? 0 : seconds(when - in_work.front().started));
+    series_.longest.Set(in_work.empty() ? 0 : seconds(time - in_work.front().started));
     series_.adds.Increment(static_cast<double>(std::exchange(added_, 0)));
     series_.waited.publish();
     series_.worked.publish();
     // At rest until something happens, which then must read the clock to find that out.
-    publish_at_ = in_work.empty() ? never : when + publish_every;
+    publish_at_ = in_work.empty() ? never : time + publish_every;
     time_has_passed();
   }
 
@@ -251,7 +251,7 @@ class work_queue final {
     if (std::exchange(shut_down_, true)) return;
     for (const auto& [due, key] : std::exchange(delays_, {})) {
       key->due = never;
-      if (key->where == place::delayed) settle(*key);
+      if (key->location == place::delayed) settle(*key);
     }
     room_.wake_all();
     report_end();
@@ -284,7 +284,7 @@ class work_queue final {
   struct record : boost::intrusive::list_base_hook<
                       boost::intrusive::link_mode<boost::intrusive::normal_link>> {
     Key key{};  ///< of a free record: the last one, into whose memory the next is written
-    place where = place::free;
+    place location = place::free;
     priority level = priority::normal;  ///< with which it is, or was last, queued
     priority delayed_level = priority::normal;
     std::optional<priority> again = {};  ///< added while processing: to be queued so after
@@ -304,11 +304,13 @@ class work_queue final {
     bool operator()(const auto& a, const auto& b) const { return key_of(a) == key_of(b); }
   };
 
-  list& at(place where) noexcept { return lists_[static_cast<std::size_t>(where)]; }
-  const list& at(place where) const noexcept { return lists_[static_cast<std::size_t>(where)]; }
+  list& at(place location) noexcept { return lists_[static_cast<std::size_t>(location)]; }
+  const list& at(place location) const noexcept {
+    return lists_[static_cast<std::size_t>(location)];
+  }
   void move(record& key, place to) noexcept {
-    at(key.where).erase(list::s_iterator_to(key));
-    at(key.where = to).push_back(key);
+    at(key.location).erase(list::s_iterator_to(key));
+    at(key.location = to).push_back(key);
   }
 
   record* find(const Key& key) const {
@@ -351,9 +353,9 @@ class work_queue final {
   }
 
   add_result enqueue(record& key, priority level) {
-    const bool queued = key.where <= place::low;
+    const bool queued = key.location <= place::low;
     const bool merged = queued || key.again;
-    if (key.where == place::processing) {
+    if (key.location == place::processing) {
       key.again = std::min(level, key.again.value_or(level));
     } else if (!queued || level < key.level) {
       push(key, level);
@@ -370,7 +372,7 @@ class work_queue final {
     const bool has_delay = key.due != never;
     key.delayed_level = has_delay ? std::min(key.delayed_level, level) : level;
     if (has_delay && due >= key.due) return add_result::merged;
-    if (key.where > place::processing) move(key, place::delayed);
+    if (key.location > place::processing) move(key, place::delayed);
     delays_.erase({key.due, &key});
     const auto at = delays_.emplace(key.due = due, &key).first;
     if (at == delays_.begin()) alarm_->cancel();

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Private words stay out of names, messages and the README: the field has its own word for each.
+"""Private words stay out of names, messages and the README: the field has its own word for each. One word is one thing.
 
 Reads all C++ sources of the product without their comments, and README.md; names each place where a word of the list is
-part of an identifier, a message or a help text. Ends with 1 if there is one.
+part of an identifier, a message or a help text, each type of the public headers whose name another type has that a program may
+see with it, and each question word or pronoun that is a name in a public header. Ends with 1 if there is one.
 """
 
+import collections
 import pathlib
 import re
 import sys
@@ -40,7 +42,85 @@ def found_in(text):
                 yield number, word, line.strip()
 
 
+# Names of public types that mean the same thing in each of their namespaces: what a floor adds to the one below it.
+ONE_MEANING = {
+    "client": "of HTTP, of the Kubernetes API", "client_options": "of HTTP, of TLS, of the Kubernetes API",
+    "client_environment": "of HTTP, of the Kubernetes API", "server": "of HTTP, of the Kubernetes API",
+    "server_options": "of HTTP, of TLS, of the Kubernetes API", "server_environment": "of HTTP, of the Kubernetes API",
+    "stream": "of bytes, and the one over TLS", "failure": "an error with its text", "result": "a value or a failure",
+    "wall_time": "a time of the system's clock", "service_resolver": "of the API server and of the gateway",
+}
+# A header that no program sees beside others of its name: the simulators, and the API server in memory.
+APART = ("k8s/devserver/", "reactors/dev/")
+QUESTIONS = {"who", "whom", "whose", "what", "which", "when", "where", "why", "how"}
+PRONOUNS = {"one", "ones", "some", "it", "them", "they", "mine", "ours", "theirs", "others", "both", "another", "each"}
+PREPOSITIONS = {"with_", "in_", "from_", "to_", "of_", "by_", "for_", "on_", "at_"}
+
+
+def public_headers():
+    text = (ROOT / "deploy" / "public_headers.cmake").read_text()
+    return set(re.findall(r"\b((?:core|tls|k8s|reactors)/[\w/]+\.hpp)", text))
+
+
+def without_strings(source):
+    return re.sub(r'"(?:\\.|[^"\\\n])*"', '""', without_comments(source))
+
+
+def types_of(source):
+    """Namespace and name of each type that is a member of a named namespace; details of headers are free."""
+    token = re.compile(r"\bnamespace\s+([\w:]*)\s*\{|\benum\s+(?:class\s+)?(\w+)[^;{]*\{|"
+                       r"\b(?:class|struct)\s+(?:RW_\w+ |\[\[[^\]]*\]\] )?(\w+)(?:\s+final)?\s*(?::[^;{}()]*)?\{|\busing\s+(\w+)\s*=|[{}]")
+    nesting = []  # namespaces, and None for all else
+    for found in token.finditer(without_strings(source)):
+        if found[0] == "}":
+            del nesting[-1:]
+        elif found[0] == "{":
+            nesting.append(None)
+        elif found[1] is not None:
+            nesting.append(found[1])
+        else:
+            inside = "::".join(each or "" for each in nesting)
+            if inside.startswith("rw") and None not in nesting and not inside.endswith("_detail"):
+                yield inside, found[2] or found[3] or found[4]
+            if found[4] is None:
+                nesting.append(None)
+
+
+def homonyms(sources, public):
+    """Types with the name of a public type of another namespace. `sources`: the text of each header by its path."""
+    places = collections.defaultdict(set)
+    for path, source in sources.items():
+        for inside, name in types_of(source):
+            places[name].add((inside, path))
+    for name, where in sorted(places.items()):
+        if name in ONE_MEANING or not any(path in public for _, path in where):
+            continue
+        seen = {(inside, path) for inside, path in where if path in public or not path.startswith(APART)}
+        if len({inside for inside, _ in seen}) > 1:
+            yield f"{name}: " + ", ".join(f"{inside} ({path})" for inside, path in sorted(seen))
+
+
+def vague_names(source):
+    """Line and name of each identifier that is a question word, a pronoun, or a member named by a preposition."""
+    for number, line in enumerate(without_strings(source).split("\n"), 1):
+        if line.lstrip().startswith("#"):
+            continue
+        for name in re.findall(r"(?<![\w.:>])[a-z]\w*\b(?!\s*::)", line):
+            if name.rstrip("_") in QUESTIONS | PRONOUNS or name in PREPOSITIONS:
+                yield number, name
+
+
+def check_of_types():
+    """What the functions above must find, and must not."""
+    first, second = "namespace rw::a { struct gate { struct kind {}; }; }", "namespace rw::b { enum class gate { x }; using kind = int; }"
+    assert list(types_of(first)) == [("rw::a", "gate")]
+    assert len(list(homonyms({"a.hpp": first, "b.hpp": second}, {"a.hpp"}))) == 1
+    assert not list(homonyms({"a.hpp": first, "b.hpp": second}, set()))
+    assert [name for _, name in vague_names("int f(int what); // why\nint in_; x.one = std::one;")] == ["what", "in_"]
+
+
 def main():
+    check_of_types()
     sources = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.?pp"))
     count = 0
     for path in [*sources, ROOT / "README.md"]:
@@ -49,7 +129,13 @@ def main():
             count += 1
             print(f'{path.relative_to(ROOT)}:{number}: "{word}" ({WORDS[word]}): {line}')
     print(f"{count} private words in names, messages and README.md")
-    return 1 if count else 0
+    public = public_headers()
+    headers = {str(path.relative_to(ROOT)): path.read_text() for path in sources if path.suffix == ".hpp"}
+    double = list(homonyms(headers, public))
+    vague = [f"{path}:{number}: {name}" for path in sorted(public) for number, name in vague_names(headers[path])]
+    print(*double, *vague, sep="\n", end="\n" if double or vague else "")
+    print(f"{len(double)} names of public types mean two things, {len(vague)} names in public headers are question words or pronouns")
+    return 1 if count or double or vague else 0
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ bool ca_bundle::append(const certificate& authority) {
 }
 
 std::vector<certificate> ca_bundle::drop_expired(
-    time_point at, const std::function<bool(const certificate&)>& keep) {
+    wall_time at, const std::function<bool(const certificate&)>& keep) {
   std::vector<certificate> dropped;
   std::erase_if(authorities_, [&](const certificate& one) {
     const bool goes = one.not_after() < at && !(keep && keep(one));
@@ -77,7 +77,7 @@ const certificate* ca_bundle::issuer_of(const certificate& leaf) const {
   return at == authorities_.end() ? nullptr : &*at;
 }
 
-result<void> ca_bundle::verify(const certificate& leaf, purpose use, time_point at) const {
+result<void> ca_bundle::verify(const certificate& leaf, purpose use, wall_time at) const {
   const auto store = trust_store::from(authorities_);
   if (!store) return store.error();
   return store->verify(leaf, {}, use, at);
@@ -85,14 +85,14 @@ result<void> ca_bundle::verify(const certificate& leaf, purpose use, time_point 
 
 std::string ca_bundle::pem() const {
   std::string text;
-  for (const auto& one : authorities_) text += one.pem();
+  for (const auto& certificate : authorities_) text += certificate.pem();
   return text;
 }
 
 std::string ca_bundle::digest() const {
   // Over the fingerprints: all have the same length, so no two lists yield the same text.
   std::string all;
-  for (const auto& one : authorities_) all += one.fingerprint();
+  for (const auto& certificate : authorities_) all += certificate.fingerprint();
   return core::hex(sha256(all));
 }
 

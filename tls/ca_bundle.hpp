@@ -41,14 +41,14 @@ class ca_bundle {
 
   /// Removes and returns the certificates that have expired by `at` and for which `keep` returns
   /// false; without `keep`, all that have expired.
-  std::vector<certificate> drop_expired(time_point at,
+  std::vector<certificate> drop_expired(wall_time at,
                                         const std::function<bool(const certificate&)>& keep = {});
 
   bool contains(const certificate& authority) const noexcept;
   /// Returns the first certificate that signed `leaf`; null if none did.
   const certificate* issuer_of(const certificate& leaf) const;
   /// Succeeds if `leaf` chains to a certificate of the bundle at that time; otherwise says why not.
-  result<void> verify(const certificate& leaf, purpose use, time_point at) const;
+  result<void> verify(const certificate& leaf, purpose use, wall_time at) const;
 
   const std::vector<certificate>& authorities() const noexcept { return authorities_; }
   std::size_t size() const noexcept { return authorities_.size(); }

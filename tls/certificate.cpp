@@ -23,8 +23,8 @@ struct certificate::fields {
   std::vector<std::string> uris;
   std::vector<std::string> ips;
   std::string fingerprint;
-  time_point not_before;
-  time_point not_after;
+  wall_time not_before;
+  wall_time not_after;
   bool is_ca = false;
 };
 
@@ -75,15 +75,15 @@ bool to_address(const ASN1_OCTET_STRING* from, std::string& to) {
 }
 
 /// Clamps to the range of the clock: certificates "without end" run to the year 9999.
-bool to_time(const ASN1_TIME* from, time_point& to) {
+bool to_time(const ASN1_TIME* from, wall_time& to) {
   std::tm parts{};
   if (!from || ASN1_TIME_to_tm(from, &parts) != 1) return false;
   using std::chrono::seconds;
-  const auto least = std::chrono::ceil<seconds>(time_point::min()).time_since_epoch();
-  const auto most = std::chrono::floor<seconds>(time_point::max()).time_since_epoch();
+  const auto least = std::chrono::ceil<seconds>(wall_time::min()).time_since_epoch();
+  const auto most = std::chrono::floor<seconds>(wall_time::max()).time_since_epoch();
   auto since = seconds(::timegm(&parts));
   since = std::min(std::max(since, least), most);
-  to = time_point(since);
+  to = wall_time(since);
   return true;
 }
 
@@ -218,10 +218,10 @@ const std::vector<std::string>& certificate::uris() const noexcept {
 const std::vector<std::string>& certificate::ips() const noexcept {
   return parsed_->ips;
 }
-time_point certificate::not_before() const noexcept {
+wall_time certificate::not_before() const noexcept {
   return parsed_->not_before;
 }
-time_point certificate::not_after() const noexcept {
+wall_time certificate::not_after() const noexcept {
   return parsed_->not_after;
 }
 bool certificate::is_ca() const noexcept {

@@ -15,7 +15,7 @@ struct x509_st;
 
 namespace rw::tls {
 
-using time_point = std::chrono::system_clock::time_point;
+using wall_time = std::chrono::system_clock::time_point;
 
 /// One X.509 certificate (RFC 5280), parsed once. A value: copies are cheap and share the parsed
 /// certificate; thread-safe. Only the functions below make it, so it is never empty.
@@ -46,10 +46,10 @@ class certificate {
   const std::vector<std::string>& uris() const noexcept;
   const std::vector<std::string>& ips() const noexcept;
 
-  time_point not_before() const noexcept;
-  time_point not_after() const noexcept;
-  bool valid_at(time_point when) const noexcept {
-    return not_before() <= when && when <= not_after();
+  wall_time not_before() const noexcept;
+  wall_time not_after() const noexcept;
+  bool valid_at(wall_time time) const noexcept {
+    return not_before() <= time && time <= not_after();
   }
 
   /// Returns true if the basic constraints allow it to issue certificates.

@@ -32,8 +32,8 @@ result<void> use_own(SSL_CTX* context, const material& own) {
   ERR_clear_error();
   bool good = SSL_CTX_use_certificate(context, own.leaf()->native()) == 1 &&
               SSL_CTX_use_PrivateKey(context, own.key()) == 1;
-  for (const auto& one : own.chain()) {
-    good = good && SSL_CTX_add1_chain_cert(context, one.native()) == 1;
+  for (const auto& certificate : own.chain()) {
+    good = good && SSL_CTX_add1_chain_cert(context, certificate.native()) == 1;
   }
   if (good) return {};
   const auto code = take_openssl_error(error::unusable_material);
@@ -148,8 +148,8 @@ result<void> show_own(SSL* connection, const material& own) {
   ERR_clear_error();
   bool good = SSL_use_certificate(connection, own.leaf()->native()) == 1 &&
               SSL_use_PrivateKey(connection, own.key()) == 1;
-  for (const auto& one : own.chain()) {
-    good = good && SSL_add1_chain_cert(connection, one.native()) == 1;
+  for (const auto& certificate : own.chain()) {
+    good = good && SSL_add1_chain_cert(connection, certificate.native()) == 1;
   }
   if (good) return {};
   return failure(take_openssl_error(error::unusable_material));

@@ -56,7 +56,8 @@ struct failure {
 };
 
 /// Makes result::value() throw boost::system::system_error with the detail.
-[[noreturn]] void throw_exception_from_error(const failure& f, const boost::source_location& where);
+[[noreturn]] void throw_exception_from_error(const failure& f,
+                                             const boost::source_location& location);
 
 /// A value, or a failure with a description.
 template <class T>

@@ -95,8 +95,8 @@ result<std::string> read(const std::string& name, bool is_key) {
   if (!S_ISREG(about.st_mode))
     return failure(error::unreadable_file, name + ": not a regular file");
   if (is_key) {
-    if (const auto why = exposure(fd.get(), about); !why.empty()) {
-      return failure(error::exposed_key, name + ": " + why);
+    if (const auto reason = exposure(fd.get(), about); !reason.empty()) {
+      return failure(error::exposed_key, name + ": " + reason);
     }
   }
   std::string out;

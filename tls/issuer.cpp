@@ -23,8 +23,8 @@ constexpr std::chrono::seconds longest_validity = std::chrono::hours(24 * 365 * 
 
 enum class rank { authority, leaf };
 
-failure refused(std::string why) {
-  return {error::bad_request, std::move(why)};
+failure refused(std::string reason) {
+  return {error::bad_request, std::move(reason)};
 }
 failure openssl_failed(const std::string& what) {
   const auto code = take_openssl_error(error::out_of_memory);
@@ -158,8 +158,8 @@ bool set_serial(X509* to) {
   return number && BN_to_ASN1_INTEGER(number.get(), X509_get_serialNumber(to));
 }
 
-bool set_time(ASN1_TIME* to, time_point when) {
-  return ASN1_TIME_adj(to, std::chrono::system_clock::to_time_t(when), 0, 0) != nullptr;
+bool set_time(ASN1_TIME* to, wall_time time) {
+  return ASN1_TIME_adj(to, std::chrono::system_clock::to_time_t(time), 0, 0) != nullptr;
 }
 
 bool add_name(X509* to, int kind, const std::string& name) {

@@ -33,7 +33,7 @@ struct certificate_request {
   bool client_auth = false;
 
   /// Begin of validity; by default a minute ago, for peers with a slow clock.
-  std::optional<time_point> not_before = {};
+  std::optional<wall_time> not_before = {};
   std::chrono::seconds validity = std::chrono::hours(24 * 60);
 };
 

@@ -24,8 +24,8 @@ result<pkey_ptr> read_key(std::string_view text, const std::string& name) {
   pkey_ptr key(PEM_read_bio_PrivateKey(bio.get(), nullptr, no_passphrase, &encrypted));
   ERR_clear_error();
   if (key) return key;
-  const auto why = encrypted ? error::encrypted_key : error::malformed_key;
-  return failure(why, name + ": " + make_error_code(why).message());
+  const auto code = encrypted ? error::encrypted_key : error::malformed_key;
+  return failure(code, name + ": " + make_error_code(code).message());
 }
 
 failure named(const std::string& name, failure f) {

@@ -36,15 +36,15 @@ bool reloader::check() {
   const auto found = text ? text->digest() : text.error().message();
   if (found == seen_) return false;
   seen_ = found;
-  const auto outcome = text ? use(*text) : result<void>(text.error());
-  if (outcome) {
+  const auto ended = text ? use(*text) : result<void>(text.error());
+  if (ended) {
     successes_.fetch_add(1, std::memory_order_relaxed);
   } else {
     failures_.fetch_add(1, std::memory_order_relaxed);
     log_.error("new TLS files are rejected, the previous files stay in use until the next change",
-               {{"reason", outcome.error().message()}});
+               {{"reason", ended.error().message()}});
   }
-  if (told_) told_(outcome);
+  if (told_) told_(ended);
   return true;
 }
 

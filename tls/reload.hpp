@@ -30,7 +30,7 @@ using reload_options = watch_times;
 class reloader {
  public:
   /// Called after each attempt with success, or the reason why the files were rejected.
-  using callback = std::function<void(const result<void>& outcome)>;
+  using callback = std::function<void(const result<void>& ended)>;
 
   reloader(boost::asio::any_io_executor executor, std::shared_ptr<credentials> target,
            material_files files, core::logger& log, reload_options options = {});

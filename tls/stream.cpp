@@ -87,7 +87,7 @@ bool valid_now(const X509* peer) {
 
 }  // namespace
 
-stream::stream(boost::asio::ip::tcp::socket socket, ssl_ctx_st* context, side which,
+stream::stream(boost::asio::ip::tcp::socket socket, ssl_ctx_st* context, side role,
                std::shared_ptr<void> kept)
     : socket_(std::move(socket)), kept_(std::move(kept)) {
   boost::system::error_code ignored;
@@ -106,7 +106,7 @@ stream::stream(boost::asio::ip::tcp::socket socket, ssl_ctx_st* context, side wh
   BIO_set_data(bio, &wire_);
   BIO_set_init(bio, 1);
   SSL_set_bio(ssl.get(), bio, bio);
-  if (which == side::server) {
+  if (role == side::server) {
     SSL_set_accept_state(ssl.get());
   } else {
     SSL_set_connect_state(ssl.get());
@@ -122,7 +122,7 @@ io_result stream::handshake() {
   if (dead_) return {.error = dead_};
   if (ready_) return {};
   ERR_clear_error();
-  auto done = outcome(SSL_do_handshake(ssl_), 0);
+  auto done = result_of(SSL_do_handshake(ssl_), 0);
   if (done.error == boost::asio::error::eof) done.error = dead_ = error::stream_truncated;
   if (done.error || done.wants != want::nothing) return done;
   dead_ = established();
@@ -136,7 +136,7 @@ io_result stream::read(std::span<char> into) {
   forget_errors();
   std::size_t bytes = 0;
   const int returned = SSL_read_ex(ssl_, into.data(), into.size(), &bytes);
-  auto got = outcome(returned, bytes);
+  auto got = result_of(returned, bytes);
   // The rest of this record, and the records after it.
   got.drained = wire_.short_read && SSL_pending(ssl_) == 0 && SSL_has_pending(ssl_) == 0;
   return got;
@@ -148,7 +148,7 @@ io_result stream::write(std::span<const char> from) {
   forget_errors();
   std::size_t bytes = 0;
   const int returned = SSL_write_ex(ssl_, from.data(), from.size(), &bytes);
-  return outcome(returned, bytes);
+  return result_of(returned, bytes);
 }
 
 io_result stream::shutdown() {
@@ -156,7 +156,7 @@ io_result stream::shutdown() {
   ERR_clear_error();
   const int returned = SSL_shutdown(ssl_);
   if (returned >= 0) return {};  // 0: sent, and the peer's is not awaited
-  auto done = outcome(returned, 0);
+  auto done = result_of(returned, 0);
   // Data of the peer may precede its close_notify; that is no failure.
   if (done.wants == want::read) done.wants = want::nothing;
   return done;
@@ -174,7 +174,7 @@ bool stream::resumed() const noexcept {
   return ready_ && SSL_session_reused(ssl_) == 1;
 }
 
-io_result stream::outcome(int returned, std::size_t bytes) {
+io_result stream::result_of(int returned, std::size_t bytes) {
   if (returned > 0) return {.bytes = bytes, .error = {}};
   switch (SSL_get_error(ssl_, returned)) {
     case SSL_ERROR_WANT_READ:

@@ -28,7 +28,7 @@ class stream : public core::stream {
 
   /// Takes ownership of the socket. `context` is shared; `kept` is kept alive as long as the
   /// stream. handshake() reports a failure to allocate.
-  stream(boost::asio::ip::tcp::socket socket, ssl_ctx_st* context, side which,
+  stream(boost::asio::ip::tcp::socket socket, ssl_ctx_st* context, side role,
          std::shared_ptr<void> kept);
   ~stream() override;
 
@@ -59,7 +59,7 @@ class stream : public core::stream {
   };
 
  private:
-  core::io_result outcome(int returned, std::size_t bytes);
+  core::io_result result_of(int returned, std::size_t bytes);
   boost::system::error_code protocol_failure();
   boost::system::error_code established();
 

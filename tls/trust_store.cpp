@@ -40,7 +40,7 @@ result<trust_store> trust_store::from(std::vector<certificate> anchors) {
 
 result<void> trust_store::verify(const certificate& leaf,
                                  std::span<const certificate> intermediates, purpose use,
-                                 time_point at) const {
+                                 wall_time at) const {
   const std::unique_ptr<STACK_OF(X509), stack_free> between(sk_X509_new_null());
   const context_ptr context(X509_STORE_CTX_new());
   if (!between || !context) return failure(error::out_of_memory);

@@ -28,7 +28,7 @@ class trust_store {
   /// own and are not trusted by themselves.
   result<void> verify(const certificate& leaf, std::span<const certificate> intermediates = {},
                       purpose use = purpose::client_auth,
-                      time_point at = std::chrono::system_clock::now()) const;
+                      wall_time at = std::chrono::system_clock::now()) const;
 
   const std::vector<certificate>& anchors() const noexcept { return *anchors_; }
 

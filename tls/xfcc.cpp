@@ -51,7 +51,7 @@ class reader {
     do {
       if (!element(out.emplace_back())) return false;
     } while (take(','));
-    return at_ == text_.size();
+    return position_ == text_.size();
   }
 
  private:
@@ -100,51 +100,52 @@ class reader {
   }
 
   bool name(std::string_view& out) {
-    const auto begin = at_;
-    while (at_ < text_.size() && is_key_character(text_[at_])) ++at_;
-    out = text_.substr(begin, at_ - begin);
+    const auto begin = position_;
+    while (position_ < text_.size() && is_key_character(text_[position_])) ++position_;
+    out = text_.substr(begin, position_ - begin);
     return !out.empty();
   }
 
   bool plain(std::string& out) {
-    const auto begin = at_;
-    for (; at_ < text_.size(); ++at_) {
-      const char c = text_[at_];
+    const auto begin = position_;
+    for (; position_ < text_.size(); ++position_) {
+      const char c = text_[position_];
       if (c == ',' || c == ';') break;
       if (c == '"' || is_control(c)) return false;
     }
-    auto end = at_;
+    auto end = position_;
     while (end > begin && (text_[end - 1] == ' ' || text_[end - 1] == '\t')) --end;
     out.assign(text_, begin, end - begin);
     return true;
   }
 
   bool quoted(std::string& out) {
-    for (; at_ < text_.size(); ++at_) {
-      char c = text_[at_];
+    for (; position_ < text_.size(); ++position_) {
+      char c = text_[position_];
       if (c == '"') {
-        ++at_;
+        ++position_;
         return true;
       }
-      if (c == '\\' && ++at_ < text_.size()) c = text_[at_];
-      if (at_ == text_.size() || is_control(c)) return false;
+      if (c == '\\' && ++position_ < text_.size()) c = text_[position_];
+      if (position_ == text_.size() || is_control(c)) return false;
       out += c;
     }
     return false;
   }
 
   bool take(char c) {
-    if (at_ == text_.size() || text_[at_] != c) return false;
-    ++at_;
+    if (position_ == text_.size() || text_[position_] != c) return false;
+    ++position_;
     return true;
   }
 
   void blanks() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t')) ++at_;
+    while (position_ < text_.size() && (text_[position_] == ' ' || text_[position_] == '\t'))
+      ++position_;
   }
 
   std::string_view text_;
-  std::size_t at_ = 0;
+  std::size_t position_ = 0;
 };
 
 int digit(char c) {

@@ -132,20 +132,20 @@ class operation final : public wait_op {
   /// the operation and passes a wake-up that it carried to the next waiter.
   class courier {
    public:
-    courier(operation* op, purpose what) noexcept : op_(op), what_(what) {}
+    courier(operation* op, purpose intent) noexcept : op_(op), intent_(intent) {}
     courier(courier&& other) noexcept
-        : op_(std::exchange(other.op_, nullptr)), what_(other.what_) {}
+        : op_(std::exchange(other.op_, nullptr)), intent_(other.intent_) {}
     courier& operator=(courier&&) = delete;
     ~courier() {
       if (op_ == nullptr) return;
       const std::shared_ptr<state<T>> channel = op_->channel_;
       op_->destroy();
-      if (what_ == purpose::retry) Action::peers(*channel).notify(1);
+      if (intent_ == purpose::retry) Action::peers(*channel).notify(1);
     }
 
     void operator()() {
       operation* const op = std::exchange(op_, nullptr);
-      if (what_ == purpose::retry) {
+      if (intent_ == purpose::retry) {
         op->go(true);
       } else {
         op->complete();
@@ -154,7 +154,7 @@ class operation final : public wait_op {
 
    private:
     operation* op_;
-    purpose what_;
+    purpose intent_;
   };
 
   struct canceller {
@@ -225,10 +225,10 @@ class operation final : public wait_op {
   }
 
   /// Running out of memory here would lose the operation: it ends the process (noexcept).
-  void post_as(purpose what) noexcept {
+  void post_as(purpose intent) noexcept {
     const work_type executor = work_;  // the operation may be destroyed before post returns
     allocator_type allocator = allocator_of(handler_);
-    boost::asio::post(executor, boost::asio::bind_allocator(allocator, courier(this, what)));
+    boost::asio::post(executor, boost::asio::bind_allocator(allocator, courier(this, intent)));
   }
 
   void complete() {

@@ -130,7 +130,7 @@ class client::implementation : public std::enable_shared_from_this<implementatio
   void fail(boost::system::error_code error);
   asio::awaitable<void> open();
   void report(boost::system::error_code error, std::string cause);
-  asio::awaitable<std::vector<tcp::endpoint>> resolve(std::string* problem);
+  asio::awaitable<std::vector<tcp::endpoint>> resolve(std::string* error);
   asio::awaitable<boost::system::error_code> connect(tcp::socket* socket, std::string* cause);
   asio::awaitable<boost::system::error_code> shake_hands(core::stream* stream);
   asio::awaitable<void> drive(std::shared_ptr<client_connection> connection);
@@ -185,10 +185,10 @@ void client::implementation::serve() {
 }
 
 void client::implementation::fail(boost::system::error_code error) {
-  for (auto* one : std::exchange(waiting_, {})) {
-    one->served = true;
-    one->error = error;
-    one->woken.set();
+  for (auto* waiter : std::exchange(waiting_, {})) {
+    waiter->served = true;
+    waiter->error = error;
+    waiter->woken.set();
   }
 }
 
@@ -210,7 +210,7 @@ asio::awaitable<boost::system::error_code> client::implementation::acquire(
 }
 
 /// The addresses of the host, or of its proxy; or why there are none, or none in time.
-asio::awaitable<std::vector<tcp::endpoint>> client::implementation::resolve(std::string* problem) {
+asio::awaitable<std::vector<tcp::endpoint>> client::implementation::resolve(std::string* failed) {
   const auto& host = options_.proxy ? options_.proxy->host : options_.host;
   const auto port = options_.proxy ? options_.proxy->port : options_.port;
   boost::system::error_code error;
@@ -222,7 +222,7 @@ asio::awaitable<std::vector<tcp::endpoint>> client::implementation::resolve(std:
   resolving_.reset();
   std::vector<tcp::endpoint> endpoints;
   for (const auto& address : lookup->found) endpoints.emplace_back(address, port);
-  *problem = "the name can't be resolved: " + lookup->problem;
+  *failed = "the name can't be resolved: " + lookup->error;
   co_return endpoints;
 }
 

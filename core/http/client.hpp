@@ -39,7 +39,7 @@ struct client_limits {
   /// never. A connection on which an exchange timed out while nothing else came gets one at once,
   /// and takes no other exchange until it has answered.
   std::chrono::milliseconds ping = std::chrono::seconds(30);
-  std::chrono::milliseconds ping_answer = std::chrono::seconds(15);
+  std::chrono::milliseconds ping_response = std::chrono::seconds(15);
 };
 
 /// A proxy that is asked to CONNECT to the upstream (RFC 9110, section 9.3.6).

@@ -40,8 +40,8 @@ void handshake_queue::leave(const std::shared_ptr<entry>& gone) {
   }
   current_ = nullptr;
   const auto took = clock_.now() - since_;
-  const auto answered = answered_();
-  const bool busy = std::exchange(answered_before_, answered) != answered;
+  const auto answered = responded_();
+  const bool busy = std::exchange(responded_before_, answered) != answered;
   if (!busy || took < long_step || std::exchange(passing_on_, true)) return pass_on();
   rest_.expires_after(std::min<core::duration>(took, longest_rest));
   rest_.async_wait([self = shared_from_this()](boost::system::error_code) { self->grant(); });

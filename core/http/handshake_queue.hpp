@@ -23,7 +23,7 @@ namespace rw::http {
 /// a request comes. Addresses take turns, so that one with many handshakes does not keep another's
 /// waiting; within an address the order is that of arrival.
 ///
-/// Its length is bounded by the ledger's limit of handshakes. Thread-safe.
+/// Its length is bounded by the memory policy's limit of handshakes. Thread-safe.
 class handshake_queue : public std::enable_shared_from_this<handshake_queue> {
  public:
   class place;
@@ -32,7 +32,7 @@ class handshake_queue : public std::enable_shared_from_this<handshake_queue> {
   /// been answered.
   handshake_queue(boost::asio::any_io_executor executor, core::clock& time,
                   std::function<double()> answered)
-      : executor_(executor), clock_(time), answered_(std::move(answered)), rest_(executor) {}
+      : executor_(executor), clock_(time), responded_(std::move(answered)), rest_(executor) {}
 
  private:
   struct entry {
@@ -57,12 +57,12 @@ class handshake_queue : public std::enable_shared_from_this<handshake_queue> {
 
   const boost::asio::any_io_executor executor_;
   core::clock& clock_;
-  const std::function<double()> answered_;
+  const std::function<double()> responded_;
   std::mutex guard_;
   std::list<line> lines_;           ///< in turn, none empty; this and all below under `guard_`
   std::shared_ptr<entry> current_;  ///< who has the turn
   core::time_point since_;          ///< when it got it
-  double answered_before_ = 0;
+  double responded_before_ = 0;
   boost::asio::steady_timer rest_;
   bool passing_on_ = false;
 };

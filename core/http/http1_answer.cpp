@@ -51,7 +51,7 @@ void http1_connection::append_response() {
 }
 
 /// Sends what is gathered, and the answer's source. False: the client did not take it all.
-asio::awaitable<bool> http1_connection::answer() {
+asio::awaitable<bool> http1_connection::respond() {
   if (response_.source == nullptr) {
     const bool flushed = co_await flush();
     co_return flushed;
@@ -138,7 +138,7 @@ asio::awaitable<bool> http1_connection::until_ready() {
 /// Looks whether the client is still there, and keeps what it sends meanwhile, up to a limit.
 /// False: it has gone.
 bool http1_connection::watch_client(core::want& wants) {
-  while (in_.size() - in_begin_ < pipelined_at_most) {
+  while (input_.size() - in_begin_ < pipelined_at_most) {
     read_buffer buffer;
     const auto got = stream_->read(buffer.bytes());
     if (got.error) return false;

@@ -64,7 +64,7 @@ class http1_client final : public client_connection {
     under_way(http1_client& owner, exchange_clock time) : owner_(owner) {
       owner_.time_ = time;
       owner_.busy_ = true;
-      owner_.expired_ = owner_.any_answer_ = false;
+      owner_.expired_ = owner_.any_response_ = false;
       owner_.deadline_.arm(time.due());
     }
     ~under_way() {
@@ -118,12 +118,12 @@ class http1_client final : public client_connection {
   core::wake ended_;
   exchange_clock time_{{}, options_.limits, {}};
   std::string out_;
-  std::string in_;  ///< what the parser has left, to see it again with more behind it
+  std::string input_;  ///< what the parser has left, to see it again with more behind it
   bool open_ = true;
   bool shut_down_ = false;
   bool busy_ = false;
   bool expired_ = false;
-  bool any_answer_ = false;
+  bool any_response_ = false;
 };
 
 /// Looks at what the peer did to the idle connection: one that was closed, or on which something
@@ -179,13 +179,13 @@ asio::awaitable<boost::system::error_code> http1_client::send(const send_permit*
 /// Parses `bytes`, which follow those that are kept already.
 boost::system::error_code http1_client::parse(response_parser& parser, std::string_view bytes) {
   boost::beast::error_code error;
-  if (in_.empty()) {
-    in_ = bytes.substr(feed(parser, bytes, error));
+  if (input_.empty()) {
+    input_ = bytes.substr(feed(parser, bytes, error));
   } else {
-    in_.append(bytes);
-    in_.erase(0, feed(parser, in_, error));
+    input_.append(bytes);
+    input_.erase(0, feed(parser, input_, error));
   }
-  if (in_.empty() && in_.capacity() > kept_request) in_.shrink_to_fit();
+  if (input_.empty() && input_.capacity() > kept_request) input_.shrink_to_fit();
   if (error == boost::beast::http::error::body_limit ||
       error == boost::beast::http::error::header_limit) {
     return client_error::response_too_large;
@@ -193,7 +193,7 @@ boost::system::error_code http1_client::parse(response_parser& parser, std::stri
   if (error)
     return error == client_error::abandoned ? client_error::abandoned : client_error::protocol;
   // What is neither header nor body (chunk extensions, trailers) is not limited by the parser.
-  if (!parser.is_done() && in_.size() > options_.limits.header_bytes) {
+  if (!parser.is_done() && input_.size() > options_.limits.header_bytes) {
     return client_error::response_too_large;
   }
   return {};
@@ -211,7 +211,7 @@ core::io_result http1_client::read(response_parser& parser) {
   }
   if (got.error) return {.error = client_error::closed};
   if (got.wants != core::want::nothing) return got;
-  any_answer_ = true;
+  any_response_ = true;
   got.error = parse(parser, {buffer.bytes().data(), got.bytes});
   if (parser.is_header_done()) {
     time_.heard(environment_.watchdog.now());
@@ -223,7 +223,7 @@ core::io_result http1_client::read(response_parser& parser) {
 /// Reads one answer.
 asio::awaitable<boost::system::error_code> http1_client::receive(response_parser* parser) {
   // An informational answer may have brought the next one's first bytes.
-  const auto kept = std::exchange(in_, {});
+  const auto kept = std::exchange(input_, {});
   const auto malformed = parse(*parser, kept);
   if (malformed) co_return malformed;
   for (unsigned reads = 1; !parser->is_done(); ++reads) {
@@ -256,7 +256,7 @@ asio::awaitable<boost::system::error_code> http1_client::send_and_receive(
     const auto error = co_await receive(&*parser);
     if (error) co_return error;
   }
-  if (!parser->keep_alive() || !in_.empty()) retired_ = true;
+  if (!parser->keep_alive() || !input_.empty()) retired_ = true;
   co_return boost::system::error_code();
 }
 
@@ -266,7 +266,7 @@ asio::awaitable<boost::system::error_code> http1_client::exchange(const request*
   if (!open_) co_return client_error::not_processed;
   under_way self(*this, {options, options_.limits, environment_.watchdog.now()});
   const auto error = co_await send_and_receive(request, into, options);
-  if (error == client_error::closed && used_before_ && !any_answer_) {
+  if (error == client_error::closed && used_before_ && !any_response_) {
     co_return client_error::reused_connection_closed;
   }
   if (!error) self.ended_well();

@@ -31,7 +31,7 @@ asio::awaitable<void> http1_connection::run() {
     const bool complete = co_await read_request();
     if (!complete) break;
     deadline_.disarm();
-    auto rest = shared_->answer(request_, response_);
+    auto rest = shared_->respond(request_, response_);
     if (rest.valid()) {
       account_->enter(account::phase::handling, shared_->now());
       // What the handler has begun is not thrown away because the server is cancelled meanwhile.
@@ -50,7 +50,7 @@ asio::awaitable<void> http1_connection::run() {
     open_ = open_ && parser_->keep_alive() && !shared_->draining;
     append_response();
     if (response_.source == nullptr && out_.size() <= answers_gathered) continue;
-    const bool answered = co_await answer();
+    const bool answered = co_await respond();
     if (!answered) break;
   }
   source_.close();
@@ -104,7 +104,7 @@ asio::awaitable<bool> http1_connection::read_request() {
   enter(phase::idle, any_request_ ? limits.idle : std::min(limits.header, limits.idle));
   any_request_ = true;
   bool complete = false;
-  bool good = in_begin_ == in_.size() || parse({}, complete);
+  bool good = in_begin_ == input_.size() || parse({}, complete);
   while (good && !complete) {
     put();
     if (!out_.empty()) good = co_await flush();
@@ -162,7 +162,7 @@ bool http1_connection::refuse_late() {
 
 /// The connection is idle, and holds no buffers.
 void http1_connection::rest() {
-  for (auto* const text : {&request_.body, &response_.body, &in_, &out_}) give_back(*text);
+  for (auto* const text : {&request_.body, &response_.body, &input_, &out_}) give_back(*text);
   in_begin_ = 0;
   account_->hold(0, shared_->now());
   account_->enter(account::phase::idle, shared_->now());
@@ -170,11 +170,11 @@ void http1_connection::rest() {
 
 /// Keeps what the parser has left, which is all of `rest`, or the rest of `in_`.
 void http1_connection::keep(std::string_view rest) {
-  if (in_begin_ > 0 && in_begin_ == in_.size()) {
-    in_.clear();
+  if (in_begin_ > 0 && in_begin_ == input_.size()) {
+    input_.clear();
     in_begin_ = 0;
   }
-  in_.append(rest);
+  input_.append(rest);
 }
 
 /// Feeds the parser with what is left of earlier reads and `bytes` behind it. False: the request
@@ -188,20 +188,20 @@ bool http1_connection::parse(std::string_view bytes, bool& complete) {
     }
   }
   boost::beast::error_code error;
-  if (in_begin_ == in_.size()) {
+  if (in_begin_ == input_.size()) {
     keep(bytes.substr(feed(*parser_, bytes, error)));
   } else {
     if (in_begin_ > 0 && !bytes.empty()) {
-      in_.erase(0, in_begin_);
+      input_.erase(0, in_begin_);
       in_begin_ = 0;
     }
-    in_.append(bytes);
-    in_begin_ += feed(*parser_, std::string_view(in_).substr(in_begin_), error);
+    input_.append(bytes);
+    in_begin_ += feed(*parser_, std::string_view(input_).substr(in_begin_), error);
     keep({});
   }
   complete = parser_->is_done();
   // Beast's parser limits the header, but not a chunk's extensions or the trailers.
-  if (!error && !complete && in_.size() - in_begin_ > shared_->options.limits.header_bytes) {
+  if (!error && !complete && input_.size() - in_begin_ > shared_->options.limits.header_bytes) {
     error = beast_http::error::header_limit;
   }
   if (error) {
@@ -230,7 +230,7 @@ bool http1_connection::wait_for_more() {
 }
 
 void http1_connection::hold() {
-  account_->hold(in_.capacity() + out_.capacity() + request_.target.capacity() +
+  account_->hold(input_.capacity() + out_.capacity() + request_.target.capacity() +
                      request_.headers.bytes() + request_.body.capacity() +
                      response_.body.capacity(),
                  shared_->now());
@@ -256,7 +256,7 @@ void http1_connection::refuse(unsigned status, std::string_view line, refusal re
   response_.text(status, line);
   append_response();
   std::string().swap(request_.body);
-  std::string().swap(in_);
+  std::string().swap(input_);
   in_begin_ = 0;
   hold();
 }

@@ -58,7 +58,7 @@ class http1_connection final : public server_connection {
   void refuse(const boost::system::error_code& error);
   void keep(std::string_view rest);
 
-  boost::asio::awaitable<bool> answer();
+  boost::asio::awaitable<bool> respond();
   void append_response();
   core::io_result put();
   boost::asio::awaitable<bool> flush();
@@ -79,7 +79,7 @@ class http1_connection final : public server_connection {
   core::time_point source_due_ = core::time_point::max();  ///< set when the server drains
   core::time_point begun_;                                 ///< where the body did
   body_progress progress_;
-  std::string in_;  ///< read, but not parsed up to in_begin_
+  std::string input_;  ///< read, but not parsed up to in_begin_
   std::size_t in_begin_ = 0;
   std::string out_;
   std::size_t out_begin_ = 0;

@@ -43,7 +43,7 @@ http2_client::http2_client(const client_options& options, const client_environme
 asio::awaitable<void> http2_client::run() {
   std::exception_ptr failure;
   try {
-    co_await read_answers();
+    co_await read_responses();
   } catch (...) {
     failure = std::current_exception();
   }
@@ -61,7 +61,7 @@ asio::awaitable<void> http2_client::run() {
   if (failure) std::rethrow_exception(failure);
 }
 
-asio::awaitable<void> http2_client::read_answers() {
+asio::awaitable<void> http2_client::read_responses() {
   look_at(environment_.watchdog.now() + options_.limits.exchange);
   flush();
   while (!ended_) {
@@ -99,9 +99,9 @@ core::io_result http2_client::receive() {
 }
 
 /// Not part of the coroutine below, whose frame lives as long as a watch does. The fields are
-/// borrowed until they are written: from `request` and from `one`.
-bool http2_client::submit(call& one, const request& request) {
-  auto& digits = one.content_length;
+/// borrowed until they are written: from `request` and from `call`.
+bool http2_client::submit(call& call, const request& request) {
+  auto& digits = call.content_length;
   const auto end =
       std::to_chars(digits.data(), digits.data() + digits.size(), request.body.size()).ptr;
   borrowed_fields fields;
@@ -111,27 +111,27 @@ bool http2_client::submit(call& one, const request& request) {
   fields.add(":path", request.target);
   fields.add("content-length", {digits.data(), end});
   fields.add(request.headers);
-  const nghttp2_data_provider provider{{.ptr = &one.body}, &outgoing_body::read};
+  const nghttp2_data_provider provider{{.ptr = &call.body}, &outgoing_body::read};
   const auto id = nghttp2_submit_request(session_.get(), nullptr, fields.data(), fields.size(),
-                                         request.body.empty() ? nullptr : &provider, &one);
+                                         request.body.empty() ? nullptr : &provider, &call);
   if (id < 0) return false;
-  one.id = id;
+  call.id = id;
   return true;
 }
 
 /// False if the connection does not take it: the next one does.
-bool http2_client::begin(call& one, const request& request) {
+bool http2_client::begin(call& call, const request& request) {
   if (ended_ || calls_.size() >= streams()) return false;
-  one.body.rest = request.body;
-  if (!submit(one, request)) {
+  call.body.rest = request.body;
+  if (!submit(call, request)) {
     retired_ = true;  // stream ids are used up, or the peer said goodbye
     return false;
   }
-  const bool is_known = std::ranges::find(permits_out_, one.permit) != permits_out_.end();
-  if (one.permit && !is_known) permits_out_.push_back(one.permit);
-  one.self = calls_.insert(calls_.end(), &one);
+  const bool is_known = std::ranges::find(permits_out_, call.permit) != permits_out_.end();
+  if (call.permit && !is_known) permits_out_.push_back(call.permit);
+  call.self = calls_.insert(calls_.end(), &call);
   last_use_ = environment_.watchdog.now();
-  look_at(one.time.due());
+  look_at(call.time.due());
   if (options_.limits.ping.count() > 0) look_at(last_use_ + options_.limits.ping);
   push_soon();
   return true;
@@ -140,48 +140,48 @@ bool http2_client::begin(call& one, const request& request) {
 asio::awaitable<boost::system::error_code> http2_client::exchange(const request* request,
                                                                   response* into,
                                                                   exchange_options options) {
-  call one(*this, *into, options);
-  if (!begin(one, *request)) co_return client_error::not_processed;
-  if (!one.finished) co_await one.done.wait();
-  if (!one.finished) give_up(one, client_error::shut_down);
-  co_return one.error;
+  call call(*this, *into, options);
+  if (!begin(call, *request)) co_return client_error::not_processed;
+  if (!call.finished) co_await call.done.wait();
+  if (!call.finished) give_up(call, client_error::shut_down);
+  co_return call.error;
 }
 
 asio::awaitable<boost::system::error_code> http2_client::open(
     const request* request, response* into, exchange_options options, client_slot* through,
     std::unique_ptr<opened_exchange>* rest) {
   auto made = std::make_unique<opened>(*this, *into, options);
-  auto& one = made->one;
-  one.opens = true;
-  if (!begin(one, *request)) co_return client_error::not_processed;
-  if (!one.finished) co_await one.done.wait();
-  if (one.finished) co_return one.error;
-  if (one.opens) co_return client_error::shut_down;  // cancelled
-  one.into = nullptr;
+  auto& call = made->pending;
+  call.opens = true;
+  if (!begin(call, *request)) co_return client_error::not_processed;
+  if (!call.finished) co_await call.done.wait();
+  if (call.finished) co_return call.error;
+  if (call.opens) co_return client_error::shut_down;  // cancelled
+  call.into = nullptr;
   made->slot = std::move(*through);
   *rest = std::move(made);
   co_return boost::system::error_code();
 }
 
-void http2_client::finish(call& one, boost::system::error_code error) {
-  one.finished = true;
-  one.error = error;
+void http2_client::finish(call& call, boost::system::error_code error) {
+  call.finished = true;
+  call.error = error;
   last_use_ = environment_.watchdog.now();
-  calls_.erase(one.self);
-  nghttp2_session_set_stream_user_data(session_.get(), one.id, nullptr);
-  if (one.into != nullptr) return one.done.set();
-  if (one.sink != nullptr) one.sink->end(error);
+  calls_.erase(call.self);
+  nghttp2_session_set_stream_user_data(session_.get(), call.id, nullptr);
+  if (call.into != nullptr) return call.done.set();
+  if (call.sink != nullptr) call.sink->end(error);
 }
 
 /// The connection is at its end, closed from here or by the peer, and so is all that is under way.
 void http2_client::finish_all(bool shut_down) {
   while (!calls_.empty()) {
-    auto& one = *calls_.front();
+    auto& call = *calls_.front();
     auto error = client_error::closed;
-    if (used_before_ && !one.any_answer) error = client_error::reused_connection_closed;
-    if (!begun(one)) error = client_error::not_processed;
+    if (used_before_ && !call.any_response) error = client_error::reused_connection_closed;
+    if (!begun(call)) error = client_error::not_processed;
     if (shut_down) error = client_error::shut_down;
-    finish(one, error);
+    finish(call, error);
   }
 }
 
@@ -190,16 +190,16 @@ void http2_client::finish_all(bool shut_down) {
 void http2_client::return_queued() {
   std::size_t before = 0;
   const auto current = calls_;
-  for (auto* one : current) {
-    if (before++ >= streams() && !begun(*one)) give_up(*one, client_error::not_processed);
+  for (auto* call : current) {
+    if (before++ >= streams() && !begun(*call)) give_up(*call, client_error::not_processed);
   }
 }
 
 /// Leaves the rest of the answer. What still comes of it is counted for flow control by nghttp2,
 /// and thrown away.
-void http2_client::give_up(call& one, boost::system::error_code error) {
-  const auto id = one.id;
-  finish(one, error);
+void http2_client::give_up(call& call, boost::system::error_code error) {
+  const auto id = call.id;
+  finish(call, error);
   nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, id, NGHTTP2_CANCEL);
   push_soon();
 }
@@ -214,19 +214,19 @@ void http2_client::heard() {
 }
 
 /// The answer's head came, or a part of its body.
-void http2_client::heard(call& one) {
-  one.any_answer = true;
-  one.time.heard(environment_.watchdog.now());
-  look_at(one.time.due());
+void http2_client::heard(call& call) {
+  call.any_response = true;
+  call.time.heard(environment_.watchdog.now());
+  look_at(call.time.due());
 }
 
 int http2_client::on_header(const nghttp2_frame& frame, std::string_view name,
                             std::string_view value) {
-  auto* one = find(frame.hd.stream_id);
-  if (one == nullptr || one->into == nullptr) return 0;  // trailers of an opened one
-  auto& into = *one->into;
+  auto* call = find(frame.hd.stream_id);
+  if (call == nullptr || call->into == nullptr) return 0;  // trailers of an opened one
+  auto& into = *call->into;
   if (into.headers.bytes() + name.size() + value.size() > options_.limits.header_bytes) {
-    give_up(*one, client_error::response_too_large);
+    give_up(*call, client_error::response_too_large);
     return 0;
   }
   if (name == ":status") {
@@ -240,19 +240,19 @@ int http2_client::on_header(const nghttp2_frame& frame, std::string_view name,
 }
 
 int http2_client::on_data(std::int32_t id, std::string_view bytes) {
-  auto* one = find(id);
-  if (one == nullptr) return 0;
-  heard(*one);
-  if (one->streams()) {
-    const bool more = one->sink->take(bytes);
-    if (!more && !one->finished) give_up(*one, client_error::abandoned);
+  auto* call = find(id);
+  if (call == nullptr) return 0;
+  heard(*call);
+  if (call->streams()) {
+    const bool more = call->sink->take(bytes);
+    if (!more && !call->finished) give_up(*call, client_error::abandoned);
     return 0;
   }
-  if (one->into->body.size() + bytes.size() > one->body_bytes) {
-    give_up(*one, client_error::response_too_large);
+  if (call->into->body.size() + bytes.size() > call->body_bytes) {
+    give_up(*call, client_error::response_too_large);
     return 0;
   }
-  one->into->body.append(bytes);
+  call->into->body.append(bytes);
   return 0;
 }
 
@@ -270,12 +270,12 @@ int http2_client::on_frame(const nghttp2_frame& frame) {
       break;
     case NGHTTP2_HEADERS:
     case NGHTTP2_DATA:
-      if (auto* one = find(frame.hd.stream_id)) {
-        const bool begins = !one->any_answer && one->streams();
-        if (one->into == nullptr || one->into->status >= 200) heard(*one);
-        if (begins) one->sink->begin();
-        if (begins && std::exchange(one->opens, false)) one->done.set();
-        one->whole = (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+      if (auto* call = find(frame.hd.stream_id)) {
+        const bool begins = !call->any_response && call->streams();
+        if (call->into == nullptr || call->into->status >= 200) heard(*call);
+        if (begins) call->sink->begin();
+        if (begins && std::exchange(call->opens, false)) call->done.set();
+        call->whole = (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
       }
       break;
     default:
@@ -285,17 +285,17 @@ int http2_client::on_frame(const nghttp2_frame& frame) {
 }
 
 int http2_client::on_stream_close(std::int32_t id, std::uint32_t code) {
-  auto* one = find(id);
-  if (one == nullptr) return 0;
+  auto* call = find(id);
+  if (call == nullptr) return 0;
   boost::system::error_code error;
   if (code == NGHTTP2_REFUSED_STREAM) {
     error = client_error::not_processed;
-  } else if (!one->whole) {
+  } else if (!call->whole) {
     error = client_error::closed;
   } else {
     used_before_ = true;
   }
-  finish(*one, error);
+  finish(*call, error);
   return 0;
 }
 
@@ -316,13 +316,13 @@ void http2_client::expire() {
   look_at(now + std::min(limits.idle, limits.exchange));
   bool overdue = false;
   const auto current = calls_;
-  for (auto* one : current) {
-    if (one->time.due() > now) {
-      look_at(one->time.due());
+  for (auto* call : current) {
+    if (call->time.due() > now) {
+      look_at(call->time.due());
       continue;
     }
     overdue = true;
-    give_up(*one, client_error::timed_out);
+    give_up(*call, client_error::timed_out);
   }
   look_for_life(now, overdue);
   if (calls_.empty() && slots_ == 0 && last_use_ + limits.idle <= now) end();
@@ -347,9 +347,9 @@ void http2_client::look_for_life(core::time_point now, bool overdue) {
   }
   if (overdue && silent) {
     suspected_ = true;
-    probe(now + std::min(limits.ping_answer, limits.exchange));
+    probe(now + std::min(limits.ping_response, limits.exchange));
   } else if (limits.ping.count() > 0 && last_heard_ + limits.ping <= now) {
-    probe(now + limits.ping_answer);
+    probe(now + limits.ping_response);
   } else if (limits.ping.count() > 0) {
     look_at(last_heard_ + limits.ping);
   }

@@ -45,10 +45,10 @@ class http2_client final : public client_connection,
   /// One exchange, in the frame of its coroutine or opened. If it goes before the exchange has
   /// ended, its stream is reset.
   struct call {
-    call(http2_client& o, response& answer, const exchange_options& options)
+    call(http2_client& o, response& response, const exchange_options& options)
         : owner(o),
           done(o.executor_),
-          into(&answer),
+          into(&response),
           sink(options.sink),
           body_bytes(options.body_bytes > 0 ? options.body_bytes : o.options_.limits.body_bytes),
           permit(options.permit),
@@ -76,7 +76,7 @@ class http2_client final : public client_connection,
     exchange_clock time;
     boost::system::error_code error;
     bool finished = false;
-    bool any_answer = false;
+    bool any_response = false;
     bool whole = false;  ///< the answer came to its end
     bool opens = false;  ///< its coroutine waits for the head of a good answer, not for its end
     std::int32_t id = 0;
@@ -84,14 +84,14 @@ class http2_client final : public client_connection,
   };
 
   struct opened final : opened_exchange {
-    opened(http2_client& owner, response& answer, const exchange_options& options)
-        : one(owner, answer, options) {}
+    opened(http2_client& owner, response& response, const exchange_options& options)
+        : pending(owner, response, options) {}
 
     client_slot slot;  ///< keeps the connection
-    call one;
+    call pending;
   };
 
-  bool begin(call& one, const request& request);
+  bool begin(call& call, const request& request);
 
   call* find(std::int32_t id) {
     return static_cast<call*>(nghttp2_session_get_stream_user_data(session_.get(), id));
@@ -106,33 +106,33 @@ class http2_client final : public client_connection,
     return std::min<std::size_t>(theirs, options_.limits.streams);
   }
   /// False if nothing of it can have been written yet.
-  bool begun(const call& one) const {
-    return nghttp2_session_find_stream(session_.get(), one.id) != nullptr;
+  bool begun(const call& call) const {
+    return nghttp2_session_find_stream(session_.get(), call.id) != nullptr;
   }
   void finish_all(bool shut_down);
   void return_queued();
 
-  bool submit(call& one, const request& request);
-  void finish(call& one, boost::system::error_code error);
-  void give_up(call& one, boost::system::error_code error);
+  bool submit(call& call, const request& request);
+  void finish(call& call, boost::system::error_code error);
+  void give_up(call& call, boost::system::error_code error);
   void end() override {
     ended_ = true;
     core::interrupt(stream_->socket());
   }
-  boost::asio::awaitable<void> read_answers();
+  boost::asio::awaitable<void> read_responses();
   core::io_result receive();
   void heard();
-  void heard(call& one);
+  void heard(call& call);
   void look_for_life(core::time_point now, bool overdue);
   void probe(core::time_point answered_by);
   void expire();
-  /// Has `expire` look at `when` at the latest.
-  void look_at(core::time_point when) {
-    if (when >= next_look_) return;
-    next_look_ = when;
-    deadline_.arm(when);
+  /// Has `expire` look at `time` at the latest.
+  void look_at(core::time_point time) {
+    if (time >= next_look_) return;
+    next_look_ = time;
+    deadline_.arm(time);
   }
-  bool may_still_be_held_back(const call& one) const;
+  bool may_still_be_held_back(const call& call) const;
   void hold_back();
   void drop();
   void flush();

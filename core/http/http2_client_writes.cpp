@@ -7,9 +7,9 @@ namespace rw::http {
 namespace asio = boost::asio;
 
 /// True if a part of the request is not framed yet, so that the upstream lacks its end.
-bool http2_client::may_still_be_held_back(const call& one) const {
-  const bool begun = nghttp2_session_find_stream(session_.get(), one.id) != nullptr;
-  return !(begun && one.body.rest.empty());
+bool http2_client::may_still_be_held_back(const call& call) const {
+  const bool begun = nghttp2_session_find_stream(session_.get(), call.id) != nullptr;
+  return !(begun && call.body.rest.empty());
 }
 
 /// Withdraws the requests of which something is still here, once their permit is gone. A stream
@@ -17,9 +17,9 @@ bool http2_client::may_still_be_held_back(const call& one) const {
 void http2_client::hold_back() {
   if (all_open(permits_out_)) return;
   const auto current = calls_;
-  for (auto* one : current) {
-    const bool is_shut = one->permit && !one->permit->open();
-    if (is_shut && may_still_be_held_back(*one)) give_up(*one, client_error::not_permitted);
+  for (auto* call : current) {
+    const bool is_shut = call->permit && !call->permit->open();
+    if (is_shut && may_still_be_held_back(*call)) give_up(*call, client_error::not_permitted);
   }
   // What is gathered already can't be told apart, and half of a TLS record can't be taken back.
   if (!out_.empty()) return drop();

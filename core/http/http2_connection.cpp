@@ -59,7 +59,7 @@ asio::awaitable<void> http2_connection::run() {
   }
   const bool ours = !std::exchange(broken_, true);
   // Whatever the handlers' tasks still do, nobody waits for these any more.
-  for (auto& one : live_) one.source.close();
+  for (auto& exchange : live_) exchange.source.close();
   tasks_.cancel();
   co_await asio::this_coro::throw_if_cancelled(false);
   co_await tasks_.join();
@@ -162,7 +162,7 @@ asio::awaitable<void> http2_connection::write_when_possible() {
 void http2_connection::drain() {
   draining_ = true;
   drained_by_ = shared_->now() + shared_->options.limits.write;
-  for (auto& one : live_) drain(one);
+  for (auto& exchange : live_) drain(exchange);
   // First a notice that leaves room for requests on their way, then at the next look the real end
   // (RFC 9113, section 6.8).
   nghttp2_submit_shutdown_notice(session_.get());
@@ -175,21 +175,22 @@ void http2_connection::drop() {
   stop();
 }
 
-/// Sets what the exchange holds; in large steps also what the ledger knows of it.
-void http2_connection::charge(exchange& one) {
-  const auto held = cost_of_stream + one.from.headers.bytes() + one.from.target.size() +
-                    one.from.body.capacity() + one.into.body.capacity() + one.left.capacity();
-  held_ += held - std::exchange(one.held, held);
+/// Sets what the exchange holds; in large steps also what the memory policy knows of it.
+void http2_connection::charge(exchange& exchange) {
+  const auto held = cost_of_stream + exchange.from.headers.bytes() + exchange.from.target.size() +
+                    exchange.from.body.capacity() + exchange.into.body.capacity() +
+                    exchange.left.capacity();
+  held_ += held - std::exchange(exchange.held, held);
   if (held_ > account_->held() + uncharged) settle();
 }
 
-/// Tells the ledger what the connection is at, and holds.
+/// Tells the memory policy what the connection is at, and holds.
 void http2_connection::settle() {
   using phase = account::phase;
   auto since = last_request_;
-  for (std::size_t looked = 0; const auto& one : live_) {
-    if (!one.pinned) since = one.progress.since;
-    if (!one.pinned || ++looked == oldest_looked_at) break;
+  for (std::size_t looked = 0; const auto& exchange : live_) {
+    if (!exchange.pinned) since = exchange.progress.since;
+    if (!exchange.pinned || ++looked == oldest_looked_at) break;
   }
   const bool receiving = pinned_ < live_.size();
   account_->enter(receiving       ? phase::receiving
@@ -222,7 +223,7 @@ void http2_connection::evict(std::size_t bytes) {
       continue;
     }
     freed += one->held;
-    if (!one->answered) {
+    if (!one->responded) {
       refuse(*one, 503, "too many large requests at once", refusal::memory);
     } else {
       shared_->note(refusal::memory, peer_.address, &one->from);
@@ -253,12 +254,12 @@ void http2_connection::expire() {
   frames_since_request_ /=
       2;  // PINGs now and then, beside an answer that takes hours, are no flood
   if (live_.empty()) expire_idle(now);
-  for (auto& one : live_) {
-    if (one.running) continue;  // the handler bounds its own time
-    if (one.due > now) {
-      look_at(one.due);
+  for (auto& exchange : live_) {
+    if (exchange.running) continue;  // the handler bounds its own time
+    if (exchange.due > now) {
+      look_at(exchange.due);
     } else {
-      expire(one);
+      expire(exchange);
     }
   }
   push();
@@ -275,17 +276,17 @@ void http2_connection::expire_idle(core::time_point now) {
   nghttp2_session_terminate_session(session_.get(), NGHTTP2_NO_ERROR);
 }
 
-void http2_connection::expire(exchange& one) {
-  one.due = core::time_point::max();
-  if (!one.headers_done) {
+void http2_connection::expire(exchange& exchange) {
+  exchange.due = core::time_point::max();
+  if (!exchange.headers_done) {
     // Nothing else can come before the rest of the header, so the whole connection is stuck.
-    shared_->note(refusal::header_timeout, peer_.address, &one.from);
+    shared_->note(refusal::header_timeout, peer_.address, &exchange.from);
     nghttp2_session_terminate_session(session_.get(), NGHTTP2_NO_ERROR);
     return;
   }
-  shared_->note(one.answered ? refusal::write_timeout : refusal::body_timeout, peer_.address,
-                &one.from);
-  nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, one.id, NGHTTP2_CANCEL);
+  shared_->note(exchange.responded ? refusal::write_timeout : refusal::body_timeout, peer_.address,
+                &exchange.from);
+  nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, exchange.id, NGHTTP2_CANCEL);
 }
 
 std::unique_ptr<server_connection> make_http2_connection(accepted parts) {

@@ -51,10 +51,10 @@ class http2_connection final : public server_connection {
     std::size_t expected = 0;    ///< of the body
     core::time_point due;
     bool headers_done = false;
-    bool answered = false;  ///< the answer was handed to nghttp2
-    bool complete = false;  ///< the whole request is there
-    bool running = false;   ///< a task of the handler refers to it
-    bool pinned = false;    ///< running, or with a source: may last, and is not evicted
+    bool responded = false;  ///< the answer was handed to nghttp2
+    bool complete = false;   ///< the whole request is there
+    bool running = false;    ///< a task of the handler refers to it
+    bool pinned = false;     ///< running, or with a source: may last, and is not evicted
     bool evicted = false;
     bool closed = false;    ///< nghttp2 forgot the stream
     bool deferred = false;  ///< nghttp2 waits to hear of the source
@@ -65,21 +65,21 @@ class http2_connection final : public server_connection {
     return static_cast<exchange*>(nghttp2_session_get_stream_user_data(session_.get(), id));
   }
 
-  void on_headers_done(exchange& one);
-  void on_complete(exchange& one);
-  void answer(exchange& one);
-  void open(exchange& one);
-  ssize_t read_source(exchange& one, std::span<char> into, std::uint32_t& flags);
+  void on_headers_done(exchange& exchange);
+  void on_complete(exchange& exchange);
+  void respond(exchange& exchange);
+  void open(exchange& exchange);
+  ssize_t read_source(exchange& exchange, std::span<char> into, std::uint32_t& flags);
   std::function<void()> waker(std::int32_t id);
-  void go_on(exchange& one);
-  void drain(exchange& one);
-  void refuse(exchange& one, unsigned status, std::string_view line, refusal reason);
+  void go_on(exchange& exchange);
+  void drain(exchange& exchange);
+  void refuse(exchange& exchange, unsigned status, std::string_view line, refusal reason);
   static std::list<exchange>& spare();
-  void pin(exchange& one, bool pinned) noexcept;
-  void charge(exchange& one);
+  void pin(exchange& exchange, bool pinned) noexcept;
+  void charge(exchange& exchange);
   void settle();
-  boost::asio::awaitable<void> finish(exchange* one, boost::asio::awaitable<void> rest);
-  void recycle(exchange& one);
+  boost::asio::awaitable<void> finish(exchange* exchange, boost::asio::awaitable<void> rest);
+  void recycle(exchange& exchange);
 
   boost::asio::awaitable<void> serve();
   core::io_result receive();
@@ -105,13 +105,13 @@ class http2_connection final : public server_connection {
     core::interrupt(stream_->socket());
   }
   void expire();
-  void expire(exchange& one);
+  void expire(exchange& exchange);
   void expire_idle(core::time_point now);
-  /// Has `expire` look at `when` at the latest.
-  void look_at(core::time_point when) {
-    if (when >= next_look_) return;
-    next_look_ = when;
-    deadline_.arm(when);
+  /// Has `expire` look at `time` at the latest.
+  void look_at(core::time_point time) {
+    if (time >= next_look_) return;
+    next_look_ = time;
+    deadline_.arm(time);
   }
   int flood();
 

@@ -29,8 +29,8 @@ std::list<http2_connection::exchange>& http2_connection::spare() {
   return kept;
 }
 
-void http2_connection::pin(exchange& one, bool pinned) noexcept {
-  if (std::exchange(one.pinned, pinned) == pinned) return;
+void http2_connection::pin(exchange& exchange, bool pinned) noexcept {
+  if (std::exchange(exchange.pinned, pinned) == pinned) return;
   pinned_ += pinned ? 1 : static_cast<std::size_t>(-1);
 }
 
@@ -53,22 +53,22 @@ int http2_connection::on_begin_headers(const nghttp2_frame& frame) {
 
 int http2_connection::on_header(const nghttp2_frame& frame, std::string_view name,
                                 std::string_view value) {
-  auto* one = find(frame.hd.stream_id);
-  if (one == nullptr || one->headers_done) return 0;  // trailers are of no use here
-  auto& from = one->from;
+  auto* exchange = find(frame.hd.stream_id);
+  if (exchange == nullptr || exchange->headers_done) return 0;  // trailers are of no use here
+  auto& from = exchange->from;
   const auto limit = shared_->options.limits.header_bytes;
   const auto more = name.size() + value.size();
-  if (!one->answered && from.headers.bytes() + from.target.size() + more + 32 > limit) {
-    refuse(*one, 431, "the header is too large", refusal::header_size);
+  if (!exchange->responded && from.headers.bytes() + from.target.size() + more + 32 > limit) {
+    refuse(*exchange, 431, "the header is too large", refusal::header_size);
   }
-  if (one->answered) {
+  if (exchange->responded) {
     // The rest is decoded by nghttp2 and thrown away; a header bomb ends the connection.
-    one->body_limit += more;
-    return one->body_limit > 16 * limit ? flood() : 0;
+    exchange->body_limit += more;
+    return exchange->body_limit > 16 * limit ? flood() : 0;
   }
   if (name == ":method") {
     if (value.size() > longest_method) {
-      refuse(*one, 501, "the method is not known here", refusal::malformed);
+      refuse(*exchange, 501, "the method is not known here", refusal::malformed);
       return 0;
     }
     from.method = value;
@@ -79,19 +79,20 @@ int http2_connection::on_header(const nghttp2_frame& frame, std::string_view nam
   } else if (name[0] != ':') {
     from.headers.add(name, value);
   }
-  charge(*one);
+  charge(*exchange);
   return 0;
 }
 
 int http2_connection::on_frame(const nghttp2_frame& frame) {
-  auto* one = find(frame.hd.stream_id);
+  auto* exchange = find(frame.hd.stream_id);
   in_block_ = false;
   switch (frame.hd.type) {
     case NGHTTP2_HEADERS:
-      if (one != nullptr && !one->headers_done) on_headers_done(*one);
+      if (exchange != nullptr && !exchange->headers_done) on_headers_done(*exchange);
       [[fallthrough]];
     case NGHTTP2_DATA:
-      if (one != nullptr && (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) on_complete(*one);
+      if (exchange != nullptr && (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0)
+        on_complete(*exchange);
       if (frame.hd.length > 0) return 0;
       break;
     default:
@@ -100,83 +101,84 @@ int http2_connection::on_frame(const nghttp2_frame& frame) {
   return ++frames_since_request_ > idle_frames ? flood() : 0;
 }
 
-void http2_connection::on_headers_done(exchange& one) {
-  one.headers_done = true;
-  one.progress.begun = shared_->now();
-  one.due = one.progress.due(0, one.progress.begun, shared_->options.limits);
-  look_at(one.due);
-  if (one.answered) return;
-  one.body_limit = shared_->body_limit(one.from);
-  const auto text = one.from.headers.get("content-length");
+void http2_connection::on_headers_done(exchange& exchange) {
+  exchange.headers_done = true;
+  exchange.progress.begun = shared_->now();
+  exchange.due = exchange.progress.due(0, exchange.progress.begun, shared_->options.limits);
+  look_at(exchange.due);
+  if (exchange.responded) return;
+  exchange.body_limit = shared_->body_limit(exchange.from);
+  const auto text = exchange.from.headers.get("content-length");
   std::size_t length = 0;
   std::from_chars(text.data(), text.data() + text.size(), length);
-  one.expected = length > 0 ? length : one.body_limit;
-  if (length > one.body_limit) {
-    refuse(one, 413, "the body is larger than this path accepts", refusal::body_size);
+  exchange.expected = length > 0 ? length : exchange.body_limit;
+  if (length > exchange.body_limit) {
+    refuse(exchange, 413, "the body is larger than this path accepts", refusal::body_size);
   }
 }
 
 int http2_connection::on_data(std::int32_t id, std::string_view bytes) {
-  auto* one = find(id);
-  if (one == nullptr || one->answered) return 0;
-  auto& body = one->from.body;
-  if (body.size() + bytes.size() > one->body_limit) {
-    refuse(*one, 413, "the body is larger than this path accepts", refusal::body_size);
+  auto* exchange = find(id);
+  if (exchange == nullptr || exchange->responded) return 0;
+  auto& body = exchange->from.body;
+  if (body.size() + bytes.size() > exchange->body_limit) {
+    refuse(*exchange, 413, "the body is larger than this path accepts", refusal::body_size);
     return 0;
   }
-  append_body(body, bytes, one->expected);
-  one->due = one->progress.due(body.size(), shared_->now(), shared_->options.limits);
-  charge(*one);
+  append_body(body, bytes, exchange->expected);
+  exchange->due = exchange->progress.due(body.size(), shared_->now(), shared_->options.limits);
+  charge(*exchange);
   return 0;
 }
 
-void http2_connection::on_complete(exchange& one) {
-  one.complete = true;
-  if (one.answered) return;
+void http2_connection::on_complete(exchange& exchange) {
+  exchange.complete = true;
+  if (exchange.responded) return;
   frames_since_request_ = 0;
   last_request_ = shared_->now();
   any_request_ = true;
-  append_body(one.from.body, {}, 0);
-  auto rest = shared_->answer(one.from, one.into);
+  append_body(exchange.from.body, {}, 0);
+  auto rest = shared_->respond(exchange.from, exchange.into);
   if (rest.valid()) {
-    one.running = true;
-    pin(one, true);
-    tasks_.spawn(finish(&one, std::move(rest)));
+    exchange.running = true;
+    pin(exchange, true);
+    tasks_.spawn(finish(&exchange, std::move(rest)));
     return;
   }
-  answer(one);
+  respond(exchange);
 }
 
 /// Runs the part of the handler that waits.
-asio::awaitable<void> http2_connection::finish(exchange* one, asio::awaitable<void> rest) {
+asio::awaitable<void> http2_connection::finish(exchange* exchange, asio::awaitable<void> rest) {
   co_await std::move(rest);
-  one->running = false;
-  pin(*one, false);
-  if (one->closed) {
-    recycle(*one);
+  exchange->running = false;
+  pin(*exchange, false);
+  if (exchange->closed) {
+    recycle(*exchange);
     co_return;
   }
-  answer(*one);
+  respond(*exchange);
   // Not from here: this may still be within nghttp2's own call, if the handler did not wait after
   // all.
   co_await asio::post(executor_, asio::use_awaitable);
   push();
 }
 
-void http2_connection::refuse(exchange& one, unsigned status, std::string_view line,
+void http2_connection::refuse(exchange& exchange, unsigned status, std::string_view line,
                               refusal reason) {
-  shared_->note(reason, peer_.address, &one.from, status, line);
-  std::string().swap(one.from.body);
-  one.from.headers.clear();
-  one.body_limit = 0;
-  one.into.clear();
-  one.into.text(status, line);
-  if (reason == refusal::memory) one.into.body.clear();  // so that it does not wait for a window
-  answer(one);
+  shared_->note(reason, peer_.address, &exchange.from, status, line);
+  std::string().swap(exchange.from.body);
+  exchange.from.headers.clear();
+  exchange.body_limit = 0;
+  exchange.into.clear();
+  exchange.into.text(status, line);
+  if (reason == refusal::memory)
+    exchange.into.body.clear();  // so that it does not wait for a window
+  respond(exchange);
 }
 
-void http2_connection::answer(exchange& one) {
-  one.answered = true;
+void http2_connection::respond(exchange& one) {
+  one.responded = true;
   charge(one);
   one.due = shared_->now() + shared_->options.limits.write;
   look_at(one.due);
@@ -229,64 +231,66 @@ std::function<void()> http2_connection::waker(std::int32_t id) {
   return [weak = weak_from_this(), this, id] {
     const auto self = weak.lock();
     if (!self || broken_) return;
-    auto* const one = find(id);
-    if (one == nullptr || !one->source) return;
-    one->source.set_ready();
-    go_on(*one);
+    auto* const exchange = find(id);
+    if (exchange == nullptr || !exchange->source) return;
+    exchange->source.set_ready();
+    go_on(*exchange);
   };
 }
 
-void http2_connection::open(exchange& one) {
-  pin(one, true);
-  one.source.open(std::move(one.into.source), waker(one.id));
-  if (draining_) drain(one);
+void http2_connection::open(exchange& exchange) {
+  pin(exchange, true);
+  exchange.source.open(std::move(exchange.into.source), waker(exchange.id));
+  if (draining_) drain(exchange);
 }
 
 /// The source has something to say. From now on the client has the write limit for each piece.
-void http2_connection::go_on(exchange& one) {
+void http2_connection::go_on(exchange& exchange) {
   const auto limit = std::min(drained_by_, shared_->now() + shared_->options.limits.write);
-  if (one.due > limit) one.due = limit;
-  look_at(one.due);
-  if (!std::exchange(one.deferred, false)) return;
-  nghttp2_session_resume_data(session_.get(), one.id);
+  if (exchange.due > limit) exchange.due = limit;
+  look_at(exchange.due);
+  if (!std::exchange(exchange.deferred, false)) return;
+  nghttp2_session_resume_data(session_.get(), exchange.id);
   push_soon();
 }
 
-void http2_connection::drain(exchange& one) {
-  if (!one.source) return;
-  one.source.drain();
-  one.due = std::min(one.due, drained_by_);
-  look_at(one.due);
-  if (one.source.ready()) go_on(one);
+void http2_connection::drain(exchange& exchange) {
+  if (!exchange.source) return;
+  exchange.source.drain();
+  exchange.due = std::min(exchange.due, drained_by_);
+  look_at(exchange.due);
+  if (exchange.source.ready()) go_on(exchange);
 }
 
 /// For nghttp2: the next piece of a source's body.
-ssize_t http2_connection::read_source(exchange& one, std::span<char> into, std::uint32_t& flags) {
+ssize_t http2_connection::read_source(exchange& exchange, std::span<char> into,
+                                      std::uint32_t& flags) {
   using state = body_source::state;
-  one.due = std::min(drained_by_, shared_->now() + shared_->options.limits.write);
+  exchange.due = std::min(drained_by_, shared_->now() + shared_->options.limits.write);
   std::size_t given = 0;
   const auto give = [&](std::string_view bytes) {
     const auto n = bytes.copy(into.data() + given, into.size() - given);
     given += n;
     return bytes.substr(n);
   };
-  if (!one.left.empty()) {
-    one.left = give(one.left);
-    if (!one.left.empty()) return static_cast<ssize_t>(given);
-    one.left.shrink_to_fit();
+  if (!exchange.left.empty()) {
+    exchange.left = give(exchange.left);
+    if (!exchange.left.empty()) return static_cast<ssize_t>(given);
+    exchange.left.shrink_to_fit();
   }
   text_buffer piece;
-  const auto now = one.source.read(piece.text, into.size() - given);
-  if (const auto thrown = one.source.failure()) shared_->failed(thrown, one.from, nullptr);
-  one.left = give(piece.text);
-  if (!one.left.empty()) return static_cast<ssize_t>(given);
+  const auto now = exchange.source.read(piece.text, into.size() - given);
+  if (const auto thrown = exchange.source.failure())
+    shared_->failed(thrown, exchange.from, nullptr);
+  exchange.left = give(piece.text);
+  if (!exchange.left.empty()) return static_cast<ssize_t>(given);
   if (now == state::end) flags |= NGHTTP2_DATA_FLAG_EOF;
   if (now == state::pending) {
     // Nothing that the client has to take: it may last for ever.
-    one.due = drained_by_;
+    exchange.due = drained_by_;
     if (given == 0) {
-      one.deferred = true;
-      if (one.source.ready()) asio::post(executor_, waker(one.id));
+      exchange.deferred = true;
+      if (exchange.source.ready()) asio::post(executor_, waker(exchange.id));
       return NGHTTP2_ERR_DEFERRED;
     }
   }
@@ -315,39 +319,39 @@ int http2_connection::on_frame_sent(const nghttp2_frame& frame) {
   if (frame.hd.type == NGHTTP2_DATA) frames_since_request_ -= std::min(frames_since_request_, 2u);
   if ((frame.hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) return 0;
   if (frame.hd.type != NGHTTP2_DATA && frame.hd.type != NGHTTP2_HEADERS) return 0;
-  const auto* one = find(frame.hd.stream_id);
-  if (one != nullptr && !one->complete) {
+  const auto* exchange = find(frame.hd.stream_id);
+  if (exchange != nullptr && !exchange->complete) {
     // Answered before the request was whole: tell the client to stop sending it.
-    nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, one->id, NGHTTP2_NO_ERROR);
+    nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, exchange->id, NGHTTP2_NO_ERROR);
   }
   return 0;
 }
 
 int http2_connection::on_stream_close(std::int32_t id, std::uint32_t) {
-  auto* one = find(id);
-  if (one == nullptr) return 0;
-  one->closed = true;
-  if (!one->running) recycle(*one);
+  auto* exchange = find(id);
+  if (exchange == nullptr) return 0;
+  exchange->closed = true;
+  if (!exchange->running) recycle(*exchange);
   return 0;
 }
 
-void http2_connection::recycle(exchange& one) {
-  const bool large =
-      one.from.body.capacity() > kept_stream_body || one.into.body.capacity() > kept_stream_body;
-  pin(one, false);
-  held_ -= std::exchange(one.held, 0);
-  one.source.close();
+void http2_connection::recycle(exchange& exchange) {
+  const bool large = exchange.from.body.capacity() > kept_stream_body ||
+                     exchange.into.body.capacity() > kept_stream_body;
+  pin(exchange, false);
+  held_ -= std::exchange(exchange.held, 0);
+  exchange.source.close();
   if (large || broken_ || spare().size() >= kept_exchanges) {
-    live_.erase(one.self);
+    live_.erase(exchange.self);
     return;
   }
-  one.from.clear();
-  one.into.clear();
-  one.left.clear();
-  one.body_limit = 0;
-  one.headers_done = one.answered = one.complete = false;
-  one.running = one.closed = one.deferred = one.evicted = false;
-  spare().splice(spare().begin(), live_, one.self);
+  exchange.from.clear();
+  exchange.into.clear();
+  exchange.left.clear();
+  exchange.body_limit = 0;
+  exchange.headers_done = exchange.responded = exchange.complete = false;
+  exchange.running = exchange.closed = exchange.deferred = exchange.evicted = false;
+  spare().splice(spare().begin(), live_, exchange.self);
 }
 
 }  // namespace rw::http

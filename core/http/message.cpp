@@ -95,12 +95,12 @@ std::string_view reason_phrase(unsigned status) noexcept {
   return boost::beast::http::obsolete_reason(static_cast<boost::beast::http::status>(status));
 }
 
-std::string_view http_date(std::chrono::system_clock::time_point when) {
+std::string_view http_date(std::chrono::system_clock::time_point time) {
   // Each thread keeps the text of the second it is in.
   thread_local std::time_t kept = -1;
   thread_local std::array<char, 40> text{};
   thread_local std::size_t size = 0;
-  const auto second = std::chrono::system_clock::to_time_t(when);
+  const auto second = std::chrono::system_clock::to_time_t(time);
   if (second != kept) {
     std::tm parts{};
     ::gmtime_r(&second, &parts);

@@ -159,6 +159,6 @@ std::string_view reason_phrase(unsigned status) noexcept;
 
 /// A time as header fields write it, such as "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110,
 /// section 5.6.7). Valid until the thread's next call with another second.
-std::string_view http_date(std::chrono::system_clock::time_point when);
+std::string_view http_date(std::chrono::system_clock::time_point time);
 
 }  // namespace rw::http

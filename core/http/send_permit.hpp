@@ -18,7 +18,7 @@ class send_permit {
 };
 
 inline bool all_open(std::span<const std::shared_ptr<const send_permit>> permits) noexcept {
-  return std::ranges::all_of(permits, [](const auto& one) { return one->open(); });
+  return std::ranges::all_of(permits, [](const auto& permit) { return permit->open(); });
 }
 
 }  // namespace rw::http

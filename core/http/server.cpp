@@ -24,7 +24,7 @@ std::string text(const tcp::endpoint& endpoint) {
   return out.str();
 }
 
-/// What can end a handshake from outside: its deadline, the ledger, and the server.
+/// What can end a handshake from outside: its deadline, the memory policy, and the server.
 class pending_handshake final : public account_owner {
  public:
   explicit pending_handshake(const accepted& parts)
@@ -64,11 +64,12 @@ class pending_handshake final : public account_owner {
 
 }  // namespace
 
-server::server(asio::any_io_executor executor, server_options options, handler& answers,
+server::server(asio::any_io_executor executor, server_options options, handler& responses,
                server_environment environment, executor_source connection_executor)
     : executor_(executor),
       connection_executor_(std::move(connection_executor)),
-      shared_(std::make_shared<server_shared>(executor, std::move(options), answers, environment)),
+      shared_(
+          std::make_shared<server_shared>(executor, std::move(options), responses, environment)),
       acceptor_(executor),
       connections_(executor, [this](std::exception_ptr failure) { report(failure); }) {
   listen();
@@ -85,10 +86,10 @@ void server::drop_connections() {
 }
 
 void server::listen() {
-  const auto& where = shared_->options.address;
-  const auto error = core::network::of(executor_).listen(acceptor_, where);
+  const auto& endpoint = shared_->options.address;
+  const auto error = core::network::of(executor_).listen(acceptor_, endpoint);
   if (error) {
-    throw std::runtime_error("cannot listen on " + text(where) + " (" + shared_->options.name +
+    throw std::runtime_error("cannot listen on " + text(endpoint) + " (" + shared_->options.name +
                              "): " + error.message());
   }
 }

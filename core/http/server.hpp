@@ -43,7 +43,7 @@ class handler {
 };
 
 /// What a server grants its clients. Each limit that is hit is counted by name, and logged with the
-/// peer and the path (ledger.hpp says who has to go).
+/// peer and the path (memory_policy.hpp says who has to go).
 struct server_limits {
   std::size_t connections = 1024;        ///< past it the one that was idle longest is closed
   std::size_t handshakes = 512;          ///< of these under way; past it the oldest is closed
@@ -96,7 +96,7 @@ class server {
   using executor_source = std::function<boost::asio::any_io_executor()>;
 
   /// Binds and listens. Throws `std::runtime_error` that names the address if that can't be done.
-  server(boost::asio::any_io_executor executor, server_options options, handler& answers,
+  server(boost::asio::any_io_executor executor, server_options options, handler& responses,
          server_environment environment, executor_source connection_executor = {});
   ~server();
   server(const server&) = delete;

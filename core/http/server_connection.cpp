@@ -43,10 +43,12 @@ server_shared::server_shared(asio::any_io_executor executor, server_options o, h
       held({options.limits.connections, options.limits.handshakes, options.limits.buffered_bytes},
            core::make_gauge(e.metrics, "rw_http_open_connections", "Connections that are open",
                             {{"server", options.name}})),
-      handshakes(std::make_shared<handshake_queue>(
-          std::move(executor), e.watchdog.time(),
-          [&one = requests_http1, &two = requests_http2] { return one.Value() + two.Value(); })),
-      answers_(h) {
+      handshakes(
+          std::make_shared<handshake_queue>(std::move(executor), e.watchdog.time(),
+                                            [&counter = requests_http1, &two = requests_http2] {
+                                              return counter.Value() + two.Value();
+                                            })),
+      handler_(h) {
   for (std::size_t i = 0; i < reasons_.size(); ++i) {
     reasons_[i].counter =
         &core::make_counter(e.metrics, "rw_http_rejected_total",
@@ -59,7 +61,7 @@ void server_shared::note(refusal reason, const asio::ip::tcp::endpoint& peer, co
                          unsigned status, std::string_view error) {
   const auto i = static_cast<std::size_t>(reason);
   reasons_[i].counter->Increment();
-  if (status != 0 && reason != refusal::exception) answers_.refused(status);
+  if (status != 0 && reason != refusal::exception) handler_.refused(status);
   if (reason == refusal::vanished) return;  // the client's own doing
   std::ostringstream address;
   address << peer;
@@ -79,16 +81,16 @@ void server_shared::note(refusal reason, const asio::ip::tcp::endpoint& peer, co
 
 std::size_t server_shared::body_limit(const request& head) {
   try {
-    return answers_.body_limit(head);
+    return handler_.body_limit(head);
   } catch (...) {
     failed(std::current_exception(), head, nullptr);
     return 0;
   }
 }
 
-asio::awaitable<void> server_shared::answer(request& from, response& into) {
+asio::awaitable<void> server_shared::respond(request& from, response& into) {
   try {
-    auto rest = answers_.handle(from, into);
+    auto rest = handler_.handle(from, into);
     if (rest.valid()) return finish(std::move(rest), &from, &into);
   } catch (...) {
     failed(std::current_exception(), from, &into);

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "rw/core/http/handshake_queue.hpp"
-#include "rw/core/http/ledger.hpp"
+#include "rw/core/http/memory_policy.hpp"
 #include "rw/core/http/server.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -48,7 +48,7 @@ class server_shared {
 
   /// Has the handler answer. Whatever it throws, at once or later, ends here: with 500, counted and
   /// logged.
-  boost::asio::awaitable<void> answer(request& from, response& into);
+  boost::asio::awaitable<void> respond(request& from, response& into);
 
   /// The handler's limit; 0 if it throws.
   std::size_t body_limit(const request& head);
@@ -61,7 +61,7 @@ class server_shared {
   core::counter& connections;
   core::counter& requests_http1;
   core::counter& requests_http2;
-  ledger held;
+  memory_policy held;
   const std::shared_ptr<handshake_queue> handshakes;
   std::atomic<bool> draining{false};
 
@@ -74,11 +74,11 @@ class server_shared {
     core::log_limit log;
   };
 
-  handler& answers_;
+  handler& handler_;
   std::array<reason, static_cast<std::size_t>(refusal::exception) + 1> reasons_;
 };
 
-/// How a request comes along: for its least rate, and for the ledger.
+/// How a request comes along: for its least rate, and for the memory policy.
 struct body_progress {
   explicit body_progress(core::time_point now = {}) : begun(now), since(now) {}
 

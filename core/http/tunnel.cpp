@@ -27,12 +27,12 @@ std::string request_for(const client_options& options) {
 }
 
 /// Reads the proxy's answer as it comes.
-class answer_reader {
+class response_reader {
  public:
-  explicit answer_reader(std::size_t limit) : limit_(limit) { begin(); }
+  explicit response_reader(std::size_t limit) : limit_(limit) { begin(); }
 
   /// True once there is nothing more to read, whatever the answer was.
-  bool take(std::string_view bytes, tunnel_outcome& into) {
+  bool take(std::string_view bytes, tunnel_result& into) {
     seen_ += bytes.size();
     kept_ += bytes;
     for (;;) {
@@ -43,13 +43,13 @@ class answer_reader {
       if (error || seen_ > limit_) return true;
       if (!parser_->is_done()) return false;
       // Informational answers (1xx) come before the real one.
-      if (answer_.status >= 200) break;
+      if (response_.status >= 200) break;
       begin();
     }
-    into.open = answer_.status / 100 == 2 && kept_.empty();
-    if (answer_.status / 100 != 2) {
-      into.cause = "it answers " + std::to_string(answer_.status) + " " +
-                   std::string(reason_phrase(answer_.status));
+    into.open = response_.status / 100 == 2 && kept_.empty();
+    if (response_.status / 100 != 2) {
+      into.cause = "it answers " + std::to_string(response_.status) + " " +
+                   std::string(reason_phrase(response_.status));
     } else if (!kept_.empty()) {
       into.cause = "it sends more than its answer";
     }
@@ -58,36 +58,36 @@ class answer_reader {
 
  private:
   void begin() {
-    answer_.clear();
-    parser_.emplace(answer_, limit_, 0);
+    response_.clear();
+    parser_.emplace(response_, limit_, 0);
     parser_->skip(true);  // an answer to CONNECT has no body, and that of a refusal is not read
   }
 
   const std::size_t limit_;
   std::size_t seen_ = 0;
-  response answer_;
+  response response_;
   std::string kept_;
   std::optional<response_parser> parser_;
 };
 
 }  // namespace
 
-asio::awaitable<tunnel_outcome> open_tunnel(asio::ip::tcp::socket* socket,
-                                            const client_options* options, const bool* late) {
-  tunnel_outcome outcome;
+asio::awaitable<tunnel_result> open_tunnel(asio::ip::tcp::socket* socket,
+                                           const client_options* options, const bool* late) {
+  tunnel_result result;
   const auto request = request_for(*options);
   boost::system::error_code error;
   co_await asio::async_write(*socket, asio::buffer(request),
                              asio::redirect_error(asio::use_awaitable, error));
-  answer_reader answer(options->limits.header_bytes);
+  response_reader response(options->limits.header_bytes);
   std::array<char, 1024> bytes;
   while (!error && !*late) {
     const auto n = co_await socket->async_read_some(
         asio::buffer(bytes), asio::redirect_error(asio::use_awaitable, error));
-    if (!error && answer.take({bytes.data(), n}, outcome)) co_return outcome;
+    if (!error && response.take({bytes.data(), n}, result)) co_return result;
   }
-  outcome.cause = *late ? "it does not answer in time" : error.message();
-  co_return outcome;
+  result.cause = *late ? "it does not answer in time" : error.message();
+  co_return result;
 }
 
 }  // namespace rw::http

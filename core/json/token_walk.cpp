@@ -168,7 +168,7 @@ bool token_walk::scalar(const char* text) const noexcept {
 bool token_walk::skip() noexcept {
   const std::size_t most = max_depth_ - open_;
   const char* const text = tokens_.text;
-  const std::uint32_t* at = at_;
+  const std::uint32_t* at = position_;
   std::size_t depth = 0;
 
 value:
@@ -202,7 +202,7 @@ value:
     }
     if (c != (is_object_[depth - 1] ? '}' : ']')) return false;
   }
-  at_ = at;
+  position_ = at;
   return true;
 
 key:

@@ -19,22 +19,22 @@ class token_walk {
  public:
   token_walk(const token_list& tokens, std::size_t max_depth) noexcept
       : tokens_(tokens),
-        at_(tokens.begin),
+        position_(tokens.begin),
         escape_(tokens.text),
         max_depth_(max_depth < limit ? max_depth : limit) {}
 
-  const std::uint32_t* position() const noexcept { return at_; }
-  char peek() const noexcept { return tokens_.at(at_); }
-  bool at_end() const noexcept { return at_ == tokens_.end; }
+  const std::uint32_t* position() const noexcept { return position_; }
+  char peek() const noexcept { return tokens_.at(position_); }
+  bool at_end() const noexcept { return position_ == tokens_.end; }
 
   /// Checks and skips the value at the position.
   bool skip() noexcept;
 
   /// Checks and skips the value at the position, and sets `text` to its text.
   bool skip(std::string_view& text) noexcept {
-    const auto* from = at_;
+    const auto* from = position_;
     if (!skip()) return false;
-    text = tokens_.span(from, at_);
+    text = tokens_.span(from, position_);
     return true;
   }
 
@@ -44,7 +44,7 @@ class token_walk {
   template <typename Member>
   bool object(Member&& member) {
     if (peek() != '{' || ++open_ > max_depth_) return false;
-    ++at_;
+    ++position_;
     if (peek() == '}') return close();
     for (;;) {
       std::string_view name;
@@ -52,7 +52,7 @@ class token_walk {
       const char c = peek();
       if (c == '}') return close();
       if (c != ',') return false;
-      ++at_;
+      ++position_;
     }
   }
 
@@ -61,28 +61,28 @@ class token_walk {
   template <typename Element>
   bool array(Element&& element) {
     if (peek() != '[' || ++open_ > max_depth_) return false;
-    ++at_;
+    ++position_;
     if (peek() == ']') return close();
     for (;;) {
       if (!element()) return false;
       const char c = peek();
       if (c == ']') return close();
       if (c != ',') return false;
-      ++at_;
+      ++position_;
     }
   }
 
   /// Walks the string at the position, and sets `text` to its content. Returns false if it has an
   /// escape.
   [[gnu::always_inline]] bool string(std::string_view& text) noexcept {
-    const char* const first = tokens_.text + *at_ + 1;
+    const char* const first = tokens_.text + *position_ + 1;
     if (first[-1] != '"') return false;
     // Serializers write no white space after a string: the next token follows its closing quote.
-    const char* last = tokens_.text + at_[1] - 1;
+    const char* last = tokens_.text + position_[1] - 1;
     if (*last != '"') [[unlikely]]
-      last = tokens_.span(at_, at_ + 1).end() - 1;
+      last = tokens_.span(position_, position_ + 1).end() - 1;
     text = {first, static_cast<std::size_t>(last - first)};
-    ++at_;
+    ++position_;
     if (escape_ < first) [[unlikely]]
       find_escape(first);
     return escape_ >= last;
@@ -93,13 +93,13 @@ class token_walk {
 
   bool close() noexcept {
     --open_;
-    ++at_;
+    ++position_;
     return true;
   }
 
   bool key(std::string_view& name) noexcept {
     if (!string(name) || peek() != ':') return false;
-    ++at_;
+    ++position_;
     return true;
   }
 
@@ -112,7 +112,7 @@ class token_walk {
   }
 
   token_list tokens_;
-  const std::uint32_t* at_;
+  const std::uint32_t* position_;
   const char* escape_;  ///< no backslash between the last checked string and here
   std::size_t max_depth_;
   std::size_t open_ = 0;

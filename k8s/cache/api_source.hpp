@@ -24,10 +24,11 @@ class api_source {
 
   virtual boost::asio::any_io_executor get_executor() const noexcept = 0;
   virtual boost::asio::awaitable<result<std::pair<unsigned, unsigned>>> server_version() = 0;
-  virtual boost::asio::awaitable<result<std::string>> list_text(resource_type type, selection what,
+  virtual boost::asio::awaitable<result<std::string>> list_text(resource_type type,
+                                                                selection objects,
                                                                 list_options page) = 0;
   virtual boost::asio::awaitable<result<opened_watch>> open_watch(resource_type type,
-                                                                  selection what,
+                                                                  selection objects,
                                                                   watch_options options,
                                                                   watch_sink& into) = 0;
 };

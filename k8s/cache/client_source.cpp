@@ -18,15 +18,15 @@ class client_source final : public api_source {
     return api_.server_version(once);
   }
 
-  asio::awaitable<result<std::string>> list_text(resource_type type, selection what,
+  asio::awaitable<result<std::string>> list_text(resource_type type, selection objects,
                                                  list_options page) override {
-    return api_.list_text(std::move(type), std::move(what), std::move(page), once);
+    return api_.list_text(std::move(type), std::move(objects), std::move(page), once);
   }
 
-  asio::awaitable<result<opened_watch>> open_watch(resource_type type, selection what,
+  asio::awaitable<result<opened_watch>> open_watch(resource_type type, selection objects,
                                                    watch_options options,
                                                    watch_sink& into) override {
-    return api_.open_watch(std::move(type), std::move(what), std::move(options), into);
+    return api_.open_watch(std::move(type), std::move(objects), std::move(options), into);
   }
 
  private:

@@ -48,8 +48,8 @@ class informer::implementation final : object_sink {
   void live(bool is_live) override {
     if (is_live) failing.reset();
   }
-  void request_failed(const failure& why) override {
-    failing = error{why, failing ? failing->since : clock_.now()};
+  void request_failed(const failure& cause) override {
+    failing = error{cause, failing ? failing->since : clock_.now()};
   }
 
   const std::shared_ptr<api_source> api_;

@@ -60,7 +60,7 @@ class informer {
 
   /// Why it is not live, from the first failed request on until a watch runs again.
   struct error {
-    failure why;  ///< the latest
+    failure cause;  ///< the latest
     core::time_point since = {};
   };
   /// Returns nothing if it is live, or about to be for the first time. Valid until the next change.

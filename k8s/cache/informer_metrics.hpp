@@ -22,10 +22,10 @@ class informer_metrics {
   informer_metrics& operator=(const informer_metrics&) = delete;
 
   /// Cheap: counted, and told to the registry by `report`.
-  void event(watch_event::kind what) noexcept { ++unreported_[static_cast<std::size_t>(what)]; }
+  void event(decoded_event::kind kind) noexcept { ++unreported_[static_cast<std::size_t>(kind)]; }
   void list() { lists_->Increment(); }
-  void watch(watch_end how) { watches_[static_cast<std::size_t>(how)]->Increment(); }
-  void failure(phase where) { failures_[static_cast<std::size_t>(where)]->Increment(); }
+  void watch(watch_end ending) { watches_[static_cast<std::size_t>(ending)]->Increment(); }
+  void failure(phase phase) { failures_[static_cast<std::size_t>(phase)]->Increment(); }
 
   void report(std::size_t objects, std::size_t pending);
 

@@ -80,11 +80,11 @@ class page_reader {
 result<list_page> decode_list(const std::string& body, const object_format& expected,
                               const projection& keep) {
   page_reader reader(expected, keep);
-  auto problem = json_input::of_thread().read(body, "is no list of objects",
-                                              [&](auto& walk) { return reader.read(walk); });
-  if (problem.empty()) problem = std::move(reader.wrong);
-  if (problem.empty()) return std::move(reader.page);
-  return failure{.code = errc::bad_answer, .message = std::move(problem)};
+  auto error = json_input::of_thread().read(body, "is no list of objects",
+                                            [&](auto& walk) { return reader.read(walk); });
+  if (error.empty()) error = std::move(reader.wrong);
+  if (error.empty()) return std::move(reader.page);
+  return failure{.code = errc::bad_response, .message = std::move(error)};
 }
 
 }  // namespace rw::k8s

@@ -109,7 +109,7 @@ class list_watch::implementation {
         clock_(environment.clock),
         log_(environment.log),
         sink_(into),
-        format_(type, options_.what.metadata_only, options_.any_version) {}
+        format_(type, options_.objects.metadata_only, options_.any_version) {}
 
   asio::awaitable<void> run();
   void list_again();
@@ -128,14 +128,14 @@ class list_watch::implementation {
   template <typename T>
   asio::awaitable<std::optional<T>> unless_given_up(asio::awaitable<T> request);
 
-  bool take(const watch_event& event);
-  action page_failed(phase where, const failure& why);
-  action watch_ended(const watch_attempt& attempt, failure why);
+  bool take(const decoded_event& event);
+  action page_failed(phase phase, const failure& error);
+  action watch_ended(const watch_attempt& attempt, failure error);
 
   void begin_listing();
   void set_live(bool live);
-  void tell_page_failure(phase where, const failure& why, const action& next);
-  void tell_failure(std::string_view what, const failure& why, const action& next);
+  void tell_page_failure(phase phase, const failure& error, const action& next);
+  void tell_failure(std::string_view what, const failure& error, const action& next);
 
   const std::shared_ptr<api_source> api_;
   const list_watch_options options_;
@@ -154,7 +154,7 @@ asio::awaitable<void> list_watch::implementation::run() {
   again_ = false;
   auto next = reflector.begin();
   for (;;) {
-    switch (next.what) {
+    switch (next.type) {
       case action::kind::probe:
         next = co_await probe();
         break;
@@ -168,7 +168,7 @@ asio::awaitable<void> list_watch::implementation::run() {
         next = co_await pause(next);
         break;
     }
-    if (again_ && next.what != action::kind::wait) {
+    if (again_ && next.type != action::kind::wait) {
       again_ = false;
       next = reflector.list_again();
     }
@@ -196,16 +196,16 @@ asio::awaitable<action> list_watch::implementation::probe() {
 
 asio::awaitable<action> list_watch::implementation::list(action step) {
   if (step.anew) begin_listing();
-  auto request = api_->list_text(type, options_.what, step.page);
-  const auto answer = co_await unless_given_up(std::move(request));
-  if (!answer) co_return step;  // void
-  const auto& body = *answer;
+  auto request = api_->list_text(type, options_.objects, step.page);
+  const auto response = co_await unless_given_up(std::move(request));
+  if (!response) co_return step;  // void
+  const auto& body = *response;
   if (!body) co_return page_failed(phase::list, body.error());
   auto page = decode_list(*body, format_, options_.keep);
   if (!page) {
-    auto why = page.error();
-    why.message = "cannot list " + type.plural + ": the answer " + why.message;
-    co_return page_failed(phase::decode, why);
+    auto error = page.error();
+    error.message = "cannot list " + type.plural + ": the answer " + error.message;
+    co_return page_failed(phase::decode, error);
   }
   const auto objects = page->items.size();
   for (auto& each : page->items) sink_.put(std::move(each));
@@ -217,24 +217,24 @@ asio::awaitable<action> list_watch::implementation::list(action step) {
   co_return next;
 }
 
-action list_watch::implementation::page_failed(phase where, const failure& why) {
-  auto next = reflector.failed(why);
-  tell_page_failure(where, why, next);
+action list_watch::implementation::page_failed(phase phase, const failure& error) {
+  auto next = reflector.failed(error);
+  tell_page_failure(phase, error, next);
   return next;
 }
 
-void list_watch::implementation::tell_page_failure(phase where, const failure& why,
+void list_watch::implementation::tell_page_failure(phase phase, const failure& error,
                                                    const action& next) {
   set_live(false);
-  metrics.failure(where);
-  sink_.request_failed(why);
-  tell_failure("a list failed", why, next);
+  metrics.failure(phase);
+  sink_.request_failed(error);
+  tell_failure("a list failed", error, next);
 }
 
 asio::awaitable<action> list_watch::implementation::watch(action step) {
   if (step.anew) begin_listing();
   watch_decoder decoder(format_, options_.keep, options_.event_bytes,
-                        [this](const watch_event& event) { return take(event); });
+                        [this](const decoded_event& event) { return take(event); });
   // A streaming list is live once it is complete.
   const bool complete = !step.anew;
   watch_attempt attempt(
@@ -246,7 +246,7 @@ asio::awaitable<action> list_watch::implementation::watch(action step) {
   const watch_guard guard(watch_, attempt);
   auto bounds = step.watch;
   bounds.silence = options_.silence;
-  auto request = api_->open_watch(type, options_.what, std::move(bounds), attempt);
+  auto request = api_->open_watch(type, options_.objects, std::move(bounds), attempt);
   const auto opened = co_await unless_given_up(std::move(request));
   if (opened && !*opened && !attempt.given_up) co_return watch_ended(attempt, opened->error());
   if (opened && *opened && **opened) {
@@ -257,19 +257,19 @@ asio::awaitable<action> list_watch::implementation::watch(action step) {
     metrics.watch(informer_metrics::watch_end::ended);
     co_return step;  // void
   }
-  failure why;
+  failure error;
   if (attempt.error) {
-    why = {.code = errc_of(attempt.error),
-           .message = "cannot watch " + type.plural + ": " + attempt.error.message()};
+    error = {.code = errc_of(attempt.error),
+             .message = "cannot watch " + type.plural + ": " + attempt.error.message()};
   }
-  co_return watch_ended(attempt, std::move(why));
+  co_return watch_ended(attempt, std::move(error));
 }
 
-bool list_watch::implementation::take(const watch_event& event) {
-  metrics.event(event.what);
+bool list_watch::implementation::take(const decoded_event& event) {
+  metrics.event(event.type);
   switch (reflector.event(event)) {
     case k8s::reflector::verdict::apply:
-      if (event.what == watch_event::kind::deleted) {
+      if (event.type == decoded_event::kind::deleted) {
         sink_.remove(event.subject);
       } else {
         sink_.put(event.subject);
@@ -287,50 +287,50 @@ bool list_watch::implementation::take(const watch_event& event) {
   return false;
 }
 
-/// `why` has no code if the watch ended in order, as far as its transport knows.
-action list_watch::implementation::watch_ended(const watch_attempt& attempt, failure why) {
+/// `error` has no code if the watch ended in order, as far as its transport knows.
+action list_watch::implementation::watch_ended(const watch_attempt& attempt, failure error) {
   set_live(false);
-  using how = k8s::reflector::watch_end;
+  using ending = k8s::reflector::watch_end;
   using label = informer_metrics::watch_end;
-  auto ended = how::in_order;
+  auto ended = ending::in_order;
   auto counted = label::ended;
-  if (attempt.decoder.problem().code) {
-    ended = how::bad_event;
+  if (attempt.decoder.error().code) {
+    ended = ending::bad_event;
     counted = label::bad_event;
-    why = attempt.decoder.problem();
-    why.message = "cannot watch " + type.plural + ": " + why.message;
+    error = attempt.decoder.error();
+    error.message = "cannot watch " + type.plural + ": " + error.message;
     metrics.failure(phase::decode);
   } else if (reflector.error_event().code) {
-    ended = how::broken;
-    why = reflector.error_event();
-    counted = why.is(errc::gone) ? label::expired : label::refused;
-  } else if (why.code) {
-    ended = how::broken;
-    const bool silent = why.is(errc::timed_out) && attempt.began;
-    counted = why.is(errc::gone) ? label::expired
-              : why.status != 0  ? label::refused
-              : silent           ? label::silent
-                                 : label::broken;
+    ended = ending::broken;
+    error = reflector.error_event();
+    counted = error.is(errc::gone) ? label::expired : label::refused;
+  } else if (error.code) {
+    ended = ending::broken;
+    const bool silent = error.is(errc::timed_out) && attempt.began;
+    counted = error.is(errc::gone) ? label::expired
+              : error.status != 0  ? label::refused
+              : silent             ? label::silent
+                                   : label::broken;
   }
   metrics.watch(counted);
-  auto next = reflector.watch_ended(ended, why, attempt.lasted());
-  if (ended != how::in_order) {
-    if (ended != how::bad_event) metrics.failure(phase::watch);
-    sink_.request_failed(why);
-    tell_failure("a watch broke off", why, next);
+  auto next = reflector.watch_ended(ended, error, attempt.lasted());
+  if (ended != ending::in_order) {
+    if (ended != ending::bad_event) metrics.failure(phase::watch);
+    sink_.request_failed(error);
+    tell_failure("a watch broke off", error, next);
   }
   return next;
 }
 
-void list_watch::implementation::tell_failure(std::string_view what, const failure& why,
+void list_watch::implementation::tell_failure(std::string_view what, const failure& error,
                                               const action& next) {
   using std::chrono::duration_cast;
   using std::chrono::milliseconds;
   log_.limited(log_limit_, core::log_level::warning, "informer is set back",
                {{"resource", type.plural},
                 {"what", what},
-                {"error", why.message},
-                {"next", action_texts.at(static_cast<std::size_t>(next.what))},
+                {"error", error.message},
+                {"next", action_texts.at(static_cast<std::size_t>(next.type))},
                 {"pause_ms", duration_cast<milliseconds>(next.delay).count()}});
 }
 
@@ -355,11 +355,11 @@ asio::awaitable<std::optional<T>> list_watch::implementation::unless_given_up(
     slot.assign([&signal](asio::cancellation_type type) { signal.emit(type); });
   }
   request_ = &signal;
-  std::optional<T> answer;
+  std::optional<T> response;
   std::exception_ptr thrown;
   bool given_up = false;
   try {
-    answer =
+    response =
         co_await asio::co_spawn(api_->get_executor(), std::move(request),
                                 asio::bind_cancellation_slot(signal.slot(), asio::use_awaitable));
   } catch (const boost::system::system_error& error) {
@@ -373,7 +373,7 @@ asio::awaitable<std::optional<T>> list_watch::implementation::unless_given_up(
   slot.clear();
   given_up = given_up && caller.cancelled() == asio::cancellation_type::none;
   if (thrown && !given_up) std::rethrow_exception(thrown);
-  co_return answer;
+  co_return response;
 }
 
 void list_watch::implementation::list_again() {

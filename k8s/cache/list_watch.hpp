@@ -22,7 +22,7 @@
 namespace rw::k8s {
 
 struct list_watch_options {
-  selection what = {};
+  selection objects = {};
   projection keep = projection::without_managed_fields();
   std::uint32_t page = 500;    ///< objects of one page of a list
   bool streaming_list = true;  ///< where the server has it (Kubernetes 1.32)

@@ -24,19 +24,19 @@ void pending_deltas::note(const object& before, const object& now) {
 }
 
 delta pending_deltas::take() {
-  const auto which = waiting_.begin();
-  auto& [before, now] = *which;
+  const auto child = waiting_.begin();
+  auto& [before, now] = *child;
   if (before && now && before.uid() != now.uid()) {
     // Another object of the same name: the next delta tells of it.
-    return {.what = delta::kind::deleted, .before = std::exchange(before, {})};
+    return {.type = delta::kind::deleted, .before = std::exchange(before, {})};
   }
-  index_.erase(which);
+  index_.erase(child);
   delta next{.before = std::move(before), .now = std::move(now)};
-  waiting_.erase(which);
+  waiting_.erase(child);
   if (!next.now) {
-    next.what = delta::kind::deleted;
+    next.type = delta::kind::deleted;
   } else if (next.before) {
-    next.what = delta::kind::updated;
+    next.type = delta::kind::updated;
   }
   return next;
 }

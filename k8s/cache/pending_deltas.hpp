@@ -29,13 +29,13 @@ class pending_deltas {
     object before;
     object now;
 
-    const object& any() const noexcept { return now ? now : before; }
+    const object& latest() const noexcept { return now ? now : before; }
   };
   using place = std::list<change>::iterator;
 
   /// By the name of the object that a change is about.
   struct by_subject : by_name {
-    static object_name of(const place& from) noexcept { return by_name::of(from->any()); }
+    static object_name of(const place& from) noexcept { return by_name::of(from->latest()); }
     using by_name::of;
     using is_transparent = void;
 

@@ -27,20 +27,21 @@ constexpr std::uint32_t first_page = 500;
 /// some are in order.
 constexpr unsigned empty_pages_at_most = 1000;
 
-bool is_any_of(const failure& why, std::initializer_list<errc> codes) {
-  return std::ranges::any_of(codes, [&](errc each) { return why.is(each); });
+bool is_any_of(const failure& error, std::initializer_list<errc> codes) {
+  return std::ranges::any_of(codes, [&](errc each) { return error.is(each); });
 }
 
 /// The server does not know, or not allow, streaming lists.
-bool is_unsupported(const failure& why) {
-  return is_any_of(why, {errc::bad_request, errc::invalid, errc::unsupported, errc::forbidden,
-                         errc::method_not_allowed});
+bool is_unsupported(const failure& error) {
+  return is_any_of(error, {errc::bad_request, errc::invalid, errc::unsupported, errc::forbidden,
+                           errc::method_not_allowed});
 }
 
 /// The server would not begin a watch from where it was asked to, and did not say that it is too
 /// old.
-bool is_refusal(const failure& why) {
-  return is_any_of(why, {errc::bad_request, errc::invalid, errc::server_error, errc::unavailable});
+bool is_refusal(const failure& error) {
+  return is_any_of(error,
+                   {errc::bad_request, errc::invalid, errc::server_error, errc::unavailable});
 }
 
 }  // namespace
@@ -71,7 +72,7 @@ action reflector::go_on(then what) {
   switch (what) {
     case then::probe:
       state_ = state::probing;
-      return {.what = action_kind::probe};
+      return {.type = action_kind::probe};
     case then::next_page:
       return list_page(false);
     case then::watch:
@@ -88,7 +89,7 @@ action reflector::go_on(then what) {
 
 action reflector::list_page(bool anew) {
   state_ = state::listing;
-  action next{.what = action_kind::list, .anew = anew};
+  action next{.type = action_kind::list, .anew = anew};
   next.page.limit = at_once_ ? 0 : page_;
   next.page.continue_token = continue_token_;
   return next;
@@ -101,22 +102,22 @@ action reflector::watch(bool anew) {
   const auto least =
       static_cast<std::uint64_t>(std::max<std::int64_t>(options_.watch_timeout.count(), 1));
   asked_ = std::chrono::seconds(static_cast<std::int64_t>(least + random_() % (least + 1)));
-  action next{.what = action_kind::watch, .anew = anew};
+  action next{.type = action_kind::watch, .anew = anew};
   next.watch.timeout = asked_;
   next.watch.send_initial_events = anew;
   if (!anew) next.watch.resource_version = resource_version_;
   return next;
 }
 
-action reflector::pause(then what, const failure& why) {
-  const core::duration asked_for = why.retry_after;
+action reflector::pause(then what, const failure& error) {
+  const core::duration asked_for = error.retry_after;
   state_ = state::waiting;
   after_wait_ = what;
-  return {.what = action_kind::wait, .delay = std::max(backoff_.next(), asked_for)};
+  return {.type = action_kind::wait, .delay = std::max(backoff_.next(), asked_for)};
 }
 
-action reflector::at_once_or_pause(then what, const failure& why) {
-  if (backoff_.failures() > 0) return pause(what, why);
+action reflector::at_once_or_pause(then what, const failure& error) {
+  if (backoff_.failures() > 0) return pause(what, error);
   backoff_.skip(1);
   return go_on(what);
 }
@@ -127,11 +128,11 @@ action reflector::listed(const std::string& resource_version, const std::string&
   const bool repeats =
       !continue_token.empty() && !tokens_.insert(std::hash<std::string>()(continue_token)).second;
   if (repeats || (!continue_token.empty() && empty_pages_ == empty_pages_at_most)) {
-    failure why{.code = errc::bad_answer,
-                .message = repeats ? "the continue token repeats: the list has no end"
-                                   : std::to_string(empty_pages_) + " pages in a row are empty"};
-    auto next = pause(then::list, why);
-    next.error = std::move(why);
+    failure error{.code = errc::bad_response,
+                  .message = repeats ? "the continue token repeats: the list has no end"
+                                     : std::to_string(empty_pages_) + " pages in a row are empty"};
+    auto next = pause(then::list, error);
+    next.error = std::move(error);
     return next;
   }
   // All pages are of one version; were they not, nothing would be missed from the first one's on.
@@ -146,36 +147,36 @@ action reflector::listed(const std::string& resource_version, const std::string&
   return next;
 }
 
-action reflector::failed(const failure& why) {
-  if (state_ == state::listing) return page_failed(why);
+action reflector::failed(const failure& error) {
+  if (state_ == state::listing) return page_failed(error);
   const bool will_not_tell =
-      is_any_of(why, {errc::forbidden, errc::not_found, errc::bad_request, errc::bad_answer});
-  if (!will_not_tell) return pause(then::probe, why);
+      is_any_of(error, {errc::forbidden, errc::not_found, errc::bad_request, errc::bad_response});
+  if (!will_not_tell) return pause(then::probe, error);
   streaming_ = support::no;
   return go_on(then::list);
 }
 
-action reflector::page_failed(const failure& why) {
-  if (why.is(errc::too_large) && !at_once_ && page_ != 1) {
+action reflector::page_failed(const failure& error) {
+  if (error.is(errc::too_large) && !at_once_ && page_ != 1) {
     page_ = page_ == 0 ? first_page : page_ / 2;
     return list_page(continue_token_.empty());
   }
-  if (why.is(errc::gone) && !continue_token_.empty()) {
+  if (error.is(errc::gone) && !continue_token_.empty()) {
     // The pages that are left cannot be had any more (Kubernetes API concepts, "Retrieving large
     // results sets in chunks").
     at_once_ = true;
-    return at_once_or_pause(then::list, why);
+    return at_once_or_pause(then::list, error);
   }
-  if (is_any_of(why, {errc::too_large, errc::bad_answer, errc::gone, errc::bad_request})) {
+  if (is_any_of(error, {errc::too_large, errc::bad_response, errc::gone, errc::bad_request})) {
     at_once_ = false;
-    return pause(then::list, why);
+    return pause(then::list, error);
   }
-  return pause(then::next_page, why);
+  return pause(then::next_page, error);
 }
 
-bool reflector::judge(watch_end how, core::duration lasted) {
+bool reflector::judge(watch_end ending, core::duration lasted) {
   const bool to_its_end =
-      how == watch_end::in_order && !error_event_.code && lasted >= asked_ * 9 / 10;
+      ending == watch_end::in_order && !error_event_.code && lasted >= asked_ * 9 / 10;
   if (to_its_end || lasted >= options_.backoff_limit) {
     backoff_.reset();
   } else if (progressed_ && backoff_.failures() > failures_with_progress) {
@@ -185,51 +186,51 @@ bool reflector::judge(watch_end how, core::duration lasted) {
   return to_its_end;
 }
 
-action reflector::watch_ended(watch_end how, const failure& reason, core::duration lasted) {
-  const bool to_its_end = judge(how, lasted);
-  const auto& why = error_event_.code ? error_event_ : reason;
-  if (how == watch_end::bad_event) {
+action reflector::watch_ended(watch_end ending, const failure& reason, core::duration lasted) {
+  const bool to_its_end = judge(ending, lasted);
+  const auto& error = error_event_.code ? error_event_ : reason;
+  if (ending == watch_end::bad_event) {
     // In a stream it would come again.
     paged_once_ = true;
-    return at_once_or_pause(then::list, why);
+    return at_once_or_pause(then::list, error);
   }
   if (state_ == state::streaming) {
     // One that ran its time and was not whole is of a server that does not know what was asked.
-    const bool unsupported = to_its_end || is_unsupported(why);
+    const bool unsupported = to_its_end || is_unsupported(error);
     if (unsupported) streaming_ = support::no;
-    return unsupported ? at_once_or_pause(then::list, why) : pause(then::list, why);
+    return unsupported ? at_once_or_pause(then::list, error) : pause(then::list, error);
   }
-  if (why.is(errc::gone)) return at_once_or_pause(then::list, why);
+  if (error.is(errc::gone)) return at_once_or_pause(then::list, error);
   if (to_its_end) return go_on(then::watch);
-  refused_ = !progressed_ && is_refusal(why) ? refused_ + 1 : 0;
-  if (refused_ < refusals_until_list) return pause(then::watch, why);
+  refused_ = !progressed_ && is_refusal(error) ? refused_ + 1 : 0;
+  if (refused_ < refusals_until_list) return pause(then::watch, error);
   refused_ = 0;
-  return pause(then::list, why);
+  return pause(then::list, error);
 }
 
-reflector::verdict reflector::event(const watch_event& what) {
-  if (what.what == watch_event::kind::error) {
-    error_event_ = what.status;
+reflector::verdict reflector::event(const decoded_event& event) {
+  if (event.type == decoded_event::kind::error) {
+    error_event_ = event.status;
     return verdict::stop;
   }
-  const bool bookmark = what.what == watch_event::kind::bookmark;
+  const bool bookmark = event.type == decoded_event::kind::bookmark;
   if (state_ == state::streaming) {
     // Until all came there is nothing to go on from.
     if (!bookmark) return verdict::apply;
-    if (!what.initial_events_end) return verdict::nothing;
+    if (!event.initial_events_end) return verdict::nothing;
     state_ = state::watching;
-    resource_version_ = what.resource_version;
+    resource_version_ = event.resource_version;
     progressed_ = true;
     return verdict::whole;
   }
   progressed_ = true;
-  if (is_older_version(what.resource_version, resource_version_)) {
+  if (is_older_version(event.resource_version, resource_version_)) {
     error_event_ = {.code = errc::gone,
                     .message = "the server's versions went backward, from " + resource_version_ +
-                               " to " + std::string(what.resource_version)};
+                               " to " + std::string(event.resource_version)};
     return verdict::stop;
   }
-  resource_version_ = what.resource_version;
+  resource_version_ = event.resource_version;
   return bookmark ? verdict::nothing : verdict::apply;
 }
 

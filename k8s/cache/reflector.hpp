@@ -58,7 +58,7 @@ class reflector {
   struct action {
     enum class kind : std::uint8_t { probe, list, watch, wait };
 
-    kind what = kind::probe;
+    kind type = kind::probe;
     list_options page = {};
     watch_options watch = {};
     core::duration delay{0};
@@ -93,16 +93,16 @@ class reflector {
   action listed(const std::string& resource_version, const std::string& continue_token,
                 std::size_t objects);
   /// The probe, or the page, failed.
-  action failed(const failure& why);
-  /// `why` says more of a watch that did not end in order, which lasted so long since its answer
+  action failed(const failure& error);
+  /// `error` says more of a watch that did not end in order, which lasted so long since its answer
   /// began: time that went by without one counts for nothing.
-  action watch_ended(watch_end how, const failure& why, core::duration lasted);
+  action watch_ended(watch_end ending, const failure& error, core::duration lasted);
   action waited();
   /// Whatever the action before was, a list is to follow: what was seen is proven wrong.
   action list_again() { return begin(); }
 
   /// Each event of the watch that is under way.
-  verdict event(const watch_event& what);
+  verdict event(const decoded_event& what);
 
   reflector::state state() const noexcept { return state_; }
   /// What the watch goes on from; empty before the first list.
@@ -119,12 +119,12 @@ class reflector {
   action go_on(then what);
   action list_page(bool anew);
   action watch(bool anew);
-  action pause(then what, const failure& why);
+  action pause(then what, const failure& error);
   /// Without a pause if nothing failed before.
-  action at_once_or_pause(then what, const failure& why);
-  action page_failed(const failure& why);
+  action at_once_or_pause(then what, const failure& error);
+  action page_failed(const failure& error);
   /// Takes what a watch's end says of the server's health. True: it ran its time.
-  bool judge(watch_end how, core::duration lasted);
+  bool judge(watch_end ending, core::duration lasted);
 
   const reflector_options options_;
   core::random_source random_;

@@ -27,17 +27,17 @@ std::vector<object> all_of(const object_set& set) {
 /// Which objects have which value.
 class index {
  public:
-  explicit index(store::index_function by) : by_(std::move(by)) {}
+  explicit index(store::index_function by) : function_(std::move(by)) {}
 
-  void add(const object& what) {
-    for (auto& value : values_of(what)) put_into(objects_[std::move(value)], what);
+  void add(const object& object) {
+    for (auto& value : values_of(object)) put_into(objects_[std::move(value)], object);
   }
 
-  void remove(const object& what) {
-    for (const auto& value : values_of(what)) {
+  void remove(const object& object) {
+    for (const auto& value : values_of(object)) {
       const auto found = objects_.find(value);
       if (found == objects_.end()) continue;
-      found->second.erase(what);
+      found->second.erase(object);
       if (found->second.empty()) objects_.erase(found);
     }
   }
@@ -48,13 +48,13 @@ class index {
   }
 
  private:
-  std::vector<std::string> values_of(const object& what) const {
+  std::vector<std::string> values_of(const object& object) const {
     std::vector<std::string> values;
-    by_(what, values);
+    function_(object, values);
     return values;
   }
 
-  const store::index_function by_;
+  const store::index_function function_;
   std::unordered_map<std::string, object_set> objects_;
 };
 

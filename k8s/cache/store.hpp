@@ -35,7 +35,7 @@ class store {
   object get(const object_key& key) const { return get(key.ns, key.name); }
   /// All objects, in no order.
   std::vector<object> list() const;
-  void for_each(const std::function<void(const object&)>& each) const;
+  void for_each(const std::function<void(const object&)>& visit) const;
   /// The objects with `value` in the index. Throws std::invalid_argument if there is no such index.
   std::vector<object> by_index(const std::string& index, std::string_view value) const;
   std::size_t size() const noexcept;

@@ -24,14 +24,14 @@ subscribers::subscription subscribers::add(std::size_t capacity, const store& ob
   }
   const auto added = std::make_shared<subscriber>();
   added->channel = channel;
-  all_.push_back(added);
+  list_.push_back(added);
   objects.for_each([&](const object& each) { tell(added, {}, each); });
   return channel;
 }
 
 void subscribers::tell(const object& before, const object& now) {
-  for (const auto& each : all_) tell(each, before, now);
-  std::erase_if(all_, [](const auto& each) { return each->gone; });
+  for (const auto& each : list_) tell(each, before, now);
+  std::erase_if(list_, [](const auto& each) { return each->gone; });
 }
 
 void subscribers::tell(const std::shared_ptr<subscriber>& to, const object& before,
@@ -42,10 +42,10 @@ void subscribers::tell(const std::shared_ptr<subscriber>& to, const object& befo
   const bool remade = before && now && before.uid() != now.uid();
   if (to->pending.empty() && !to->waiting && !remade) {
     // As nearly always: nothing is kept.
-    const auto what = !before ? delta::kind::added
+    const auto kind = !before ? delta::kind::added
                       : now   ? delta::kind::updated
                               : delta::kind::deleted;
-    if (channel->try_send({what, before, now}) == core::send_status::sent) return;
+    if (channel->try_send({kind, before, now}) == core::send_status::sent) return;
   }
   to->pending.note(before, now);
   if (!to->waiting) {
@@ -89,15 +89,15 @@ asio::awaitable<void> subscribers::pump(std::shared_ptr<subscriber> to, subscrip
 
 void subscribers::close() {
   closed_ = true;
-  for (const auto& each : all_) {
+  for (const auto& each : list_) {
     if (const auto channel = each->channel.lock()) channel->close();
   }
-  all_.clear();
+  list_.clear();
 }
 
 std::size_t subscribers::pending() const noexcept {
   std::size_t sum = 0;
-  for (const auto& each : all_) sum += each->pending.size() + (each->waiting ? 1 : 0);
+  for (const auto& each : list_) sum += each->pending.size() + (each->waiting ? 1 : 0);
   return sum;
 }
 

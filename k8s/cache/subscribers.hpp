@@ -53,7 +53,7 @@ class subscribers {
 
   const std::function<void()> on_taken_;
 
-  std::vector<std::shared_ptr<subscriber>> all_;
+  std::vector<std::shared_ptr<subscriber>> list_;
   core::task_group* tasks_ = nullptr;
   bool closed_ = false;
 };

@@ -15,7 +15,7 @@
 namespace rw::k8s {
 namespace {
 
-using kind = watch_event::kind;
+using kind = decoded_event::kind;
 
 constexpr std::string_view initial_events_end = "k8s.io/initial-events-end";
 
@@ -67,13 +67,13 @@ struct bookmark {
 
 /// What an ERROR event's Status says.
 failure read_status(const std::string& text) {
-  http::response answer;
-  answer.status = 0;
-  answer.body = text;
+  http::response response;
+  response.status = 0;
+  response.body = text;
   std::string ignored;
   const auto status = parse_json(text, ignored);
-  if (status) answer.status = static_cast<unsigned>(find_number(*status, {"code"}));
-  return failure_of(answer, "the watch was ended by the server", {});
+  if (status) response.status = static_cast<unsigned>(find_number(*status, {"code"}));
+  return failure_of(response, "the watch was ended by the server", {});
 }
 
 /// Room that a decoder keeps for the next line that comes in pieces.
@@ -83,7 +83,7 @@ constexpr std::size_t kept_part = 4096;
 
 /// What one line holds.
 struct watch_decoder::envelope {
-  std::optional<kind> what;
+  std::optional<kind> type;
   bool has_subject = false;
   bool initial_events_end = false;
   object subject;
@@ -96,7 +96,7 @@ watch_decoder::watch_decoder(object_format expected, projection keep, std::size_
     : expected_(std::move(expected)),
       keep_(std::move(keep)),
       event_bytes_(event_bytes),
-      to_(std::move(to)) {}
+      handler_(std::move(to)) {}
 
 bool watch_decoder::feed(std::string_view bytes) {
   for (;;) {
@@ -127,9 +127,9 @@ bool watch_decoder::too_large() {
   return give_up(errc::too_large, "is larger than " + std::to_string(event_bytes_) + " bytes");
 }
 
-bool watch_decoder::give_up(errc why, const std::string& message) {
-  problem_.code = why;
-  problem_.message = "an event of the watch " + message;
+bool watch_decoder::give_up(errc code, const std::string& message) {
+  error_.code = code;
+  error_.message = "an event of the watch " + message;
   return false;
 }
 
@@ -137,23 +137,23 @@ bool watch_decoder::line(std::string_view text) {
   if (text.size() > event_bytes_) return too_large();
   if (text.empty() || text == "\r") return true;
   envelope holds;
-  const auto problem = json_input::of_thread().read(text, "is no object with type and object",
-                                                    [&](auto& walk) { return read(walk, holds); });
-  if (!problem.empty()) return give_up(errc::bad_answer, problem);
-  if (!holds.wrong.empty()) return give_up(errc::bad_answer, holds.wrong);
+  const auto error = json_input::of_thread().read(text, "is no object with type and object",
+                                                  [&](auto& walk) { return read(walk, holds); });
+  if (!error.empty()) return give_up(errc::bad_response, error);
+  if (!holds.wrong.empty()) return give_up(errc::bad_response, holds.wrong);
 
-  watch_event event;
-  event.what = *holds.what;
-  if (event.what == kind::error) {
+  decoded_event event;
+  event.type = *holds.type;
+  if (event.type == kind::error) {
     event.status = read_status(holds.text);
-  } else if (event.what == kind::bookmark) {
+  } else if (event.type == kind::bookmark) {
     event.resource_version = holds.text;
     event.initial_events_end = holds.initial_events_end;
   } else {
     event.subject = std::move(holds.subject);
     event.resource_version = event.subject.resource_version();
   }
-  return to_(event);
+  return handler_(event);
 }
 
 template <typename Walk>
@@ -173,7 +173,7 @@ bool watch_decoder::read(Walk& walk, envelope& into) const {
     return walk.skip();
   });
   if (!whole || !into.has_subject) return false;
-  if (!into.what) into.wrong = "has no type that is known";
+  if (!into.type) into.wrong = "has no type that is known";
   return true;
 }
 
@@ -185,19 +185,19 @@ bool watch_decoder::read_type(Walk& walk, envelope& into) {
   std::string_view text;
   if (!walk.string(text)) return false;
   const auto what = parse_kind(text);
-  if (!exact && (!what || into.what)) return false;
-  into.what = what;
+  if (!exact && (!what || into.type)) return false;
+  into.type = what;
   return true;
 }
 
 template <typename Walk>
 bool watch_decoder::read_subject(Walk& walk, envelope& into) const {
   constexpr bool exact = std::is_same_v<Walk, exact_walk>;
-  if (!exact && (!into.what || into.has_subject)) return false;
+  if (!exact && (!into.type || into.has_subject)) return false;
   into.has_subject = true;
   into.wrong.clear();
-  if (!into.what) return walk.skip();
-  switch (*into.what) {
+  if (!into.type) return walk.skip();
+  switch (*into.type) {
     case kind::error: {
       const char* const begin = walk.here();
       if (!walk.skip()) return false;
@@ -205,10 +205,10 @@ bool watch_decoder::read_subject(Walk& walk, envelope& into) const {
       return true;
     }
     case kind::bookmark: {
-      bookmark mark;
-      if (!mark.read(walk)) return false;
-      into.text = mark.resource_version;
-      into.initial_events_end = mark.initial_events_end;
+      bookmark state;
+      if (!state.read(walk)) return false;
+      into.text = state.resource_version;
+      into.initial_events_end = state.initial_events_end;
       if (into.text.empty()) into.wrong = "is a bookmark without resourceVersion";
       return true;
     }

@@ -14,10 +14,10 @@
 namespace rw::k8s {
 
 /// One event of a watch (Kubernetes API concepts, "Efficient detection of changes").
-struct watch_event {
+struct decoded_event {
   enum class kind : std::uint8_t { added, modified, deleted, bookmark, error };
 
-  kind what = kind::added;
+  kind type = kind::added;
   /// The object, or what it was at last, as far as the projection keeps it. Empty with bookmarks
   /// and errors.
   object subject = {};
@@ -34,7 +34,7 @@ struct watch_event {
 class watch_decoder {
  public:
   /// Gets each event; what it is given is valid until it returns. False: no more of them.
-  using handler = std::function<bool(const watch_event&)>;
+  using handler = std::function<bool(const decoded_event&)>;
 
   /// A line may have up to `event_bytes`. All is copied or shared.
   watch_decoder(object_format expected, projection keep, std::size_t event_bytes, handler to);
@@ -47,7 +47,7 @@ class watch_decoder {
   bool between_lines() const noexcept { return part_.empty(); }
 
   /// Why decoding ended: `errc::bad_answer` or `errc::too_large`. No code if it did not.
-  const failure& problem() const noexcept { return problem_; }
+  const failure& error() const noexcept { return error_; }
 
  private:
   struct envelope;
@@ -55,7 +55,7 @@ class watch_decoder {
   bool line(std::string_view text);
   bool gather(std::string_view part);
   bool too_large();
-  bool give_up(errc why, const std::string& message);
+  bool give_up(errc code, const std::string& message);
   template <typename Walk>
   bool read(Walk& walk, envelope& into) const;
   template <typename Walk>
@@ -66,9 +66,9 @@ class watch_decoder {
   const object_format expected_;
   const projection keep_;
   const std::size_t event_bytes_;
-  const handler to_;
+  const handler handler_;
   std::string part_;  ///< of a line whose end has not come yet
-  failure problem_;
+  failure error_;
 };
 
 }  // namespace rw::k8s

@@ -31,31 +31,33 @@ class authenticator::switched_transport final : public core::transport {
   std::shared_ptr<core::transport> current;
 };
 
-authenticator::authenticator(asio::any_io_executor executor, const config& how,
+authenticator::authenticator(asio::any_io_executor executor, const config& configuration,
                              const std::string& host, bool tls,
                              const client_environment& environment,
                              std::function<void()> on_new_certificates)
     : executor_(std::move(executor)),
-      how_(how),
+      configuration_(configuration),
       environment_(environment),
-      server_name_(how.tls_server_name.empty() ? host : how.tls_server_name),
+      server_name_(configuration.tls_server_name.empty() ? host : configuration.tls_server_name),
       tls_(tls),
       on_new_certificates_(std::move(on_new_certificates)),
       transport_(std::make_unique<switched_transport>()),
       plugin_done_(executor_),
       tasks_(executor_) {
-  if (!core::is_field_value(how.token))
-    throw_unusable(how, "the token has characters that no token has");
-  if (!how.token.empty()) {
-    authorization_ = "Bearer " + how.token;
-  } else if (!how.username.empty()) {
-    authorization_ = "Basic " + base64_encode(how.username + ":" + how.password);
+  if (!core::is_field_value(configuration.token))
+    throw_unusable(configuration, "the token has characters that no token has");
+  if (!configuration.token.empty()) {
+    authorization_ = "Bearer " + configuration.token;
+  } else if (!configuration.username.empty()) {
+    authorization_ =
+        "Basic " + base64_encode(configuration.username + ":" + configuration.password);
   }
   if (!tls_) {
     transport_->current = core::network::of(executor_).make_plain();
     return;
   }
-  if (const auto used = use_certificates(false); !used) throw_unusable(how, used.error().message());
+  if (const auto used = use_certificates(false); !used)
+    throw_unusable(configuration, used.error().message());
 }
 
 authenticator::~authenticator() = default;
@@ -67,13 +69,14 @@ core::transport& authenticator::transport() noexcept {
 /// The first time what the configuration brings along, and its files where it brings only names;
 /// then what the files have become. A plugin's certificate wins.
 tls::result<tls::material_text> authenticator::read_certificates(bool anew) const {
-  tls::material_text text{how_.client_certificate, how_.client_key, how_.ca};
+  tls::material_text text{configuration_.client_certificate, configuration_.client_key,
+                          configuration_.ca};
   const auto wanted = [anew](const std::string& file, const std::string& has) {
     return anew || has.empty() ? file : std::string();
   };
-  const auto read =
-      tls::read_text({wanted(how_.client_certificate_file, text.certificate),
-                      wanted(how_.client_key_file, text.key), wanted(how_.ca_file, text.ca)});
+  const auto read = tls::read_text(
+      {wanted(configuration_.client_certificate_file, text.certificate),
+       wanted(configuration_.client_key_file, text.key), wanted(configuration_.ca_file, text.ca)});
   if (!read) return read;
   if (!read->certificate.empty()) text.certificate = read->certificate;
   if (!read->key.empty()) text.key = read->key;
@@ -95,20 +98,22 @@ tls::result<std::unique_ptr<core::transport>> authenticator::make_transport(
     const tls::material_text& text) const {
   auto material = tls::material::none();
   if (!text.certificate.empty() || !text.key.empty() || !text.ca.empty()) {
-    auto made = tls::material::from_text(
-        text, {how_.client_certificate_file, how_.client_key_file, how_.ca_file});
+    auto made =
+        tls::material::from_text(text, {configuration_.client_certificate_file,
+                                        configuration_.client_key_file, configuration_.ca_file});
     if (!made) return made.error();
     material = std::move(*made);
   }
   // Older API servers, and what stands before newer ones, may end at TLS 1.2. Sessions are not
   // resumed, as client-go does not: each connection checks the server's certificate anew, and none
   // of thousands of clients keeps tickets.
-  return tls::make_client_transport(std::make_shared<tls::credentials>(std::move(material)),
-                                    {.server_name = server_name_,
-                                     .least = tls::version::tls_1_2,
-                                     .trust_system = true,
-                                     .insecure_skip_verify = how_.insecure_skip_tls_verify,
-                                     .resume_sessions = false});
+  return tls::make_client_transport(
+      std::make_shared<tls::credentials>(std::move(material)),
+      {.server_name = server_name_,
+       .least = tls::version::tls_1_2,
+       .trust_system = true,
+       .insecure_skip_verify = configuration_.insecure_skip_tls_verify,
+       .resume_sessions = false});
 }
 
 tls::result<void> authenticator::use(const tls::material_text& text) {
@@ -159,7 +164,8 @@ asio::awaitable<std::optional<failure>> authenticator::prepare() {
 
 /// As with kubectl, a token or user name that is configured wins.
 bool authenticator::uses_plugin() const {
-  return how_.exec && how_.token.empty() && how_.token_file.empty() && how_.username.empty();
+  return configuration_.exec && configuration_.token.empty() && configuration_.token_file.empty() &&
+         configuration_.username.empty();
 }
 
 bool authenticator::plugin_due() const {
@@ -168,8 +174,9 @@ bool authenticator::plugin_due() const {
 }
 
 asio::awaitable<void> authenticator::run_plugin() {
-  auto outcome = co_await run_process(executor_, environment_.watchdog, exec_request(how_));
-  auto got = read_exec_outcome(how_, outcome);
+  auto result =
+      co_await run_process(executor_, environment_.watchdog, exec_request(configuration_));
+  auto got = read_exec_result(configuration_, result);
   plugin_failed_.reset();
   if (got) {
     use_credential(std::move(*got));
@@ -177,9 +184,9 @@ asio::awaitable<void> authenticator::run_plugin() {
     plugin_failed_ = got.error();
   }
   if (plugin_failed_ && !closed_) {
-    environment_.log.limited(log_limit_, core::log_level::warning,
-                             "the credential plugin gave no credential",
-                             {{"source", how_.source}, {"error", plugin_failed_->message}});
+    environment_.log.limited(
+        log_limit_, core::log_level::warning, "the credential plugin gave no credential",
+        {{"source", configuration_.source}, {"error", plugin_failed_->message}});
   }
   plugin_running_ = false;
   plugin_done_.wake_all();
@@ -192,7 +199,7 @@ void authenticator::use_credential(exec_credential got) {
     if (const auto used = use_certificates(true); !used) {
       plugin_failed_ =
           failure{.code = errc::not_configured,
-                  .message = "credential plugin '" + how_.exec->command +
+                  .message = "credential plugin '" + configuration_.exec->command +
                              "' gave a certificate that cannot be used: " + used.error().message()};
       return;
     }
@@ -207,29 +214,30 @@ void authenticator::look_at_files() {
   const auto now = environment_.watchdog->now();
   if (now == looked_) return;
   looked_ = now;
-  if (!how_.token_file.empty() && token_stamp_.changed(how_.token_file)) look_at_token();
+  if (!configuration_.token_file.empty() && token_stamp_.changed(configuration_.token_file))
+    look_at_token();
   if (!tls_) return;
   const auto changed = [](file_stamp& stamp, const std::string& name) {
     return !name.empty() && stamp.changed(name);
   };
   // All three are looked at, or a change of two would be seen twice.
-  const bool ca = changed(ca_stamp_, how_.ca_file);
-  const bool certificate = changed(certificate_stamp_, how_.client_certificate_file);
-  const bool key = changed(key_stamp_, how_.client_key_file);
+  const bool ca = changed(ca_stamp_, configuration_.ca_file);
+  const bool certificate = changed(certificate_stamp_, configuration_.client_certificate_file);
+  const bool key = changed(key_stamp_, configuration_.client_key_file);
   if (ca || certificate || key) look_at_certificates();
 }
 
 void authenticator::look_at_token() {
-  const auto read = tls::read_file(how_.token_file);
+  const auto read = tls::read_file(configuration_.token_file);
   std::string error;
   if (!read) {
     error = read.error().message();
   } else {
     const auto token = core::trimmed(*read);
     if (token.empty()) {
-      error = how_.token_file + ": the token file is empty";
+      error = configuration_.token_file + ": the token file is empty";
     } else if (!core::is_field_value(token)) {
-      error = how_.token_file + ": the token has characters that no token has";
+      error = configuration_.token_file + ": the token has characters that no token has";
     } else {
       set_authorization("Bearer " + std::string(token));
     }
@@ -237,17 +245,18 @@ void authenticator::look_at_token() {
   if (!error.empty()) {
     environment_.log.limited(log_limit_, core::log_level::warning,
                              "cannot read the token; the old one, if any, stays in use",
-                             {{"source", how_.source}, {"error", error}});
+                             {{"source", configuration_.source}, {"error", error}});
   }
   token_error_ = std::move(error);
 }
 
 void authenticator::look_at_certificates() {
-  const auto outcome = use_certificates(true);
-  if (outcome) return;
-  environment_.log.limited(log_limit_, core::log_level::warning,
-                           "cannot use the changed certificates; the old ones stay in use",
-                           {{"source", how_.source}, {"error", outcome.error().message()}});
+  const auto result = use_certificates(true);
+  if (result) return;
+  environment_.log.limited(
+      log_limit_, core::log_level::warning,
+      "cannot use the changed certificates; the old ones stay in use",
+      {{"source", configuration_.source}, {"error", result.error().message()}});
 }
 
 bool authenticator::mark_suspect(std::uint64_t generation) {

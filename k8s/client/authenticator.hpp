@@ -30,11 +30,11 @@ namespace rw::k8s {
 /// can't be used is logged, and the old one stays. On the client's executor.
 class authenticator {
  public:
-  /// Throws boost::system::system_error that names the setting if `how` can't be used. `how` and
-  /// the environment must outlive it; `on_new_certificates` is called when connections should be
-  /// made anew.
-  authenticator(boost::asio::any_io_executor executor, const config& how, const std::string& host,
-                bool tls, const client_environment& environment,
+  /// Throws boost::system::system_error that names the setting if `configuration` can't be used.
+  /// `configuration` and the environment must outlive it; `on_new_certificates` is called when
+  /// connections should be made anew.
+  authenticator(boost::asio::any_io_executor executor, const config& configuration,
+                const std::string& host, bool tls, const client_environment& environment,
                 std::function<void()> on_new_certificates);
   ~authenticator();
 
@@ -83,7 +83,7 @@ class authenticator {
   void set_authorization(std::string value);
 
   const boost::asio::any_io_executor executor_;
-  const config& how_;
+  const config& configuration_;
   const client_environment& environment_;
   const std::string server_name_;
   const bool tls_;
@@ -93,8 +93,8 @@ class authenticator {
 
   std::string authorization_;
   std::uint64_t generation_ = 0;
-  std::string certificates_;                        ///< digest of those in use
-  std::optional<tls::time_point> certificate_end_;  ///< of the client's
+  std::string certificates_;                       ///< digest of those in use
+  std::optional<tls::wall_time> certificate_end_;  ///< of the client's
   file_stamp token_stamp_;
   file_stamp ca_stamp_;
   file_stamp certificate_stamp_;

@@ -43,10 +43,10 @@ class query {
   bool first_ = true;
 };
 
-call make(verb what, const resource_type& type, object_key key) {
+call make(verb verb, const resource_type& type, object_key key) {
   call out;
   out.wire.method = "GET";
-  out.what = what;
+  out.operation = verb;
   out.plural = type.plural;
   out.key = std::move(key);
   return out;
@@ -62,21 +62,22 @@ object_key placed(const resource_type& type, object_key key, const std::string& 
   return key;
 }
 
-void refuse(call& one, const std::string& why) {
-  one.wrong = failure{.code = errc::bad_request, .message = "cannot " + one.text() + ": " + why};
+void refuse(call& call, const std::string& reason) {
+  call.wrong =
+      failure{.code = errc::bad_request, .message = "cannot " + call.text() + ": " + reason};
 }
 
 /// A path has to end with the name, or the request would be for something else altogether.
-void need_name(call& one) {
-  if (one.key.name.empty()) refuse(one, "the object has no name");
+void need_name(call& call) {
+  if (call.key.name.empty()) refuse(call, "the object has no name");
   // They would climb in the path (RFC 3986, section 5.2.4); the API refuses such names, too.
-  if (one.key.name == "." || one.key.name == ".." || one.key.ns == "." || one.key.ns == "..") {
-    refuse(one, "this is no name of an object");
+  if (call.key.name == "." || call.key.name == ".." || call.key.ns == "." || call.key.ns == "..") {
+    refuse(call, "this is no name of an object");
   }
 }
 
-void select(query& parameters, const selection& what) {
-  parameters.add("labelSelector", what.labels).add("fieldSelector", what.fields);
+void select(query& parameters, const selection& objects) {
+  parameters.add("labelSelector", objects.labels).add("fieldSelector", objects.fields);
 }
 
 /// A DeleteOptions object; empty where nothing is asked for.
@@ -97,24 +98,24 @@ std::string body_of(const delete_options& options) {
   return json::serialize(body);
 }
 
-void add_delete_options(call& one, const delete_options& options) {
-  one.wire.method = "DELETE";
-  one.writes = true;
-  one.wire.body = body_of(options);
-  if (!one.wire.body.empty()) one.content_type = "application/json";
+void add_delete_options(call& call, const delete_options& options) {
+  call.wire.method = "DELETE";
+  call.writes = true;
+  call.wire.body = body_of(options);
+  if (!call.wire.body.empty()) call.content_type = "application/json";
 }
 
 }  // namespace
 
-std::string_view label_of(verb what) noexcept {
-  return labels[static_cast<std::size_t>(what)];
+std::string_view label_of(verb verb) noexcept {
+  return labels[static_cast<std::size_t>(verb)];
 }
 
 std::string call::text() const {
-  auto out = what == verb::raw        ? wire.method
-             : what == verb::discover ? std::string("discover")
-                                      : std::string(label_of(what));
-  if (what == verb::remove_all) out = "delete all";
+  auto out = operation == verb::raw        ? wire.method
+             : operation == verb::discover ? std::string("discover")
+                                           : std::string(label_of(operation));
+  if (operation == verb::remove_all) out = "delete all";
   out += ' ';
   out += plural;
   const auto object = to_string(key);
@@ -135,32 +136,32 @@ call get_call(const resource_type& type, object_key key, bool metadata_only,
   return out;
 }
 
-call list_call(const resource_type& type, const selection& what, const list_options& page) {
-  auto out = make(verb::list, type, {what.ns, {}});
-  out.wire.target = collection_path(type, what.ns);
+call list_call(const resource_type& type, const selection& objects, const list_options& page) {
+  auto out = make(verb::list, type, {objects.ns, {}});
+  out.wire.target = collection_path(type, objects.ns);
   query parameters(out.wire.target);
-  select(parameters, what);
+  select(parameters, objects);
   if (page.limit > 0) parameters.add("limit", std::to_string(page.limit));
   parameters.add("continue", page.continue_token)
       .add("resourceVersion", page.resource_version)
       .add("resourceVersionMatch", page.resource_version_match);
-  if (what.metadata_only) out.accept = accept_metadata_list;
+  if (objects.metadata_only) out.accept = accept_metadata_list;
   return out;
 }
 
-call watch_call(const resource_type& type, const selection& what, const watch_options& options,
+call watch_call(const resource_type& type, const selection& objects, const watch_options& options,
                 http::body_sink& into) {
-  auto out = make(verb::watch, type, {what.ns, {}});
-  out.wire.target = collection_path(type, what.ns);
+  auto out = make(verb::watch, type, {objects.ns, {}});
+  out.wire.target = collection_path(type, objects.ns);
   query parameters(out.wire.target);
   parameters.flag("watch", true).flag("allowWatchBookmarks", options.bookmarks);
-  select(parameters, what);
+  select(parameters, objects);
   parameters.add("resourceVersion", options.resource_version)
       .add("timeoutSeconds", std::to_string(options.timeout.count()));
   if (options.send_initial_events) {
     parameters.flag("sendInitialEvents", true).add("resourceVersionMatch", "NotOlderThan");
   }
-  if (what.metadata_only) out.accept = accept_metadata;
+  if (objects.metadata_only) out.accept = accept_metadata;
   out.sink = &into;
   out.limit = options.timeout + std::chrono::seconds(5);
   out.silence = options.silence;
@@ -168,14 +169,14 @@ call watch_call(const resource_type& type, const selection& what, const watch_op
   return out;
 }
 
-call write_call(verb what, std::string_view content_type, const resource_type& type, object_key key,
+call write_call(verb verb, std::string_view content_type, const resource_type& type, object_key key,
                 const json::value& body, const write_options& options, const std::string& ns) {
-  auto out = make(what, type, placed(type, std::move(key), ns));
+  auto out = make(verb, type, placed(type, std::move(key), ns));
   out.writes = true;
-  out.wire.method = what == verb::create ? "POST" : what == verb::update ? "PUT" : "PATCH";
+  out.wire.method = verb == verb::create ? "POST" : verb == verb::update ? "PUT" : "PATCH";
   out.content_type = content_type;
   out.wire.body = json::serialize(body);
-  const bool to_collection = what == verb::create && options.subresource.empty();
+  const bool to_collection = verb == verb::create && options.subresource.empty();
   out.wire.target = to_collection ? collection_path(type, out.key.ns)
                                   : object_path(type, out.key, options.subresource);
   query(out.wire.target)
@@ -199,12 +200,12 @@ call remove_call(const resource_type& type, object_key key, const delete_options
   return out;
 }
 
-call remove_all_call(const resource_type& type, const selection& what,
+call remove_all_call(const resource_type& type, const selection& objects,
                      const delete_options& options) {
-  auto out = make(verb::remove_all, type, {what.ns, {}});
-  out.wire.target = collection_path(type, what.ns);
+  auto out = make(verb::remove_all, type, {objects.ns, {}});
+  out.wire.target = collection_path(type, objects.ns);
   query parameters(out.wire.target);
-  select(parameters, what);
+  select(parameters, objects);
   add_delete_options(out, options);
   return out;
 }
@@ -212,7 +213,7 @@ call remove_all_call(const resource_type& type, const selection& what,
 call discover_call(std::string target) {
   call out;
   out.wire.method = "GET";
-  out.what = verb::discover;
+  out.operation = verb::discover;
   out.plural = target;
   out.wire.target = std::move(target);
   return out;

@@ -31,11 +31,11 @@ enum class verb : std::uint8_t {
   raw,
 };
 inline constexpr std::size_t verbs = 11;
-std::string_view label_of(verb what) noexcept;
+std::string_view label_of(verb verb) noexcept;
 
 /// One request before it is sent: what stays the same over all attempts.
 struct call {
-  verb what = verb::get;
+  verb operation = verb::get;
   bool writes = false;
   std::shared_ptr<const fence> permit = {};  ///< of a writing one; null: none is needed
   std::string plural;  ///< for messages; of a discovery or raw request the target
@@ -59,16 +59,16 @@ struct call {
 // object that names none.
 
 call get_call(const resource_type& type, object_key key, bool metadata_only, const std::string& ns);
-call list_call(const resource_type& type, const selection& what, const list_options& page);
-call watch_call(const resource_type& type, const selection& what, const watch_options& options,
+call list_call(const resource_type& type, const selection& objects, const list_options& page);
+call watch_call(const resource_type& type, const selection& objects, const watch_options& options,
                 http::body_sink& into);
 /// A create, update, patch or apply, which sends `body` and is answered with the object.
-call write_call(verb what, std::string_view content_type, const resource_type& type, object_key key,
+call write_call(verb verb, std::string_view content_type, const resource_type& type, object_key key,
                 const boost::json::value& body, const write_options& options,
                 const std::string& ns);
 call remove_call(const resource_type& type, object_key key, const delete_options& options,
                  const std::string& ns);
-call remove_all_call(const resource_type& type, const selection& what,
+call remove_all_call(const resource_type& type, const selection& objects,
                      const delete_options& options);
 call discover_call(std::string target);
 

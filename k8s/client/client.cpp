@@ -20,90 +20,92 @@ namespace json = boost::json;
 
 using session_ptr = std::shared_ptr<session>;
 
-failure bad_answer(const call& asked, const http::response& answer, const std::string& why) {
-  return {.code = errc::bad_answer,
-          .status = answer.status,
-          .message = "cannot " + asked.text() + ": " + why};
+failure bad_response(const call& asked, const http::response& response, const std::string& reason) {
+  return {.code = errc::bad_response,
+          .status = response.status,
+          .message = "cannot " + asked.text() + ": " + reason};
 }
 
 /// What is wrong with an object that was asked for; empty if nothing is.
-std::string defect(const json::value& answer, const std::string& kind) {
-  if (!answer.is_object()) return "the answer is JSON, but no object";
-  const auto found = find_string(answer, {"kind"});
+std::string defect(const json::value& response, const std::string& kind) {
+  if (!response.is_object()) return "the answer is JSON, but no object";
+  const auto found = find_string(response, {"kind"});
   if (kind.empty() || found == kind) return {};
   return "the answer is of the kind \"" + quoted_line(found) + "\", not " + kind;
 }
 
 /// The same of a list, whose items become an array where the server wrote null.
-std::string list_defect(json::value& answer) {
-  if (!find_string(answer, {"kind"}).ends_with("List")) return "the answer is no list";
-  auto& items = answer.as_object()["items"];
+std::string list_defect(json::value& response) {
+  if (!find_string(response, {"kind"}).ends_with("List")) return "the answer is no list";
+  auto& items = response.as_object()["items"];
   if (items.is_null()) items.emplace_array();
   return items.is_array() ? "" : "the answer's items are no array";
 }
 
-asio::awaitable<result<json::value>> ask(session_ptr api, call what, call_options bounds = {}) {
-  what.bounds = bounds;
-  auto answer = co_await api->perform(&what);
-  if (!answer) co_return answer.error();
-  std::string why;
-  auto value = parse_json(answer->body, why);
-  if (!value) co_return bad_answer(what, *answer, why);
-  why = what.what == verb::list ? list_defect(*value) : defect(*value, what.kind);
-  if (!why.empty()) co_return bad_answer(what, *answer, why);
+asio::awaitable<result<json::value>> ask(session_ptr api, call request, call_options bounds = {}) {
+  request.bounds = bounds;
+  auto response = co_await api->perform(&request);
+  if (!response) co_return response.error();
+  std::string reason;
+  auto value = parse_json(response->body, reason);
+  if (!value) co_return bad_response(request, *response, reason);
+  reason = request.operation == verb::list ? list_defect(*value) : defect(*value, request.kind);
+  if (!reason.empty()) co_return bad_response(request, *response, reason);
   co_return std::move(*value);
 }
 
 /// The same as text, of which only the first byte is looked at.
-asio::awaitable<result<std::string>> ask_text(session_ptr api, call what, call_options bounds) {
-  what.bounds = bounds;
-  auto answer = co_await api->perform(&what);
-  if (!answer) co_return answer.error();
-  if (what.what == verb::list && !answer->body.starts_with('{')) {
-    co_return bad_answer(what, *answer, "the answer is not JSON: " + quoted_line(answer->body));
+asio::awaitable<result<std::string>> ask_text(session_ptr api, call request, call_options bounds) {
+  request.bounds = bounds;
+  auto response = co_await api->perform(&request);
+  if (!response) co_return response.error();
+  if (request.operation == verb::list && !response->body.starts_with('{')) {
+    co_return bad_response(request, *response,
+                           "the answer is not JSON: " + quoted_line(response->body));
   }
-  co_return std::move(answer->body);
+  co_return std::move(response->body);
 }
 
-asio::awaitable<result<opened_watch>> open(session_ptr api, call what) {
+asio::awaitable<result<opened_watch>> open(session_ptr api, call request) {
   opened_watch opened;
-  what.opened = &opened;
-  const auto answer = co_await api->perform(&what);
-  if (!answer) co_return answer.error();
+  request.opened = &opened;
+  const auto response = co_await api->perform(&request);
+  if (!response) co_return response.error();
   co_return std::move(opened);
 }
 
 asio::awaitable<result<std::vector<discovered_resource>>> ask_resources(session_ptr api,
                                                                         group_version_kind of) {
-  auto what = discover_call((of.group.empty() ? "/api/" : "/apis/") + of.api_version());
-  auto answer = co_await ask(api, what);
-  if (!answer) co_return answer.error();
-  auto found = resources_of(*answer, of);
-  if (!found) co_return bad_answer(what, {}, "the answer is no APIResourceList");
+  auto request = discover_call((of.group.empty() ? "/api/" : "/apis/") + of.api_version());
+  auto response = co_await ask(api, request);
+  if (!response) co_return response.error();
+  auto found = resources_of(*response, of);
+  if (!found) co_return bad_response(request, {}, "the answer is no APIResourceList");
   co_return std::move(*found);
 }
 
 asio::awaitable<result<std::vector<std::string>>> ask_versions(session_ptr api, std::string group) {
-  auto what = discover_call(group.empty() ? "/api" : "/apis");
-  auto answer = co_await ask(api, what);
-  if (!answer) co_return answer.error();
-  auto found = versions_of(*answer, group);
-  if (!found) co_return bad_answer(what, {}, "the answer is neither APIVersions nor APIGroupList");
+  auto request = discover_call(group.empty() ? "/api" : "/apis");
+  auto response = co_await ask(api, request);
+  if (!response) co_return response.error();
+  auto found = versions_of(*response, group);
+  if (!found)
+    co_return bad_response(request, {}, "the answer is neither APIVersions nor APIGroupList");
   co_return std::move(*found);
 }
 
 asio::awaitable<result<std::pair<unsigned, unsigned>>> ask_server_version(session_ptr api,
                                                                           call_options bounds) {
-  auto what = discover_call("/version");
-  auto answer = co_await ask(api, what, bounds);
-  if (!answer) co_return answer.error();
-  const auto found = server_version_of(*answer);
-  if (!found) co_return bad_answer(what, {}, "the answer has no major and minor version");
+  auto request = discover_call("/version");
+  auto response = co_await ask(api, request, bounds);
+  if (!response) co_return response.error();
+  const auto found = server_version_of(*response);
+  if (!found) co_return bad_response(request, {}, "the answer has no major and minor version");
   co_return *found;
 }
 
-std::string_view content_type_of(patch_type how) {
-  switch (how) {
+std::string_view content_type_of(patch_type format) {
+  switch (format) {
     case patch_type::merge:
       return "application/merge-patch+json";
     case patch_type::json:
@@ -116,7 +118,7 @@ std::string_view content_type_of(patch_type how) {
 
 call raw_call(std::string method, std::string target, std::string content_type, std::string body) {
   call out;
-  out.what = verb::raw;
+  out.operation = verb::raw;
   out.writes = method != "GET" && method != "HEAD" && method != "OPTIONS";
   out.plural = target;
   out.accept = "application/json, */*";
@@ -131,28 +133,28 @@ call raw_call(std::string method, std::string target, std::string content_type, 
 
 class client::implementation {
  public:
-  implementation(asio::any_io_executor executor, config how, client_options options,
+  implementation(asio::any_io_executor executor, config configuration, client_options options,
                  client_environment environment)
-      : api(std::make_shared<session>(std::move(executor), std::move(how), std::move(options),
-                                      environment)) {}
+      : api(std::make_shared<session>(std::move(executor), std::move(configuration),
+                                      std::move(options), environment)) {}
 
   const std::string& ns() const { return api->configuration().ns; }
 
-  asio::awaitable<result<json::value>> write(const client& by, verb what, const resource_type& type,
+  asio::awaitable<result<json::value>> write(const client& by, verb verb, const resource_type& type,
                                              object_key key, const json::value& body,
                                              write_options options, call_options bounds,
                                              std::string_view content_type = "application/json") {
     if (options.field_manager.empty()) options.field_manager = api->options().field_manager;
     options.dry_run = options.dry_run || by.is_dry();
     return ask(
-        api, guarded(write_call(what, content_type, type, std::move(key), body, options, ns()), by),
+        api, guarded(write_call(verb, content_type, type, std::move(key), body, options, ns()), by),
         bounds);
   }
 
   /// The call, as that copy of the client may make it.
-  static call guarded(call what, const client& by) {
-    if (what.writes) what.permit = by.writes_;
-    return what;
+  static call guarded(call request, const client& by) {
+    if (request.writes) request.permit = by.writes_;
+    return request;
   }
 
   static asio::awaitable<result<resource_type>> find(std::shared_ptr<implementation> self,
@@ -177,9 +179,9 @@ asio::awaitable<result<resource_type>> client::implementation::find(
                                gvk.api_version() + " is served without it"};
 }
 
-client::client(asio::any_io_executor executor, config how, client_options options,
+client::client(asio::any_io_executor executor, config configuration, client_options options,
                client_environment environment)
-    : impl_(std::make_shared<implementation>(std::move(executor), std::move(how),
+    : impl_(std::make_shared<implementation>(std::move(executor), std::move(configuration),
                                              std::move(options), environment)) {}
 client::~client() = default;
 client::client(const client&) = default;
@@ -204,19 +206,19 @@ asio::awaitable<result<json::value>> client::get(resource_type type, object_key 
   return ask(impl_->api, get_call(type, std::move(key), metadata_only, impl_->ns()), bounds);
 }
 
-asio::awaitable<result<json::value>> client::list(resource_type type, selection what,
+asio::awaitable<result<json::value>> client::list(resource_type type, selection objects,
                                                   list_options page, call_options bounds) {
-  return ask(impl_->api, list_call(type, what, page), bounds);
+  return ask(impl_->api, list_call(type, objects, page), bounds);
 }
 
-asio::awaitable<result<std::string>> client::list_text(resource_type type, selection what,
+asio::awaitable<result<std::string>> client::list_text(resource_type type, selection objects,
                                                        list_options page, call_options bounds) {
-  return ask_text(impl_->api, list_call(type, what, page), bounds);
+  return ask_text(impl_->api, list_call(type, objects, page), bounds);
 }
 
-asio::awaitable<result<opened_watch>> client::open_watch(resource_type type, selection what,
+asio::awaitable<result<opened_watch>> client::open_watch(resource_type type, selection objects,
                                                          watch_options options, watch_sink& into) {
-  return open(impl_->api, watch_call(type, what, options, into));
+  return open(impl_->api, watch_call(type, objects, options, into));
 }
 
 asio::awaitable<result<json::value>> client::create(resource_type type, value object,
@@ -232,10 +234,10 @@ asio::awaitable<result<json::value>> client::update(resource_type type, value ob
 }
 
 asio::awaitable<result<json::value>> client::patch(resource_type type, object_key key,
-                                                   patch_type how, value change,
+                                                   patch_type format, value change,
                                                    write_options options, call_options bounds) {
   return impl_->write(*this, verb::patch, type, std::move(key), change, std::move(options), bounds,
-                      content_type_of(how));
+                      content_type_of(format));
 }
 
 asio::awaitable<result<json::value>> client::apply(resource_type type, value object,
@@ -254,11 +256,11 @@ asio::awaitable<result<json::value>> client::remove(resource_type type, object_k
       bounds);
 }
 
-asio::awaitable<result<json::value>> client::remove_all(resource_type type, selection what,
+asio::awaitable<result<json::value>> client::remove_all(resource_type type, selection objects,
                                                         delete_options options,
                                                         call_options bounds) {
   options.dry_run = options.dry_run || is_dry();
-  return ask(impl_->api, implementation::guarded(remove_all_call(type, what, options), *this),
+  return ask(impl_->api, implementation::guarded(remove_all_call(type, objects, options), *this),
              bounds);
 }
 
@@ -284,13 +286,13 @@ asio::awaitable<result<std::pair<unsigned, unsigned>>> client::server_version(ca
 asio::awaitable<result<std::string>> client::raw(std::string method, std::string target,
                                                  std::string content_type, std::string body,
                                                  call_options bounds) {
-  auto what =
+  auto request =
       raw_call(std::move(method), std::move(target), std::move(content_type), std::move(body));
-  if (what.writes && is_dry()) {
-    what.wrong = failure{.code = errc::bad_request,
-                         .message = "cannot " + what.text() + ": the client is dry"};
+  if (request.writes && is_dry()) {
+    request.wrong = failure{.code = errc::bad_request,
+                            .message = "cannot " + request.text() + ": the client is dry"};
   }
-  return ask_text(impl_->api, implementation::guarded(std::move(what), *this), bounds);
+  return ask_text(impl_->api, implementation::guarded(std::move(request), *this), bounds);
 }
 
 void client::retire() {

@@ -35,8 +35,8 @@ struct client_options {
   std::chrono::milliseconds connect = std::chrono::seconds(10);
   std::chrono::milliseconds request = std::chrono::seconds(30);  ///< one attempt
   std::chrono::milliseconds deadline = std::chrono::minutes(2);  ///< a call with all its attempts
-  std::size_t connections = 8;           ///< at once, beside those that watches fill up
-  std::size_t answer_bytes = 64u << 20;  ///< of one answer; watches apart
+  std::size_t connections = 8;             ///< at once, beside those that watches fill up
+  std::size_t response_bytes = 64u << 20;  ///< of one answer; watches apart
 
   /// Over HTTP/1.1 a watch that names no silence of its own is broken after so long without a byte,
   /// since a proxy may keep its side open when the server has gone. Servers send a bookmark each
@@ -167,9 +167,9 @@ class client {
  public:
   using value = boost::json::value;
 
-  /// Throws boost::system::system_error that names the setting if `how` can't be used, and
-  /// std::invalid_argument if the options name no user agent or field manager.
-  client(boost::asio::any_io_executor executor, config how, client_options options,
+  /// Throws boost::system::system_error that names the setting if `configuration` can't be used,
+  /// and std::invalid_argument if the options name no user agent or field manager.
+  client(boost::asio::any_io_executor executor, config configuration, client_options options,
          client_environment environment);
   ~client();
   client(const client&);
@@ -190,10 +190,10 @@ class client {
                                             bool metadata_only = false, call_options bounds = {});
 
   /// One page, with `items`, `metadata.resourceVersion` and `metadata.continue`.
-  boost::asio::awaitable<result<value>> list(resource_type type, selection what,
+  boost::asio::awaitable<result<value>> list(resource_type type, selection objects,
                                              list_options page = {}, call_options bounds = {});
   /// The same, as the server wrote it.
-  boost::asio::awaitable<result<std::string>> list_text(resource_type type, selection what,
+  boost::asio::awaitable<result<std::string>> list_text(resource_type type, selection objects,
                                                         list_options page = {},
                                                         call_options bounds = {});
 
@@ -202,7 +202,7 @@ class client {
   /// goes: many watches of many clusters then cost no coroutines. A null result: the watch has
   /// ended already, in order or because `into` had enough; with HTTP/1.1 it always has. A watch
   /// that outlasts its own timeout by 5 s is broken. `into` must live until the end.
-  boost::asio::awaitable<result<opened_watch>> open_watch(resource_type type, selection what,
+  boost::asio::awaitable<result<opened_watch>> open_watch(resource_type type, selection objects,
                                                           watch_options options, watch_sink& into);
 
   boost::asio::awaitable<result<value>> create(resource_type type, value object,
@@ -212,7 +212,7 @@ class client {
   boost::asio::awaitable<result<value>> update(resource_type type, value object,
                                                write_options options = {},
                                                call_options bounds = {});
-  boost::asio::awaitable<result<value>> patch(resource_type type, object_key key, patch_type how,
+  boost::asio::awaitable<result<value>> patch(resource_type type, object_key key, patch_type format,
                                               value change, write_options options = {},
                                               call_options bounds = {});
   /// Server-side apply; the object carries apiVersion, kind and metadata.name.
@@ -222,7 +222,7 @@ class client {
   boost::asio::awaitable<result<value>> remove(resource_type type, object_key key,
                                                delete_options options = {},
                                                call_options bounds = {});
-  boost::asio::awaitable<result<value>> remove_all(resource_type type, selection what,
+  boost::asio::awaitable<result<value>> remove_all(resource_type type, selection objects,
                                                    delete_options options = {},
                                                    call_options bounds = {});
 

@@ -90,9 +90,9 @@ void client_pool::evict(const std::string& cluster) {
   give_up(cluster, numbers_->evicted);
 }
 
-void client_pool::give_up(const std::string& cluster, core::counter& why) {
+void client_pool::give_up(const std::string& cluster, core::counter& reason) {
   if (!clients_.erase(cluster)) return;
-  why.Increment();
+  reason.Increment();
   publish();
 }
 
@@ -106,8 +106,8 @@ core::time_point client_pool::end_of_life() const {
          core::duration(static_cast<core::duration::rep>(random_() % tenth));
 }
 
-std::shared_ptr<client> client_pool::make(config how) {
-  const client open(executor_, std::move(how), options_.client, environment_);
+std::shared_ptr<client> client_pool::make(config configuration) {
+  const client open(executor_, std::move(configuration), options_.client, environment_);
   auto made = std::make_unique<client>(open.fenced(options_.writes));
   numbers_->made.Increment();
   return closer_->keep(std::move(made));
@@ -143,7 +143,7 @@ asio::awaitable<void> client_pool::run() {
     const bool due = co_await alarm->wait();
     if (!due) co_return;
     const auto over =
-        clients_.erase_if([when = now()](const entry& one) { return one.until <= when; });
+        clients_.erase_if([time = now()](const entry& entry) { return entry.until <= time; });
     numbers_->expired.Increment(static_cast<double>(over));
     publish();
   }
@@ -167,9 +167,10 @@ std::shared_ptr<client> dry(const std::shared_ptr<client>& of, std::shared_ptr<c
   return {both, &both->copy};
 }
 
-bool is_unhealthy(const failure& why) noexcept {
-  return why.is(errc::unreachable) || why.is(errc::timed_out) || why.is(errc::bad_answer) ||
-         why.is(errc::unauthorized) || why.is(errc::not_configured) || why.is(errc::shut_down);
+bool is_unhealthy(const failure& error) noexcept {
+  return error.is(errc::unreachable) || error.is(errc::timed_out) || error.is(errc::bad_response) ||
+         error.is(errc::unauthorized) || error.is(errc::not_configured) ||
+         error.is(errc::shut_down);
 }
 
 }  // namespace rw::k8s

@@ -79,10 +79,10 @@ class client_pool {
   };
 
   core::time_point now() const;
-  void give_up(const std::string& cluster, core::counter& why);
+  void give_up(const std::string& cluster, core::counter& reason);
   void publish();
   core::time_point end_of_life() const;
-  std::shared_ptr<client> make(config how);
+  std::shared_ptr<client> make(config configuration);
 
   const boost::asio::any_io_executor executor_;
   const client_pool_options options_;
@@ -99,6 +99,6 @@ std::shared_ptr<client> dry(const std::shared_ptr<client>& of, std::shared_ptr<c
 
 /// True if a failure says something about the connection or the credentials rather than about the
 /// request: then the cluster's client is not worth keeping.
-bool is_unhealthy(const failure& why) noexcept;
+bool is_unhealthy(const failure& error) noexcept;
 
 }  // namespace rw::k8s

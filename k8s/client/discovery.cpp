@@ -45,9 +45,9 @@ std::optional<unsigned> number_of(std::string_view text) {
 
 }  // namespace
 
-std::optional<std::vector<discovered_resource>> resources_of(const json::value& answer,
+std::optional<std::vector<discovered_resource>> resources_of(const json::value& response,
                                                              const group_version_kind& of) {
-  const auto* list = find_array(answer, {"resources"});
+  const auto* list = find_array(response, {"resources"});
   if (list == nullptr) return std::nullopt;
   std::vector<discovered_resource> out;
   std::set<std::string> with_status;
@@ -65,13 +65,13 @@ std::optional<std::vector<discovered_resource>> resources_of(const json::value& 
   return out;
 }
 
-std::optional<std::vector<std::string>> versions_of(const json::value& answer,
+std::optional<std::vector<std::string>> versions_of(const json::value& response,
                                                     std::string_view group) {
   if (group.empty()) {
-    const auto* versions = find_array(answer, {"versions"});
+    const auto* versions = find_array(response, {"versions"});
     return versions == nullptr ? std::nullopt : std::optional(strings(*versions));
   }
-  const auto* groups = find_array(answer, {"groups"});
+  const auto* groups = find_array(response, {"groups"});
   if (groups == nullptr) return std::nullopt;
   std::vector<std::string> out;
   const auto at = std::ranges::find_if(
@@ -85,9 +85,9 @@ std::optional<std::vector<std::string>> versions_of(const json::value& answer,
   return out;
 }
 
-std::optional<std::pair<unsigned, unsigned>> server_version_of(const json::value& answer) {
-  const auto major = number_of(find_string(answer, {"major"}));
-  const auto minor = number_of(find_string(answer, {"minor"}));
+std::optional<std::pair<unsigned, unsigned>> server_version_of(const json::value& response) {
+  const auto major = number_of(find_string(response, {"major"}));
+  const auto minor = number_of(find_string(response, {"minor"}));
   if (!major || !minor) return std::nullopt;
   return std::pair(*major, *minor);
 }
@@ -97,7 +97,7 @@ void discovery_cache::keep(const std::string& api_version,
   auto& kept = by_version_[api_version];
   kept.until = now + lifetime;
   kept.types.clear();
-  for (const auto& one : found) kept.types.push_back(one.type);
+  for (const auto& resource : found) kept.types.push_back(resource.type);
 }
 
 std::optional<resource_type> discovery_cache::find(const group_version_kind& gvk,

@@ -20,14 +20,14 @@ namespace rw::k8s {
 // which every version serves). Without a value the answer is not what it should be.
 
 /// An APIResourceList: of subresources only whether there is a status is kept.
-std::optional<std::vector<discovered_resource>> resources_of(const boost::json::value& answer,
+std::optional<std::vector<discovered_resource>> resources_of(const boost::json::value& response,
                                                              const group_version_kind& of);
 /// The group's versions, the preferred one first, in an APIVersions (of the core group, "") or in
 /// an APIGroupList; empty if that lacks the group.
-std::optional<std::vector<std::string>> versions_of(const boost::json::value& answer,
+std::optional<std::vector<std::string>> versions_of(const boost::json::value& response,
                                                     std::string_view group);
 /// The server's version Info: numbers such as "32" or "20+".
-std::optional<std::pair<unsigned, unsigned>> server_version_of(const boost::json::value& answer);
+std::optional<std::pair<unsigned, unsigned>> server_version_of(const boost::json::value& response);
 
 /// What is served in each group version, for a while.
 class discovery_cache {

@@ -33,9 +33,9 @@ class fence final : public http::send_permit {
  public:
   explicit fence(const core::clock& time) : clock_(time) {}
 
-  /// Writes may go out until `when`; `time_point::min()` shuts the fence.
-  void open_until(core::time_point when) noexcept {
-    until_.store(when.time_since_epoch().count(), std::memory_order_release);
+  /// Writes may go out until `deadline`; `time_point::min()` shuts the fence.
+  void open_until(core::time_point deadline) noexcept {
+    until_.store(deadline.time_since_epoch().count(), std::memory_order_release);
   }
   void shut() noexcept { open_until(core::time_point::min()); }
 

@@ -12,10 +12,10 @@ request_metrics::request_metrics(core::metrics& registry, std::string client)
                                   "Requests to the API server that were tried again",
                                   {{"client", client_}})) {}
 
-void request_metrics::count(verb what, unsigned status, std::string_view otherwise) {
-  for (const auto& one : requests_) {
-    if (one.what == what && one.status == status && one.otherwise == otherwise) {
-      one.counter->Increment();
+void request_metrics::count(verb verb, unsigned status, std::string_view otherwise) {
+  for (const auto& series : requests_) {
+    if (series.operation == verb && series.status == status && series.otherwise == otherwise) {
+      series.counter->Increment();
       return;
     }
   }
@@ -23,17 +23,17 @@ void request_metrics::count(verb what, unsigned status, std::string_view otherwi
   auto& counter = core::make_counter(
       registry_, "rw_kube_requests_total",
       "Attempts at requests to the API server, by what came of them",
-      {{"client", client_}, {"verb", std::string(label_of(what))}, {"code", code}});
+      {{"client", client_}, {"verb", std::string(label_of(verb))}, {"code", code}});
   counter.Increment();
-  requests_.push_back({what, status, otherwise, &counter});
+  requests_.push_back({verb, status, otherwise, &counter});
 }
 
-void request_metrics::took(verb what, core::duration time) {
-  auto*& histogram = durations_[static_cast<std::size_t>(what)];
+void request_metrics::took(verb verb, core::duration time) {
+  auto*& histogram = durations_[static_cast<std::size_t>(verb)];
   if (histogram == nullptr) {
     histogram = &core::make_histogram(registry_, "rw_kube_request_duration_seconds",
                                       "From the request's first byte to the answer's last",
-                                      {{"client", client_}, {"verb", std::string(label_of(what))}},
+                                      {{"client", client_}, {"verb", std::string(label_of(verb))}},
                                       core::latency_bounds());
   }
   histogram->Observe(core::seconds(time));

@@ -18,14 +18,14 @@ class request_metrics {
   request_metrics(core::metrics& registry, std::string client);
 
   /// One attempt has ended: with a status, or (0) with the failure of that name.
-  void count(verb what, unsigned status, std::string_view otherwise);
-  void took(verb what, core::duration time);
+  void count(verb verb, unsigned status, std::string_view otherwise);
+  void took(verb verb, core::duration time);
   void retried() { retries_.Increment(); }
   void limited(core::duration wait);
 
  private:
   struct series {
-    verb what;
+    verb operation;
     unsigned status;
     std::string_view otherwise;
     core::counter* counter;

@@ -36,26 +36,29 @@ constexpr std::size_t warnings_kept = 128;    // texts
 constexpr milliseconds shortest_attempt(10);  // what is left of a deadline may be worth
 
 /// Requests and what stands in their header fields must be one line each.
-void check_fields(const config& how, const client_options& options) {
+void check_fields(const config& configuration, const client_options& options) {
   check_names(options);
-  bool good =
-      core::is_field_value(how.impersonate_user) && core::is_field_value(how.impersonate_uid);
-  for (const auto& group : how.impersonate_groups) good = good && core::is_field_value(group);
-  for (const auto& [name, value] : how.impersonate_extra)
+  bool good = core::is_field_value(configuration.impersonate_user) &&
+              core::is_field_value(configuration.impersonate_uid);
+  for (const auto& group : configuration.impersonate_groups)
+    good = good && core::is_field_value(group);
+  for (const auto& [name, value] : configuration.impersonate_extra)
     good = good && core::is_field_value(value);
-  if (!good) throw_unusable(how, "as, as-uid, as-groups or as-user-extra has control characters");
+  if (!good)
+    throw_unusable(configuration, "as, as-uid, as-groups or as-user-extra has control characters");
   if (!core::is_field_value(options.user_agent))
-    throw_unusable(how, "user agent: has control characters");
+    throw_unusable(configuration, "user agent: has control characters");
 }
 
 /// Whom the server is to take the requests for (Kubernetes, "User impersonation"). Names of extra
 /// fields may have characters that a field name may not; in HTTP/2 those are lower case.
-void add_impersonation(const config& how, http::fields& into) {
-  if (how.impersonate_user.empty()) return;
-  into.add("impersonate-user", how.impersonate_user);
-  if (!how.impersonate_uid.empty()) into.add("impersonate-uid", how.impersonate_uid);
-  for (const auto& group : how.impersonate_groups) into.add("impersonate-group", group);
-  for (const auto& [name, value] : how.impersonate_extra) {
+void add_impersonation(const config& configuration, http::fields& into) {
+  if (configuration.impersonate_user.empty()) return;
+  into.add("impersonate-user", configuration.impersonate_user);
+  if (!configuration.impersonate_uid.empty())
+    into.add("impersonate-uid", configuration.impersonate_uid);
+  for (const auto& group : configuration.impersonate_groups) into.add("impersonate-group", group);
+  for (const auto& [name, value] : configuration.impersonate_extra) {
     std::string field = "impersonate-extra-";
     append_percent_encoded(field, name);
     into.add(core::lower(field), value);
@@ -82,7 +85,7 @@ errc errc_of(boost::system::error_code error) noexcept {
     case client_error::timed_out:
       return errc::timed_out;
     case client_error::protocol:
-      return errc::bad_answer;
+      return errc::bad_response;
     case client_error::response_too_large:
       return errc::too_large;
     case client_error::shut_down:
@@ -97,7 +100,7 @@ errc errc_of(boost::system::error_code error) noexcept {
 /// One try of a call, and what came of it.
 struct session::attempt {
   core::time_point until;  ///< the call's deadline
-  http::response answer = {};
+  http::response response = {};
   std::optional<failure> failed = {};
   attempt_facts facts = {};
   std::uint64_t generation = 0;  ///< of the credentials it went out with
@@ -121,7 +124,7 @@ server_url session::checked(const config& settings) {
   auto parsed = parse_server_url(settings.server);
   if (!parsed) {
     throw_unusable(settings,
-                   "server \"" + quoted_line(settings.server) + "\" " + parsed.error().text);
+                   "server \"" + quoted_line(settings.server) + "\" " + parsed.error().message);
   }
   return std::move(*parsed);
 }
@@ -152,13 +155,13 @@ http::client_options session::http_options() const {
   http::client_options out{.name = options_.name, .host = server_.host, .port = server_.port};
   out.limits.connections = options_.connections;
   out.limits.streams = streams;
-  out.limits.body_bytes = options_.answer_bytes;
+  out.limits.body_bytes = options_.response_bytes;
   out.limits.connect = options_.connect;
   out.limits.exchange = options_.request;
   const auto proxy = config_.proxy_url.empty() ? proxy_of_environment(server_) : config_.proxy_url;
   if (!proxy.empty()) {
     auto parsed = parse_proxy_url(proxy);
-    if (!parsed) throw_unusable(config_, "proxy-url " + parsed.error().text);
+    if (!parsed) throw_unusable(config_, "proxy-url " + parsed.error().message);
     out.proxy = {std::move(parsed->host), parsed->port, std::move(parsed->authorization)};
   }
   return out;
@@ -185,7 +188,7 @@ asio::awaitable<result<http::response>> session::perform(call* request) {
   for (unsigned tries = 1;; ++tries) {
     attempt now{.until = until};
     co_await try_once(request, &now);
-    if (!now.failed) co_return std::move(now.answer);
+    if (!now.failed) co_return std::move(now.response);
     if (now.failed->status == 401 && !std::exchange(doubted, true) &&
         authenticator_.mark_suspect(now.generation)) {
       --tries;
@@ -220,8 +223,8 @@ asio::awaitable<void> session::try_once(call* request, attempt* now) {
   if (state.cancelled() != asio::cancellation_type::none && now->failed && !closed_) {
     throw boost::system::system_error(asio::error::operation_aborted);
   }
-  const auto status = now->failed ? now->failed->status : now->answer.status;
-  metrics_.count(request->what, status, now->failed ? label_of(*now->failed) : "");
+  const auto status = now->failed ? now->failed->status : now->response.status;
+  metrics_.count(request->operation, status, now->failed ? label_of(*now->failed) : "");
 }
 
 void session::fail(const call& request, attempt& now, errc code, const std::string& cause) const {
@@ -253,7 +256,7 @@ asio::awaitable<void> session::exchange(call* request, attempt* now) {
   http::exchange_options options{.sink = request->sink,
                                  .limit = request->limit,
                                  .silence = request->silence,
-                                 .body_bytes = options_.answer_bytes,
+                                 .body_bytes = options_.response_bytes,
                                  .permit = request->permit};
   if (request->sink == nullptr) {
     options.limit = std::clamp(left(), milliseconds(1), options_.request);
@@ -265,9 +268,9 @@ asio::awaitable<void> session::exchange(call* request, attempt* now) {
   }
   const auto began = environment_.clock.now();
   error = request->opened != nullptr && slot.multiplexed()
-              ? co_await slot.open(request->wire, now->answer, options, *request->opened)
-              : co_await slot.exchange(request->wire, now->answer, options);
-  if (request->sink == nullptr) metrics_.took(request->what, environment_.clock.now() - began);
+              ? co_await slot.open(request->wire, now->response, options, *request->opened)
+              : co_await slot.exchange(request->wire, now->response, options);
+  if (request->sink == nullptr) metrics_.took(request->operation, environment_.clock.now() - began);
   judge(*request, error, *now);
 }
 
@@ -298,9 +301,9 @@ asio::awaitable<void> session::pause(core::duration length) {
   if (closed_ || length <= core::duration::zero()) co_return;
   const auto timer = environment_.clock.make_timer(executor_);
   struct sleeper {
-    std::vector<core::timer*>& all;
+    std::vector<core::timer*>& timers;
     core::timer* self;
-    ~sleeper() { std::erase(all, self); }
+    ~sleeper() { std::erase(timers, self); }
   };
   sleepers_.push_back(timer.get());
   const sleeper registered{sleepers_, timer.get()};
@@ -325,10 +328,10 @@ void session::write_head(call& request) const {
 void session::judge(const call& request, boost::system::error_code error, attempt& now) {
   if (error == client_error::abandoned) error = {};  // the sink had what it wanted
   if (!error) {
-    note_warnings(request, now.answer.headers);
-    if (now.answer.status / 100 == 2) return;
-    now.failed = failure_of(now.answer, "cannot " + request.text(), environment_.clock.wall());
-    now.facts.told_when = !now.answer.headers.get("retry-after").empty();
+    note_warnings(request, now.response.headers);
+    if (now.response.status / 100 == 2) return;
+    now.failed = failure_of(now.response, "cannot " + request.text(), environment_.clock.wall());
+    now.facts.told_when = !now.response.headers.get("retry-after").empty();
     return;
   }
   const bool known = error.category() == http::client_category();

@@ -13,15 +13,18 @@ namespace {
 
 namespace json = boost::json;
 
-json::object cluster_info(const config& how) {
+json::object cluster_info(const config& configuration) {
   json::object out;
-  out["server"] = how.server;
-  if (!how.tls_server_name.empty()) out["tls-server-name"] = how.tls_server_name;
-  if (how.insecure_skip_tls_verify) out["insecure-skip-tls-verify"] = true;
-  if (!how.ca.empty()) out["certificate-authority-data"] = base64_encode(how.ca);
-  if (!how.proxy_url.empty()) out["proxy-url"] = how.proxy_url;
+  out["server"] = configuration.server;
+  if (!configuration.tls_server_name.empty())
+    out["tls-server-name"] = configuration.tls_server_name;
+  if (configuration.insecure_skip_tls_verify) out["insecure-skip-tls-verify"] = true;
+  if (!configuration.ca.empty())
+    out["certificate-authority-data"] = base64_encode(configuration.ca);
+  if (!configuration.proxy_url.empty()) out["proxy-url"] = configuration.proxy_url;
   std::string ignored;
-  if (auto more = parse_json(how.exec->cluster_config, ignored)) out["config"] = std::move(*more);
+  if (auto more = parse_json(configuration.exec->cluster_config, ignored))
+    out["config"] = std::move(*more);
   return out;
 }
 
@@ -31,11 +34,12 @@ std::string last_line(std::string_view text) {
   return quoted_line(newline == std::string_view::npos ? text : text.substr(newline + 1));
 }
 
-failure plugin_failure(const config& how, const process_outcome& outcome, const std::string& why) {
+failure plugin_failure(const config& configuration, const process_result& result,
+                       const std::string& reason) {
   failure out{.code = errc::not_configured};
-  out.message = "credential plugin '" + how.exec->command + "' " + why;
-  if (const auto line = last_line(outcome.errors); !line.empty()) out.message += ": " + line;
-  const auto hint = quoted_line(how.exec->install_hint);
+  out.message = "credential plugin '" + configuration.exec->command + "' " + reason;
+  if (const auto line = last_line(result.errors); !line.empty()) out.message += ": " + line;
+  const auto hint = quoted_line(configuration.exec->install_hint);
   if (!hint.empty()) out.message += " (" + hint + ")";
   return out;
 }
@@ -61,8 +65,8 @@ std::string read_status(const json::value& status, exec_credential& into) {
 
 std::string read_credential(const std::string& output, const std::string& version,
                             exec_credential& into) {
-  std::string why;
-  const auto parsed = parse_json(output, why);
+  std::string reason;
+  const auto parsed = parse_json(output, reason);
   // The output may be half a credential: the message shows none of it.
   if (!parsed || !parsed->is_object()) return "wrote no JSON object";
   if (find_string(*parsed, {"kind"}) != "ExecCredential") return "wrote no ExecCredential";
@@ -75,34 +79,35 @@ std::string read_credential(const std::string& output, const std::string& versio
 
 }  // namespace
 
-std::string exec_info(const config& how) {
+std::string exec_info(const config& configuration) {
   json::object spec;
   spec["interactive"] = false;
-  if (how.exec->provide_cluster_info) spec["cluster"] = cluster_info(how);
+  if (configuration.exec->provide_cluster_info) spec["cluster"] = cluster_info(configuration);
   json::object out;
-  out["apiVersion"] = how.exec->api_version;
+  out["apiVersion"] = configuration.exec->api_version;
   out["kind"] = "ExecCredential";
   out["spec"] = std::move(spec);
   return json::serialize(out);
 }
 
-process_request exec_request(const config& how) {
+process_request exec_request(const config& configuration) {
   process_request out;
-  out.command = how.exec->command;
-  out.arguments = how.exec->arguments;
-  out.environment = how.exec->environment;
-  out.environment.emplace_back("KUBERNETES_EXEC_INFO", exec_info(how));
+  out.command = configuration.exec->command;
+  out.arguments = configuration.exec->arguments;
+  out.environment = configuration.exec->environment;
+  out.environment.emplace_back("KUBERNETES_EXEC_INFO", exec_info(configuration));
   return out;
 }
 
-result<exec_credential> read_exec_outcome(const config& how, const process_outcome& outcome) {
-  if (!outcome.error.empty()) return plugin_failure(how, outcome, outcome.error);
-  if (outcome.status != 0) {
-    return plugin_failure(how, outcome, "ended with status " + std::to_string(outcome.status));
+result<exec_credential> read_exec_result(const config& configuration, const process_result& ended) {
+  if (!ended.error.empty()) return plugin_failure(configuration, ended, ended.error);
+  if (ended.status != 0) {
+    return plugin_failure(configuration, ended,
+                          "ended with status " + std::to_string(ended.status));
   }
   exec_credential out;
-  const auto why = read_credential(outcome.output, how.exec->api_version, out);
-  if (!why.empty()) return plugin_failure(how, outcome, why);
+  const auto reason = read_credential(ended.output, configuration.exec->api_version, out);
+  if (!reason.empty()) return plugin_failure(configuration, ended, reason);
   return out;
 }
 

@@ -25,12 +25,12 @@ struct exec_credential {
 
 /// Returns the ExecCredential that a plugin receives in KUBERNETES_EXEC_INFO; with the cluster if
 /// the configuration requests it.
-std::string exec_info(const config& how);
+std::string exec_info(const config& configuration);
 
-process_request exec_request(const config& how);
+process_request exec_request(const config& configuration);
 
 /// Reads the output of a plugin. Failures name the command, and show the last line of its standard
 /// error and the configuration's install hint.
-result<exec_credential> read_exec_outcome(const config& how, const process_outcome& outcome);
+result<exec_credential> read_exec_result(const config& configuration, const process_result& ended);
 
 }  // namespace rw::k8s

@@ -5,8 +5,8 @@
 namespace rw::k8s {
 namespace {
 
-std::int64_t nanoseconds(const timespec& when) {
-  return std::int64_t{when.tv_sec} * 1'000'000'000 + when.tv_nsec;
+std::int64_t nanoseconds(const timespec& time) {
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
 }  // namespace

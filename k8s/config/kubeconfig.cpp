@@ -63,14 +63,14 @@ void read_cluster(yaml_fields& from, const std::string& directory, config& into)
   into.server = from.text("server");
   if (into.server.empty()) return from.wrong("server is missing");
   if (const auto url = parse_server_url(into.server); !url) {
-    return from.wrong("server " + url.error().text);
+    return from.wrong("server " + url.error().message);
   }
   into.tls_server_name = from.text("tls-server-name");
   into.insecure_skip_tls_verify = from.flag("insecure-skip-tls-verify");
   into.proxy_url = from.text("proxy-url");
   if (!into.proxy_url.empty()) {
     if (const auto url = parse_proxy_url(into.proxy_url); !url) {
-      return from.wrong("proxy-url " + url.error().text);
+      return from.wrong("proxy-url " + url.error().message);
     }
   }
   read_pem(from, "certificate-authority", directory, into.ca, into.ca_file);
@@ -280,13 +280,13 @@ result<config> kubeconfig_set::find(const std::string& context) const {
     return not_configured(at(all.files) + ": context " + in_quotes(name) +
                           " is not among contexts");
   }
-  const auto where = "context " + in_quotes(name);
-  yaml_fields fields(found->second.node, at(found->second.file) + ": " + where);
+  const auto location = "context " + in_quotes(name);
+  yaml_fields fields(found->second.node, at(found->second.file) + ": " + location);
   const auto cluster = fields.text("cluster");
   const auto user = fields.text("user");
   config out;
   if (auto ns = fields.text("namespace"); !ns.empty()) out.ns = std::move(ns);
-  out.source = where + " of " + found->second.file;
+  out.source = location + " of " + found->second.file;
   if (cluster.empty()) fields.wrong("cluster is missing");
   const auto in_clusters = all.clusters.find(cluster);
   if (in_clusters == all.clusters.end()) {
@@ -299,7 +299,8 @@ result<config> kubeconfig_set::find(const std::string& context) const {
   if (fields.failed()) return *fields.failed();
 
   const auto& c = in_clusters->second;
-  yaml_fields cluster_fields(c.node, at(c.file) + ": " + where + ": cluster " + in_quotes(cluster));
+  yaml_fields cluster_fields(c.node,
+                             at(c.file) + ": " + location + ": cluster " + in_quotes(cluster));
   if (trust_ == kubeconfig_trust::foreign) check_harmless(cluster_fields);
   if (cluster_fields.failed()) return *cluster_fields.failed();
   read_cluster(cluster_fields, c.directory, out);
@@ -307,7 +308,7 @@ result<config> kubeconfig_set::find(const std::string& context) const {
   if (cluster_fields.failed()) return *cluster_fields.failed();
   if (user.empty()) return out;
   const auto& u = in_users->second;
-  yaml_fields user_fields(u.node, at(u.file) + ": " + where + ": user " + in_quotes(user));
+  yaml_fields user_fields(u.node, at(u.file) + ": " + location + ": user " + in_quotes(user));
   if (trust_ == kubeconfig_trust::foreign) check_harmless(user_fields);
   if (user_fields.failed()) return *user_fields.failed();
   read_user(user_fields, u.directory, out);

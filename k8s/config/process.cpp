@@ -113,14 +113,14 @@ class spawner {
   spawner& operator=(const spawner&) = delete;
 
   /// Returns 0, or errno.
-  int start(const process_request& what, int out, int err, pid_t& pid) {
+  int start(const process_request& request, int out, int err, pid_t& pid) {
     ::posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     ::posix_spawn_file_actions_adddup2(&actions_, out, STDOUT_FILENO);
     ::posix_spawn_file_actions_adddup2(&actions_, err, STDERR_FILENO);
-    std::vector<std::string> arguments = {what.command};
-    arguments.insert(arguments.end(), what.arguments.begin(), what.arguments.end());
-    auto environment = environment_with(what.environment);
-    return ::posix_spawnp(&pid, what.command.c_str(), &actions_, &attributes_,
+    std::vector<std::string> arguments = {request.command};
+    arguments.insert(arguments.end(), request.arguments.begin(), request.arguments.end());
+    auto environment = environment_with(request.environment);
+    return ::posix_spawnp(&pid, request.command.c_str(), &actions_, &attributes_,
                           pointers(arguments).data(), pointers(environment).data());
   }
 
@@ -148,19 +148,19 @@ class child : public std::enable_shared_from_this<child> {
   child(const child&) = delete;
   child& operator=(const child&) = delete;
 
-  void start(const process_request& what);
+  void start(const process_request& request);
 
-  void give_up(const std::string& why) {
-    if (outcome.error.empty()) outcome.error = why;
+  void give_up(const std::string& reason) {
+    if (result.error.empty()) result.error = reason;
     if (pid_ > 0) kill();
   }
 
   core::wake ended;
-  process_outcome outcome;
+  process_result result;
 
  private:
-  void refuse(const std::string& why) {
-    outcome.error = "cannot be started: " + why;
+  void refuse(const std::string& reason) {
+    result.error = "cannot be started: " + reason;
     ended.set();
   }
   void kill() { ::kill(-pid_, SIGKILL); }
@@ -179,34 +179,34 @@ class child : public std::enable_shared_from_this<child> {
   core::deadline deadline_;
 };
 
-void child::start(const process_request& what) {
+void child::start(const process_request& request) {
   auto out = make_pipe();
   auto err = make_pipe();
   if (!out || !err) return refuse(error_text(errno));
   spawner how;
-  if (const int error = how.start(what, out->write.get(), err->write.get(), pid_); error != 0) {
+  if (const int error = how.start(request, out->write.get(), err->write.get(), pid_); error != 0) {
     pid_ = -1;
     return refuse(error_text(error));
   }
-  outcome.started = true;
+  result.started = true;
   owned_fd exit(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
   if (exit.get() < 0) {
-    const auto why = error_text(errno);
+    const auto reason = error_text(errno);
     kill();
     ::waitpid(pid_, nullptr, 0);
     pid_ = -1;
-    return refuse("its end cannot be awaited: " + why);
+    return refuse("its end cannot be awaited: " + reason);
   }
   ::fcntl(out->read.get(), F_SETFL, O_NONBLOCK);
   ::fcntl(err->read.get(), F_SETFL, O_NONBLOCK);
   out_.assign(out->read.release());
   err_.assign(err->read.release());
   exit_.assign(exit.release());
-  deadline_ = watchdog_.watch(out_.get_executor(), [this, limit = what.limit] {
+  deadline_ = watchdog_.watch(out_.get_executor(), [this, limit = request.limit] {
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(limit).count();
     give_up("did not end within " + std::to_string(seconds) + " s");
   });
-  deadline_.arm(watchdog_.now() + what.limit);
+  deadline_.arm(watchdog_.now() + request.limit);
   read(false);
   read(true);
   await_exit();
@@ -225,7 +225,7 @@ void child::read(bool errors) {
 /// false at the end of the output.
 bool child::drain(bool errors) {
   auto& from = errors ? err_ : out_;
-  auto& into = errors ? outcome.errors : outcome.output;
+  auto& into = errors ? result.errors : result.output;
   std::array<char, 4096> buffer;
   for (int i = 0; i < portions; ++i) {
     const auto n = ::read(from.native_handle(), buffer.data(), buffer.size());
@@ -239,11 +239,11 @@ bool child::drain(bool errors) {
 
 bool child::bounded(bool errors) {
   if (errors) {
-    auto& text = outcome.errors;
+    auto& text = result.errors;
     if (text.size() > 2 * kept_errors) text.erase(0, text.size() - kept_errors);
     return true;
   }
-  if (outcome.output.size() <= output_bytes_) return true;
+  if (result.output.size() <= output_bytes_) return true;
   give_up("wrote more than " + std::to_string(output_bytes_) + " bytes");
   return false;
 }
@@ -259,7 +259,7 @@ void child::reap() {
   int status = 0;
   // A host that ignores SIGCHLD has no status: the output alone then decides.
   if (::waitpid(pid_, &status, WNOHANG) == pid_) {
-    outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
   pid_ = -1;
   deadline_ = {};
@@ -275,17 +275,17 @@ void child::reap() {
 
 }  // namespace
 
-asio::awaitable<process_outcome> run_process(asio::any_io_executor executor,
-                                             core::watchdog& watchdog, process_request what) {
-  const auto one = std::make_shared<child>(executor, watchdog, what.output_bytes);
-  one->start(what);
+asio::awaitable<process_result> run_process(asio::any_io_executor executor,
+                                            core::watchdog& watchdog, process_request request) {
+  const auto one = std::make_shared<child>(executor, watchdog, request.output_bytes);
+  one->start(request);
   const auto cancelled = co_await one->ended.wait();
   if (cancelled) {
     one->give_up("was cancelled");
     co_await asio::this_coro::throw_if_cancelled(false);
     co_await one->ended.wait();
   }
-  co_return std::move(one->outcome);
+  co_return std::move(one->result);
 }
 
 }  // namespace rw::k8s

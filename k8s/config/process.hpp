@@ -23,7 +23,7 @@ struct process_request {
   std::size_t output_bytes = 1u << 20;  ///< of standard output
 };
 
-struct process_outcome {
+struct process_result {
   /// Why there is no status: the program did not start, exceeded the time or output limit, or was
   /// cancelled. Empty if it exited.
   std::string error;
@@ -35,7 +35,8 @@ struct process_outcome {
 
 /// Runs a program without blocking the executor, and reaps it. Kills the process group if the
 /// program exceeds its time or output limit, or the caller is cancelled. Linux 5.3 or later.
-boost::asio::awaitable<process_outcome> run_process(boost::asio::any_io_executor executor,
-                                                    core::watchdog& watchdog, process_request what);
+boost::asio::awaitable<process_result> run_process(boost::asio::any_io_executor executor,
+                                                   core::watchdog& watchdog,
+                                                   process_request request);
 
 }  // namespace rw::k8s

@@ -10,18 +10,18 @@ constexpr std::size_t most_values = 10'000;
 
 using node_kind = yaml_node::kind;
 
-bool is(const yaml_node* node, node_kind what) {
-  return node != nullptr && node->what == what;
+bool is(const yaml_node* node, node_kind type) {
+  return node != nullptr && node->type == type;
 }
 
 bool absent(const yaml_node* node) {
-  return node == nullptr || node->what == node_kind::null;
+  return node == nullptr || node->type == node_kind::null;
 }
 
 }  // namespace
 
-yaml_fields::yaml_fields(const yaml_node* node, std::string where)
-    : node_(node), where_(std::move(where)) {
+yaml_fields::yaml_fields(const yaml_node* node, std::string location)
+    : node_(node), path_(std::move(location)) {
   if (!absent(node_) && !is(node_, node_kind::map)) wrong("is not a mapping");
 }
 
@@ -29,7 +29,7 @@ const yaml_node* yaml_fields::field(std::string_view name) const {
   if (failed_ || absent(node_)) return nullptr;
   for (std::size_t i = 0; i + 1 < node_->items.size(); i += 2) {
     const auto& key = *node_->items[i];
-    if (key.what == node_kind::scalar && key.text == name) return node_->items[i + 1];
+    if (key.type == node_kind::scalar && key.text == name) return node_->items[i + 1];
   }
   return nullptr;
 }
@@ -64,19 +64,19 @@ bool yaml_fields::flag(const char* name) {
 
 std::vector<std::string> yaml_fields::texts(const char* name) {
   std::vector<std::string> out;
-  for (const auto* one : sequence(name)) {
-    if (!is(one, node_kind::scalar)) wrong(std::string(name) + " is not a list of strings");
+  for (const auto* node : sequence(name)) {
+    if (!is(node, node_kind::scalar)) wrong(std::string(name) + " is not a list of strings");
     if (failed_) return {};
-    out.push_back(one->text);
+    out.push_back(node->text);
   }
   return out;
 }
 
 std::vector<yaml_fields> yaml_fields::list(const char* name) {
   std::vector<yaml_fields> out;
-  for (const auto* one : sequence(name)) {
-    const auto where = where_ + ": " + name + "[" + std::to_string(out.size()) + "]";
-    out.emplace_back(one, where);
+  for (const auto* node : sequence(name)) {
+    const auto location = path_ + ": " + name + "[" + std::to_string(out.size()) + "]";
+    out.emplace_back(node, location);
     take(out.back());
   }
   return out;
@@ -91,7 +91,7 @@ std::vector<const yaml_node*> yaml_fields::sequence(const char* name) {
 }
 
 yaml_fields yaml_fields::map(const char* name) {
-  yaml_fields out(field(name), where_ + ": " + name);
+  yaml_fields out(field(name), path_ + ": " + name);
   take(out);
   return out;
 }
@@ -114,7 +114,7 @@ std::vector<std::string> yaml_fields::names() const {
 
 void yaml_fields::wrong(const std::string& sentence) {
   if (failed_) return;
-  failed_ = failure{.code = errc::not_configured, .message = where_ + ": " + sentence};
+  failed_ = failure{.code = errc::not_configured, .message = path_ + ": " + sentence};
 }
 
 void yaml_fields::take(const yaml_fields& from) {

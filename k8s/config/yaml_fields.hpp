@@ -17,9 +17,9 @@ namespace rw::k8s {
 /// the caller checks for an error once, at the end. Not for public headers.
 class yaml_fields {
  public:
-  /// `where` begins the message: "kubeconfig /x: context 'a': user 'b'". A node that is not a
+  /// `location` begins the message: "kubeconfig /x: context 'a': user 'b'". A node that is not a
   /// mapping is an error; a null pointer or node is an empty mapping.
-  yaml_fields(const yaml_node* node, std::string where);
+  yaml_fields(const yaml_node* node, std::string location);
 
   /// Returns a field's text; empty if it is missing or null.
   std::string text(const char* name);
@@ -49,7 +49,7 @@ class yaml_fields {
   std::optional<boost::json::value> value(const char* name) const;
 
   const yaml_node* node_;
-  std::string where_;
+  std::string path_;
   std::optional<failure> failed_;
 };
 

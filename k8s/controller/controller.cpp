@@ -177,13 +177,13 @@ void controller::fail(std::exception_ptr thrown) {
 
 /// Returns false if an informer will never be synced.
 asio::awaitable<bool> controller::await_sync() {
-  for (auto* const one : informers_) {
-    const bool synced = co_await one->wait_synced();
+  for (auto* const informer : informers_) {
+    const bool synced = co_await informer->wait_synced();
     if (synced) continue;
     const auto state = co_await asio::this_coro::cancellation_state;
     if (state.cancelled() != asio::cancellation_type::none) co_return false;
     environment_.log.error("controller does not start: an informer ended before it was synced",
-                           {{"controller", options_.name}, {"resource", one->type().plural}});
+                           {{"controller", options_.name}, {"resource", informer->type().plural}});
     co_return false;
   }
   co_return true;
@@ -196,10 +196,11 @@ asio::awaitable<void> controller::warn_unsynced() {
     alarm->expires_at(now() + std::chrono::seconds(30));
     const bool due = co_await alarm->wait();
     if (!due || started_) co_return;
-    for (const auto* const one : informers_) {
-      if (one->synced()) continue;
-      environment_.log.warning("controller waits for an informer to be synced",
-                               {{"controller", options_.name}, {"resource", one->type().plural}});
+    for (const auto* const informer : informers_) {
+      if (informer->synced()) continue;
+      environment_.log.warning(
+          "controller waits for an informer to be synced",
+          {{"controller", options_.name}, {"resource", informer->type().plural}});
     }
   }
 }
@@ -236,9 +237,9 @@ asio::awaitable<void> controller::give_up_in_time() {
   for (auto& one : all_workers_) one.give_up.emit(asio::cancellation_type::terminal);
 }
 
-asio::awaitable<bool> controller::put(keys* some) {
+asio::awaitable<bool> controller::put(keys* batch) {
   const auto level = started_ ? core::priority::normal : core::priority::low;
-  for (const auto& key : *some) {
+  for (const auto& key : *batch) {
     while (queue_.add(key, level) == core::add_result::full) {
       environment_.log.limited(flood_log_, core::log_level::warning,
                                "the work queue is full; a source waits",
@@ -302,7 +303,7 @@ asio::awaitable<std::optional<reconcile_result>> controller::call(worker* self, 
 void controller::settle(const work_queue::item& item, const reconcile_result& result) {
   const core::thread_owner::scope here(owner_);
   const auto& key = item.key();
-  switch (result.what) {
+  switch (result.type) {
     case reconcile_result::kind::done:
       numbers_->success.Increment();
       queue_.forget(key);
@@ -335,7 +336,7 @@ void controller::tell_error(const object_key& key, const reconcile_result& resul
   const bool news = failing_.failed(key, state, now());
   numbers_->failing.Set(static_cast<double>(failing_.size()));
   if (!news) return;
-  const bool again = result.what == reconcile_result::kind::error;
+  const bool again = result.type == reconcile_result::kind::error;
   environment_.log.error(again ? "reconcile failed; it will be repeated until it succeeds"
                                : "reconcile failed; it is not repeated until something changes",
                          {{"controller", options_.name},
@@ -358,7 +359,7 @@ void controller::tell_success(const object_key& key) {
 }
 
 void controller::watch(informer& from) {
-  watch(from, [](const delta& change, keys& some) { some.push_back(change.any().key()); });
+  watch(from, [](const delta& change, keys& batch) { batch.push_back(change.latest().key()); });
 }
 
 void controller::watch(informer& from, mapping<delta> map) {

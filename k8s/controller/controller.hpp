@@ -124,20 +124,20 @@ class controller {
     to_run_.push_back(std::move(run));
   }
   /// Waits while the queue is full. Returns false at shutdown.
-  boost::asio::awaitable<bool> put(keys* some);
+  boost::asio::awaitable<bool> put(keys* batch);
 
   template <typename T>
   boost::asio::awaitable<void> forward(std::shared_ptr<core::channel<T>> from, mapping<T> map) {
     constexpr std::size_t at_once = 64;
     std::vector<T> items;
-    keys some;
+    keys batch;
     for (;;) {
       items.clear();
-      some.clear();
+      batch.clear();
       const auto got = co_await from->receive_some(items, at_once);
       if (got.has_error()) co_return;
-      for (const auto& item : items) map(item, some);
-      const bool go_on = co_await put(&some);
+      for (const auto& item : items) map(item, batch);
+      const bool go_on = co_await put(&batch);
       if (!go_on) co_return;
     }
   }

@@ -14,8 +14,9 @@ using wall_time = std::chrono::system_clock::time_point;
 constexpr double jitter_factor = 1.2;
 
 election_options checked(election_options options) {
-  const auto refuse = [&](const char* why) {
-    throw std::invalid_argument("leader election " + options.ns + "/" + options.name + ": " + why);
+  const auto refuse = [&](const char* reason) {
+    throw std::invalid_argument("leader election " + options.ns + "/" + options.name + ": " +
+                                reason);
   };
   if (options.name.empty()) refuse("the Lease has no name");
   if (options.identity.empty()) refuse("identity must not be empty");
@@ -109,11 +110,11 @@ election::step election::begin(core::time_point now, wall_time) {
   return read(now);
 }
 
-election::step election::resume(answer outcome, core::time_point now, wall_time wall) {
-  problem_.clear();
-  if (outcome) {
-    auto next = asked_ == step::kind::read ? after_read(std::move(*outcome), now, wall)
-                                           : after_write(std::move(*outcome), now);
+election::step election::resume(response result, core::time_point now, wall_time wall) {
+  error_.clear();
+  if (result) {
+    auto next = asked_ == step::kind::read ? after_read(std::move(*result), now, wall)
+                                           : after_write(std::move(*result), now);
     if (!leading_ || now < gained_ + options_.renew_deadline) return next;
     return lose(now);
   }
@@ -130,7 +131,7 @@ election::step election::after_read(result<json::value> read, core::time_point n
     object_ = nullptr;
     seen_ = {};
   } else {
-    problem_ = read.error().message;
+    error_ = read.error().message;
     return wait(now, !leading_);
   }
   if (leading_ && !object_.is_null() && seen_.holder != options_.identity) return lose(now);
@@ -145,10 +146,10 @@ election::step election::after_write(result<json::value> written, core::time_poi
     leading_ = true;
     return wait(now, false);
   }
-  const auto& why = written.error();
+  const auto& error = written.error();
   const bool changed =
-      why.is(errc::conflict) || why.is(errc::already_exists) || why.is(errc::not_found);
-  if (!changed) problem_ = why.message;
+      error.is(errc::conflict) || error.is(errc::already_exists) || error.is(errc::not_found);
+  if (!changed) error_ = error.message;
   // Another process wrote, or an earlier write of this one arrived although its response was lost.
   if (changed && leading_) return read(now);
   return wait(now, !leading_);

@@ -46,18 +46,18 @@ class election {
  public:
   struct step {
     enum class kind : std::uint8_t { wait, read, create, update };
-    kind what = kind::wait;
+    kind type = kind::wait;
     core::time_point until = {};     ///< end of the wait, or deadline of the request
     boost::json::value object = {};  ///< the Lease to create or update
   };
-  using answer = std::optional<result<boost::json::value>>;
+  using response = std::optional<result<boost::json::value>>;
 
   /// Throws std::invalid_argument that names the invalid option.
   election(election_options options, core::random_source random);
 
   step begin(core::time_point now, std::chrono::system_clock::time_point wall);
-  /// `outcome` is nothing after a wait.
-  step resume(answer outcome, core::time_point now, std::chrono::system_clock::time_point wall);
+  /// `result` is nothing after a wait.
+  step resume(response result, core::time_point now, std::chrono::system_clock::time_point wall);
   /// Returns the update that releases the lease. Only while leading; ends that.
   step release(core::time_point now, std::chrono::system_clock::time_point wall);
 
@@ -69,7 +69,7 @@ class election {
   /// Returns the last observed holder of the lease; empty: none.
   const std::string& holder() const noexcept { return seen_.holder; }
   /// Returns the error of the last step; empty on success, or if another process was faster.
-  const std::string& problem() const noexcept { return problem_; }
+  const std::string& error() const noexcept { return error_; }
 
  private:
   step wait(core::time_point now, bool jitter);
@@ -92,7 +92,7 @@ class election {
   core::time_point sent_{};     ///< time before the write under way
   core::time_point gained_{};   ///< time before the last write that succeeded
   bool leading_ = false;
-  std::string problem_;
+  std::string error_;
 };
 
 }  // namespace rw::k8s

@@ -71,49 +71,49 @@ asio::awaitable<void> event_recorder::run() {
   }
 }
 
-asio::awaitable<void> event_recorder::write(event_correlator::write what) {
+asio::awaitable<void> event_recorder::write(event_correlator::write pending) {
   core::backoff pause(options_.backoff_base, options_.backoff_limit, environment_.random);
   for (unsigned tried = 1;; ++tried) {
-    const auto outcome = co_await attempt(what);
-    if (outcome.has_value()) {
-      (what.repeated ? repeated_ : created_).Increment();
+    const auto result = co_await attempt(pending);
+    if (result.has_value()) {
+      (pending.repeated ? repeated_ : created_).Increment();
       co_return;
     }
     // A repeated create does no harm: the event has a name of its own.
-    const auto& why = outcome.error();
-    const bool again = worth_another_try(why, {}) && tried < options_.tries;
+    const auto& error = result.error();
+    const bool again = worth_another_try(error, {}) && tried < options_.tries;
     if (!again) {
       failed_.Increment();
       environment_.log.limited(failure_log_, core::log_level::warning,
                                "event could not be written; it is dropped",
-                               {{"event", find_string(what.object, {"metadata", "name"})},
+                               {{"event", find_string(pending.object, {"metadata", "name"})},
                                 {"tries", tried},
-                                {"error", why.message}});
+                                {"error", error.message}});
       co_return;
     }
-    const auto wait = std::max(pause.next(), core::duration(why.retry_after));
+    const auto wait = std::max(pause.next(), core::duration(error.retry_after));
     if (wait > options_.backoff_limit) {
       environment_.log.limited(delay_log_, core::log_level::info,
                                "events are delayed by the server's Retry-After",
-                               {{"seconds", why.retry_after.count()}, {"error", why.message}});
+                               {{"seconds", error.retry_after.count()}, {"error", error.message}});
     }
     alarm_->expires_at(environment_.clock.now() + wait);
     co_await alarm_->wait();
   }
 }
 
-asio::awaitable<result<json::value>> event_recorder::attempt(event_correlator::write what) {
-  if (what.repeated) {
-    auto key = key_of(what.object);
-    auto change = what.change();
+asio::awaitable<result<json::value>> event_recorder::attempt(event_correlator::write pending) {
+  if (pending.repeated) {
+    auto key = key_of(pending.object);
+    auto change = pending.change();
     auto merged = co_await api_->merge(events_type(), std::move(key), std::move(change));
     // The API server deletes events after an hour.
     if (merged.has_value() || !merged.error().is(errc::not_found)) co_return merged;
   }
-  auto object = what.object;
+  auto object = pending.object;
   auto made = co_await api_->create(events_type(), std::move(object));
   const bool there = made.has_error() && made.error().is(errc::already_exists);
-  if (there && !what.repeated) co_return what.object;  // an earlier try has succeeded
+  if (there && !pending.repeated) co_return pending.object;  // an earlier try has succeeded
   co_return made;
 }
 

@@ -62,8 +62,8 @@ class event_recorder final : public event_sink {
  private:
   struct on_exit;
 
-  boost::asio::awaitable<void> write(event_correlator::write what);
-  boost::asio::awaitable<result<boost::json::value>> attempt(event_correlator::write what);
+  boost::asio::awaitable<void> write(event_correlator::write pending);
+  boost::asio::awaitable<result<boost::json::value>> attempt(event_correlator::write pending);
   void give_up_rest();
 
   const std::shared_ptr<object_api> api_;

@@ -31,14 +31,14 @@ class event_sink {
 class quiet_events final : public event_sink {
  public:
   quiet_events(event_sink& to, std::shared_ptr<const bool> is_quiet)
-      : to_(to), is_quiet_(std::move(is_quiet)) {}
+      : sink_(to), is_quiet_(std::move(is_quiet)) {}
 
   void record(event_note note) noexcept override {
-    if (!*is_quiet_) to_.record(std::move(note));
+    if (!*is_quiet_) sink_.record(std::move(note));
   }
 
  private:
-  event_sink& to_;
+  event_sink& sink_;
   const std::shared_ptr<const bool> is_quiet_;
 };
 

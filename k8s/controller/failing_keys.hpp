@@ -28,11 +28,11 @@ class failing_keys {
       if (keys_.size() < capacity_) keys_.emplace(key, known{hash, now, now, 1});
       return true;
     }
-    known& one = at->second;
-    ++one.tries;
-    if (one.state == hash || now - one.told < std::chrono::minutes(1)) return false;
-    one.state = hash;
-    one.told = now;
+    known& key_state = at->second;
+    ++key_state.tries;
+    if (key_state.state == hash || now - key_state.told < std::chrono::minutes(1)) return false;
+    key_state.state = hash;
+    key_state.told = now;
     return true;
   }
 

@@ -79,11 +79,11 @@ asio::awaitable<void> leader_elector::elect() {
   const end_of_loop end{*this};
   auto step = election_.begin(now(), wall());
   for (;;) {
-    auto outcome = co_await perform(step);
+    auto result = co_await perform(step);
     // The wait may have ended early: the end of the loop checks for that.
-    const bool due = step.what != election::step::kind::wait || now() >= step.until;
+    const bool due = step.type != election::step::kind::wait || now() >= step.until;
     if (due) {
-      step = election_.resume(std::move(outcome), now(), wall());
+      step = election_.resume(std::move(result), now(), wall());
       tell_news();
       co_await follow_up();
     }
@@ -93,15 +93,15 @@ asio::awaitable<void> leader_elector::elect() {
 }
 
 /// Returns nothing after a wait.
-asio::awaitable<election::answer> leader_elector::perform(election::step step) {
-  if (step.what == election::step::kind::wait) {
+asio::awaitable<election::response> leader_elector::perform(election::step step) {
+  if (step.type == election::step::kind::wait) {
     alarm_->expires_at(step.until);
     co_await alarm_->wait();
     co_return std::nullopt;
   }
   auto asked = request(step);
-  auto outcome = co_await core::within(environment_.clock, step.until, std::move(asked));
-  if (outcome) co_return std::move(*outcome);
+  auto ended = co_await core::within(environment_.clock, step.until, std::move(asked));
+  if (ended) co_return std::move(*ended);
   co_return result<json::value>(
       failure{make_error_code(errc::timed_out),
               0,
@@ -110,7 +110,7 @@ asio::awaitable<election::answer> leader_elector::perform(election::step step) {
 }
 
 asio::awaitable<result<json::value>> leader_elector::request(election::step step) {
-  switch (step.what) {
+  switch (step.type) {
     case election::step::kind::create:
       return api_->create(leases_type(), std::move(step.object));
     case election::step::kind::update:
@@ -178,21 +178,21 @@ asio::awaitable<void> leader_elector::release() {
   fence_.shut();
   status_.Set(0);
   const auto step = election_.release(now(), wall());
-  const auto outcome = co_await perform(step);
-  if (outcome->has_value()) {
+  const auto result = co_await perform(step);
+  if (result->has_value()) {
     environment_.log.info("lease released", {{"lease", options_.name}});
   } else {
     environment_.log.warning(
         "the lease could not be released; the next leader has to wait for its expiry",
-        {{"lease", options_.name}, {"error", outcome->error().message}});
+        {{"lease", options_.name}, {"error", result->error().message}});
   }
 }
 
 void leader_elector::tell_news() {
-  if (!election_.problem().empty()) {
+  if (!election_.error().empty()) {
     failures_.Increment();
-    environment_.log.limited(problem_log_, core::log_level::warning, "request for the lease failed",
-                             {{"lease", options_.name}, {"error", election_.problem()}});
+    environment_.log.limited(error_log_, core::log_level::warning, "request for the lease failed",
+                             {{"lease", options_.name}, {"error", election_.error()}});
   }
   if (election_.holder() == told_holder_) return;
   told_holder_ = election_.holder();

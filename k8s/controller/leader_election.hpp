@@ -74,7 +74,7 @@ class leader_elector {
   auto wall() const { return environment_.clock.wall(); }
 
   boost::asio::awaitable<void> elect();
-  boost::asio::awaitable<election::answer> perform(election::step step);
+  boost::asio::awaitable<election::response> perform(election::step step);
   boost::asio::awaitable<result<boost::json::value>> request(election::step step);
   boost::asio::awaitable<void> follow_up();
   boost::asio::awaitable<void> await_reactors();
@@ -93,7 +93,7 @@ class leader_elector {
   core::gauge& status_;
   core::counter& lost_;
   core::counter& failures_;
-  core::log_limit problem_log_;
+  core::log_limit error_log_;
   std::string told_holder_;
   const std::unique_ptr<core::timer> alarm_;
   std::unique_ptr<core::task_group> term_;  ///< the reactors' group while leading; then null

@@ -97,7 +97,7 @@ class operator_host::running final : private http::handler {
   std::size_t body_limit(const http::request&) const override { return 0; }
   asio::awaitable<void> handle(http::request& from, http::response& into) override;
   std::string not_ready() const;
-  informer& inform(const resource_type& type, const selection& what);
+  informer& inform(const resource_type& type, const selection& objects);
   asio::awaitable<void> lead();
   asio::awaitable<void> stop(core::task_group* leading, core::task_group* recording);
   void fail(std::exception_ptr thrown);
@@ -142,8 +142,8 @@ operator_host::running::running(asio::any_io_executor executor, const operator_o
              {*plain_, watchdog_, log_, metrics_}),
       ending_(executor) {
   for (const auto& plan : plans) {
-    watched one{&plan, &inform(plan.type, plan.what), {}};
-    for (const auto& owned : plan.owned) one.owned.push_back(&inform(owned.type, owned.what));
+    watched one{&plan, &inform(plan.type, plan.objects), {}};
+    for (const auto& owned : plan.owned) one.owned.push_back(&inform(owned.type, owned.objects));
     watched_.push_back(std::move(one));
   }
   if (!options.elect) return;
@@ -158,13 +158,13 @@ operator_host::running::running(asio::any_io_executor executor, const operator_o
 }
 
 /// Watchers of the same objects share an informer.
-informer& operator_host::running::inform(const resource_type& type, const selection& what) {
+informer& operator_host::running::inform(const resource_type& type, const selection& objects) {
   for (std::size_t i = 0; i < informers_.size(); ++i) {
-    if (informers_[i]->type() == type && selections_[i] == what) return *informers_[i];
+    if (informers_[i]->type() == type && selections_[i] == objects) return *informers_[i];
   }
-  selections_.push_back(what);
+  selections_.push_back(objects);
   informers_.push_back(std::make_unique<informer>(
-      shared_, type, informer_options{.what = what},
+      shared_, type, informer_options{.objects = objects},
       informer_environment{clock_, log_, metrics_, core::make_random_source()}));
   return *informers_.back();
 }

@@ -49,12 +49,12 @@ struct operator_plan {
   using call = std::function<boost::asio::awaitable<reconcile_result>(operator_scope)>;
   struct owned_resource {
     resource_type type;
-    selection what;
+    selection objects;
   };
 
   resource_type type;
   boost::json::value definition;
-  selection what = {};
+  selection objects = {};
   std::vector<owned_resource> owned = {};
   bool every_change = false;
   std::size_t concurrent = 4;
@@ -67,20 +67,21 @@ struct operator_plan {
 template <resource_struct T>
 class operator_watch {
  public:
-  using reconcile_function = std::function<boost::asio::awaitable<reconcile_result>(request<T>)>;
+  using reconcile_function =
+      std::function<boost::asio::awaitable<reconcile_result>(operator_request<T>)>;
 
-  explicit operator_watch(std::vector<operator_plan>& to) : to_(to) {}
+  explicit operator_watch(std::vector<operator_plan>& to) : plans_(to) {}
 
-  /// Watches what its objects own (`request::apply`): a change or deletion reconciles the owner.
-  /// `what` selects those to watch; they are watched by their metadata.
-  operator_watch& owns(resource_type type, selection what = {}) {
-    what.metadata_only = true;
-    plan_.owned.push_back({std::move(type), std::move(what)});
+  /// Watches what its objects own (`operator_request::apply`): a change or deletion reconciles the
+  /// owner. `objects` selects those to watch; they are watched by their metadata.
+  operator_watch& owns(resource_type type, selection objects = {}) {
+    objects.metadata_only = true;
+    plan_.owned.push_back({std::move(type), std::move(objects)});
     return *this;
   }
   /// Only these objects; by default all of all namespaces.
-  operator_watch& where(selection what) {
-    plan_.what = std::move(what);
+  operator_watch& select(selection objects) {
+    plan_.objects = std::move(objects);
     return *this;
   }
   /// Reconciles at changes of status and metadata, too. By default only at those that raise the
@@ -109,7 +110,7 @@ class operator_watch {
     plan_.type = T::type;
     plan_.definition = definition_of<T>();
     plan_.reconcile = erased(std::move(reconcile));
-    to_.push_back(std::move(plan_));
+    plans_.push_back(std::move(plan_));
   }
 
  private:
@@ -117,7 +118,7 @@ class operator_watch {
                                                        operator_scope scope) {
     auto object = from_json<T>(scope.object);
     if (!object) co_return reconcile_result::terminal(object.error().message, "InvalidObject");
-    request<T> of(std::move(*object), std::move(scope));
+    operator_request<T> of(std::move(*object), std::move(scope));
     co_return co_await function(std::move(of));
   }
   static operator_plan::call erased(reconcile_function function) {
@@ -126,7 +127,7 @@ class operator_watch {
     };
   }
 
-  std::vector<operator_plan>& to_;
+  std::vector<operator_plan>& plans_;
   operator_plan plan_;
 };
 

@@ -32,9 +32,9 @@ struct operator_scope {
 
 /// One object to reconcile. A value, valid as long as the reconcile that got it.
 template <resource_struct T>
-class request {
+class operator_request {
  public:
-  request(T observed, operator_scope scope)
+  operator_request(T observed, operator_scope scope)
       : object(std::move(observed)), scope_(std::move(scope)) {}
 
   T object;  ///< as it was observed last, which may be outdated

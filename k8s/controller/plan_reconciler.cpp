@@ -30,18 +30,18 @@ bool is_outdated(const failure& error) {
 
 controller::mapping<delta> keys_of_changed(const operator_plan& plan) {
   return [every = plan.every_change](const delta& change, controller::keys& keys) {
-    if (every || is_new_generation(change)) keys.push_back(change.any().key());
+    if (every || is_new_generation(change)) keys.push_back(change.latest().key());
   };
 }
 
 controller::mapping<delta> keys_of_owners(const resource_type& type) {
   return [type](const delta& change, controller::keys& keys) {
-    const auto object = change.any().parse();
+    const auto object = change.latest().parse();
     for (const auto& owner : owners_of(object)) {
       group_version_kind gvk{.group = {}, .version = {}, .kind = owner.kind};
       if (!owner.controller || !parse_api_version(owner.api_version, gvk)) continue;
       if (gvk.group != type.gvk.group || gvk.kind != type.gvk.kind) continue;
-      keys.push_back({type.namespaced ? std::string(change.any().ns()) : "", owner.name});
+      keys.push_back({type.namespaced ? std::string(change.latest().ns()) : "", owner.name});
     }
   };
 }
@@ -70,7 +70,7 @@ asio::awaitable<reconcile_result> plan_reconciler::finalize(json::value object) 
   }
   auto work = plan_.finalize(scope_of(object));
   auto ended = co_await std::move(work);
-  if (ended.what != reconcile_result::kind::done) co_return ended;
+  if (ended.type != reconcile_result::kind::done) co_return ended;
   remove_finalizer(object, plan_.finalizer);
   const auto written = co_await write_finalizers(object);
   if (written || written.error().is(errc::not_found)) co_return reconcile_result::done();

@@ -31,15 +31,15 @@ struct reconcile_result {
     return {kind::error, {}, std::move(text), std::move(reason)};
   }
   /// Makes an error of a failed request. The retry comes no earlier than its retry_after.
-  static reconcile_result error(const failure& why) {
-    return {kind::error, why.retry_after, why.message,
-            why.code.message() + " " + std::to_string(why.status) + " " + why.reason};
+  static reconcile_result error(const failure& cause) {
+    return {kind::error, cause.retry_after, cause.message,
+            cause.code.message() + " " + std::to_string(cause.status) + " " + cause.reason};
   }
   static reconcile_result terminal(std::string text, std::string reason = {}) {
     return {kind::terminal, {}, std::move(text), std::move(reason)};
   }
 
-  kind what = kind::done;
+  kind type = kind::done;
   core::duration after{};  ///< requeue_after: delay; error: minimum delay
   std::string text = {};
   std::string reason = {};

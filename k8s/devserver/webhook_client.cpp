@@ -45,7 +45,7 @@ std::string text_of_handshake(const std::string& cause, const std::string& serve
 bool read_authority(const std::string& url, webhook_address& into, std::string& why) {
   const auto parsed = parse_server_url(url);
   if (!parsed || !parsed->tls) {
-    why = "\"" + url + "\" " + (parsed ? "is not https" : parsed.error().text);
+    why = "\"" + url + "\" " + (parsed ? "is not https" : parsed.error().message);
     return false;
   }
   into.host = parsed->host;

@@ -9,12 +9,12 @@ namespace rw::k8s {
 /// Change of an object since the state last delivered to a subscriber.
 struct delta {
   enum class kind : std::uint8_t { added, updated, deleted };
-  kind what = kind::added;
+  kind type = kind::added;
   object before = {};  ///< state last delivered to the subscriber; empty when added
   object now = {};     ///< empty when deleted
 
   /// Returns the latest nonempty state.
-  const object& any() const noexcept { return now ? now : before; }
+  const object& latest() const noexcept { return now ? now : before; }
 };
 
 }  // namespace rw::k8s

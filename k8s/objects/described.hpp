@@ -132,7 +132,7 @@ bool is_required(const T& initial) {
     bool found = false;
     const T empty{};
     boost::mp11::mp_for_each<members<T>>(
-        [&](auto each) { found = found || is_required(empty.*each.pointer); });
+        [&](auto descriptor) { found = found || is_required(empty.*descriptor.pointer); });
     return found;
   } else {
     return std::same_as<T, time>;
@@ -151,9 +151,9 @@ bool read(const value& from, T& into, std::string& error) {
     return fail(error, std::integral<T> ? "not an integer, or out of range" : "not a number");
   } else if constexpr (described_enum<T>) {
     bool found = false;
-    boost::mp11::mp_for_each<boost::describe::describe_enumerators<T>>([&](auto each) {
-      if (!from.is_string() || from.get_string() != field_name(each.name)) return;
-      into = each.value;
+    boost::mp11::mp_for_each<boost::describe::describe_enumerators<T>>([&](auto descriptor) {
+      if (!from.is_string() || from.get_string() != field_name(descriptor.name)) return;
+      into = descriptor.value;
       found = true;
     });
     return found || fail(error, "not a value of this field");
@@ -183,18 +183,18 @@ bool read(const value& from, T& into, std::string& error) {
     const auto& fields = from.get_object();
     const T initial{};
     bool good = true;
-    boost::mp11::mp_for_each<members<T>>([&](auto each) {
+    boost::mp11::mp_for_each<members<T>>([&](auto descriptor) {
       if (!good) return;
-      const auto name = field_name(each.name);
+      const auto name = field_name(descriptor.name);
       const auto* const found = fields.if_contains(name);
-      auto& member = into.*each.pointer;
+      auto& member = into.*descriptor.pointer;
       using member_type = std::remove_cvref_t<decltype(member)>;
       if (found != nullptr) {
         good = read(*found, member, error);
       } else if constexpr (described_struct<member_type>) {
         good = read(value(boost::json::object()), member, error);
       } else {
-        good = !is_required(initial.*each.pointer) || fail(error, "missing");
+        good = !is_required(initial.*descriptor.pointer) || fail(error, "missing");
       }
       if (!good) prepend_field(error, name);
     });
@@ -206,8 +206,8 @@ template <class T>
 value write(const T& from) {
   if constexpr (described_enum<T>) {
     value out;
-    boost::mp11::mp_for_each<boost::describe::describe_enumerators<T>>([&](auto each) {
-      if (from == each.value) out = field_name(each.name);
+    boost::mp11::mp_for_each<boost::describe::describe_enumerators<T>>([&](auto descriptor) {
+      if (from == descriptor.value) out = field_name(descriptor.name);
     });
     return out;
   } else if constexpr (std::same_as<T, time>) {
@@ -224,15 +224,15 @@ value write(const T& from) {
     return out;
   } else if constexpr (described_struct<T>) {
     boost::json::object out;
-    boost::mp11::mp_for_each<members<T>>([&](auto each) {
-      const auto& member = from.*each.pointer;
+    boost::mp11::mp_for_each<members<T>>([&](auto descriptor) {
+      const auto& member = from.*descriptor.pointer;
       using kind = shape<std::remove_cvref_t<decltype(member)>>;
       if constexpr (kind::is_optional) {
         if (!member) return;
       } else if constexpr (kind::is_list || kind::is_map) {
         if (member.empty()) return;
       }
-      out.emplace(field_name(each.name), write(member));
+      out.emplace(field_name(descriptor.name), write(member));
     });
     return out;
   } else {
@@ -258,7 +258,7 @@ boost::json::object schema() {
   } else if constexpr (described_enum<T>) {
     boost::json::array names;
     boost::mp11::mp_for_each<boost::describe::describe_enumerators<T>>(
-        [&](auto each) { names.emplace_back(field_name(each.name)); });
+        [&](auto descriptor) { names.emplace_back(field_name(descriptor.name)); });
     return {{"type", "string"}, {"enum", std::move(names)}};
   } else if constexpr (shape<T>::is_optional) {
     return schema<typename T::value_type>();
@@ -273,15 +273,15 @@ boost::json::object schema() {
     object properties;
     boost::json::array required;
     const T initial{};
-    boost::mp11::mp_for_each<members<T>>([&](auto each) {
-      using member = std::remove_cvref_t<decltype(initial.*each.pointer)>;
+    boost::mp11::mp_for_each<members<T>>([&](auto descriptor) {
+      using member = std::remove_cvref_t<decltype(initial.*descriptor.pointer)>;
       if constexpr (!std::same_as<member, object_meta>) {
-        const auto name = field_name(each.name);
+        const auto name = field_name(descriptor.name);
         auto made = schema<member>();
-        if (is_required(initial.*each.pointer)) {
+        if (is_required(initial.*descriptor.pointer)) {
           required.emplace_back(name);
         } else if constexpr (plain<member>) {
-          made.emplace("default", write(initial.*each.pointer));
+          made.emplace("default", write(initial.*descriptor.pointer));
         }
         properties.emplace(name, std::move(made));
       }
@@ -304,7 +304,7 @@ result<T> from_json(const boost::json::value& from) {
   T out{};
   std::string error;
   if (described_detail::read(from, out, error)) return out;
-  return failure{.code = errc::bad_answer,
+  return failure{.code = errc::bad_response,
                  .message = described_detail::path_text(std::move(error))};
 }
 

@@ -181,7 +181,7 @@ class comparison {
   /// Returns false at the first difference, with its path in `where`.
   bool holds(const json::value& desired, const json::value* live, std::string_view field);
 
-  std::string where;
+  std::string path;
 
  private:
   bool object(const json::object& desired, const json::object& live, std::string_view field);
@@ -192,10 +192,10 @@ class comparison {
   /// Compares at a path, and keeps the path in `where` if it differs.
   bool step(const std::string& name, const json::value& desired, const json::value* live,
             std::string_view field) {
-    const auto before = where.size();
-    where += name;
+    const auto before = path.size();
+    path += name;
     if (!holds(desired, live, field)) return false;
-    where.resize(before);
+    path.resize(before);
     return true;
   }
 };
@@ -219,7 +219,7 @@ bool comparison::object(const json::object& desired, const json::object& live,
                         std::string_view field) {
   for (const auto& [name, value] : desired) {
     const auto* other = live.if_contains(name);
-    const auto at = (where.empty() ? "" : ".") + std::string(name);
+    const auto at = (path.empty() ? "" : ".") + std::string(name);
     if (holds_quantities(field) && other != nullptr &&
         same_quantity(text_of(value), text_of(*other))) {
       continue;
@@ -237,7 +237,7 @@ bool comparison::array(const json::array& desired, const json::array& live,
         desired, [&](const json::value& one) { return find(one, {list.keys.front()}) != nullptr; });
     if (fits && has_twins(desired, list.keys)) break;
     // Network policies have ports as well, which are not a map.
-    const bool policy = list.keys.front() == "port" && where.find("gress[") != std::string::npos;
+    const bool policy = list.keys.front() == "port" && path.find("gress[") != std::string::npos;
     if (fits && !policy) return merged(desired, live, list.keys);
   }
   if (desired.size() != live.size()) return false;
@@ -286,7 +286,7 @@ std::optional<std::string> find_difference(const json::value& desired, const jso
   const bool same = secret ? compare.holds(without_string_data(desired), &live, {})
                            : compare.holds(desired, &live, {});
   if (same) return {};
-  return compare.where;
+  return compare.path;
 }
 
 }  // namespace rw::k8s

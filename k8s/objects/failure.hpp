@@ -17,7 +17,7 @@ namespace rw::k8s {
 enum class errc : std::uint8_t {
   unreachable = 1,     ///< no connection, no TLS, no response; details in `failure::message`
   timed_out,           ///< no response in time
-  bad_answer,          ///< the response violates the API, such as invalid JSON
+  bad_response,        ///< the response violates the API, such as invalid JSON
   too_large,           ///< the response exceeds the client's limits
   bad_request,         ///< 400
   unauthorized,        ///< 401
@@ -68,7 +68,8 @@ std::string_view label_of(const failure& f) noexcept;
 bool is_permanent(const failure& error) noexcept;
 
 /// Makes result::value() throw boost::system::system_error with the message.
-[[noreturn]] void throw_exception_from_error(const failure& f, const boost::source_location& where);
+[[noreturn]] void throw_exception_from_error(const failure& f,
+                                             const boost::source_location& location);
 
 template <class T>
 using result = boost::system::result<T, failure>;

@@ -70,27 +70,28 @@ bool exact_walk::skip() noexcept {
     }
     if (c == '{' || c == '[') ++depth;
     if (c == '}' || c == ']') --depth;
-    ++at_;
+    ++position_;
     if (depth > 0 || c == '}' || c == ']') continue;
-    while (at_ != end_ && *at_ != ',' && *at_ != '}' && *at_ != ']') ++at_;
+    while (position_ != end_ && *position_ != ',' && *position_ != '}' && *position_ != ']')
+      ++position_;
   } while (depth > 0);
   return true;
 }
 
 void exact_walk::skip_string() noexcept {
-  for (++at_; *at_ != '"'; ++at_) {
-    if (*at_ == '\\') ++at_;
+  for (++position_; *position_ != '"'; ++position_) {
+    if (*position_ == '\\') ++position_;
   }
-  ++at_;
+  ++position_;
 }
 
 bool exact_walk::string(std::string_view& text) {
   if (peek() != '"') return false;
-  const char* const begin = at_;
+  const char* const begin = position_;
   skip_string();
-  text = {begin + 1, static_cast<std::size_t>(at_ - begin - 2)};
+  text = {begin + 1, static_cast<std::size_t>(position_ - begin - 2)};
   if (text.find('\\') != std::string_view::npos) {
-    const auto value = boost::json::parse({begin, static_cast<std::size_t>(at_ - begin)});
+    const auto value = boost::json::parse({begin, static_cast<std::size_t>(position_ - begin)});
     text = resolved_.emplace_back(value.get_string());
   }
   return true;
@@ -101,10 +102,10 @@ json_input& json_input::of_thread() {
   return instance;
 }
 
-bool json_input::prepare(std::string_view& text, token_list& tokens, std::string& problem) {
+bool json_input::prepare(std::string_view& text, token_list& tokens, std::string& error) {
   text = core::trimmed(text);
   if (!index_.build(text, tokens)) {
-    if (is_valid(text, problem)) problem = "is not JSON";
+    if (is_valid(text, error)) error = "is not JSON";
     return false;
   }
   if (is_compact(tokens)) return true;
@@ -113,7 +114,7 @@ bool json_input::prepare(std::string_view& text, token_list& tokens, std::string
   return index_.build(text, tokens);
 }
 
-bool json_input::is_valid(std::string_view text, std::string& problem) {
+bool json_input::is_valid(std::string_view text, std::string& failed) {
   boost::json::parse_options options;
   options.max_depth = max_object_depth;
   boost::json::basic_parser<indifferent> parser(options);
@@ -121,7 +122,7 @@ bool json_input::is_valid(std::string_view text, std::string& problem) {
   const auto read = parser.write_some(false, text.data(), text.size(), error);
   if (!error && read < text.size()) error = boost::json::error::extra_data;
   if (!error) return true;
-  problem = "is not JSON: " + error.message() + " at byte " + std::to_string(read);
+  failed = "is not JSON: " + error.message() + " at byte " + std::to_string(read);
   return false;
 }
 

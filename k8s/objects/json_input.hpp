@@ -50,11 +50,11 @@ class compact_walk {
 class exact_walk {
  public:
   explicit exact_walk(std::string_view text) noexcept
-      : at_(text.data()), end_(text.data() + text.size()) {}
+      : position_(text.data()), end_(text.data() + text.size()) {}
 
-  char peek() const noexcept { return at_ == end_ ? '\0' : *at_; }
-  const char* here() const noexcept { return at_; }
-  bool at_end() const noexcept { return at_ == end_; }
+  char peek() const noexcept { return position_ == end_ ? '\0' : *position_; }
+  const char* here() const noexcept { return position_; }
+  bool at_end() const noexcept { return position_ == end_; }
 
   bool skip() noexcept;
   /// Resolved strings live as long as this.
@@ -63,35 +63,35 @@ class exact_walk {
   template <typename Member>
   bool object(Member&& member) {
     if (peek() != '{') return false;
-    ++at_;
+    ++position_;
     while (peek() != '}') {
-      if (peek() == ',') ++at_;
-      const char* const begin = at_;
+      if (peek() == ',') ++position_;
+      const char* const begin = position_;
       std::string_view name;
       if (!string(name)) return false;
-      ++at_;
+      ++position_;
       if (!member(name, begin)) return false;
     }
-    ++at_;
+    ++position_;
     return true;
   }
 
   template <typename Element>
   bool array(Element&& element) {
     if (peek() != '[') return false;
-    ++at_;
+    ++position_;
     while (peek() != ']') {
-      if (peek() == ',') ++at_;
+      if (peek() == ',') ++position_;
       if (!element()) return false;
     }
-    ++at_;
+    ++position_;
     return true;
   }
 
  private:
   void skip_string() noexcept;
 
-  const char* at_;
+  const char* position_;
   const char* end_;
   std::deque<std::string> resolved_;
 };
@@ -120,17 +120,17 @@ class json_input {
   template <typename Read>
   std::string read(std::string_view text, std::string_view not_read, Read&& read) {
     const guard busy(*this);
-    std::string problem;
+    std::string error;
     core::token_list tokens;
-    if (!prepare(text, tokens, problem)) return problem;
+    if (!prepare(text, tokens, error)) return error;
     if (core::escapes_are_valid(text)) {
       compact_walk walk(tokens, max_object_depth);
       if (read(walk) && walk.at_end()) return {};
     }
-    if (!is_valid(text, problem)) return problem;
+    if (!is_valid(text, error)) return error;
     exact_walk walk(text);
-    if (!read(walk)) problem = not_read;
-    return problem;
+    if (!read(walk)) error = not_read;
+    return error;
   }
 
   object_builder& builder() noexcept { return builder_; }
@@ -148,8 +148,8 @@ class json_input {
     json_input& input_;
   };
 
-  bool prepare(std::string_view& text, core::token_list& tokens, std::string& problem);
-  static bool is_valid(std::string_view text, std::string& problem);
+  bool prepare(std::string_view& text, core::token_list& tokens, std::string& error);
+  static bool is_valid(std::string_view text, std::string& error);
   void release() noexcept;
 
   core::token_index index_;

@@ -16,7 +16,7 @@ namespace {
 
 namespace json = boost::json;
 
-selector_defect bad(std::string message) {
+core::text_error bad(std::string message) {
   return {std::move(message)};
 }
 
@@ -110,7 +110,7 @@ class label_selector_parser {
  private:
   using comparison = label_selector::comparison;
 
-  selector_defect found(std::string_view expected) const {
+  core::text_error found(std::string_view expected) const {
     return bad("found '" + std::string(lexer_.text()) + std::string(expected));
   }
 
@@ -175,13 +175,13 @@ selector_result<label_selector> label_selector::parse(std::string_view text) {
   return label_selector_parser(text).selector();
 }
 
-selector_result<void> label_selector::add(std::string key, comparison how,
+selector_result<void> label_selector::add(std::string key, comparison op,
                                           std::vector<std::string> values) {
   if (const auto errors = label_key_errors(key); !errors.empty()) {
     return bad("invalid label key " + json_quoted(key) + ": " + joined(errors));
   }
-  term made{std::move(key), how, std::move(values)};
-  switch (how) {
+  term made{std::move(key), op, std::move(values)};
+  switch (op) {
     case comparison::in:
     case comparison::not_in:
       if (made.values.empty()) {
@@ -277,7 +277,7 @@ selector_result<label_selector> label_selector::from_json(const json::value& sel
 }
 
 bool label_selector::term::matches(const std::string_view* value) const {
-  switch (how) {
+  switch (op) {
     case comparison::exists:
       return value != nullptr;
     case comparison::missing:
@@ -289,7 +289,7 @@ bool label_selector::term::matches(const std::string_view* value) const {
     case comparison::greater:
     case comparison::less:
       const auto number = value != nullptr ? integer(*value) : std::nullopt;
-      return number && (how == comparison::greater ? *number > bound : *number < bound);
+      return number && (op == comparison::greater ? *number > bound : *number < bound);
   }
   return false;
 }
@@ -297,11 +297,11 @@ bool label_selector::term::matches(const std::string_view* value) const {
 bool label_selector::matches(const json::value* labels) const {
   if (nothing_) return false;
   const auto* const all = labels != nullptr ? labels->if_object() : nullptr;
-  return std::ranges::all_of(terms_, [all](const term& one) {
-    const auto* const found = all != nullptr ? all->if_contains(one.key) : nullptr;
-    if (found == nullptr) return one.matches(nullptr);
+  return std::ranges::all_of(terms_, [all](const term& term) {
+    const auto* const found = all != nullptr ? all->if_contains(term.key) : nullptr;
+    if (found == nullptr) return term.matches(nullptr);
     const auto value = text_of(found);
-    return one.matches(&value);
+    return term.matches(&value);
   });
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "rw/core/text_error.hpp"
+
 #include <boost/json/value.hpp>
 #include <boost/system/result.hpp>
 
@@ -10,12 +12,9 @@
 
 namespace rw::k8s {
 
-/// Why a selector is invalid: a sentence in the words of kube-apiserver.
-struct selector_defect {
-  std::string message;
-};
+/// The error is a sentence in the words of kube-apiserver.
 template <class T>
-using selector_result = boost::system::result<T, selector_defect>;
+using selector_result = boost::system::result<T, core::text_error>;
 
 /// A label selector, as a query parameter writes it ("a=b,c!=d,e in (f,g),!h,i>5"), or as
 /// metav1.LabelSelector (matchLabels, matchExpressions). Grammar, semantics and error texts are
@@ -39,13 +38,13 @@ class label_selector {
   enum class comparison : std::uint8_t { exists, missing, in, not_in, greater, less };
   struct term {
     std::string key;
-    comparison how;
+    comparison op;
     std::vector<std::string> values;
     std::int64_t bound = 0;  ///< of greater and less
 
     bool matches(const std::string_view* value) const;
   };
-  selector_result<void> add(std::string key, comparison how, std::vector<std::string> values);
+  selector_result<void> add(std::string key, comparison op, std::vector<std::string> values);
 
   std::vector<term> terms_;
   bool nothing_ = false;

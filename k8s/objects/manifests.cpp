@@ -109,38 +109,38 @@ const ranked* find_kind(std::string_view api_version, std::string_view kind) noe
 
 }  // namespace
 
-std::string manifest_defect::message() const {
+std::string manifest_error::message() const {
   std::string out;
   if (document > 0) out += "document " + std::to_string(document);
   if (line > 0) out += (out.empty() ? "line " : ", line ") + std::to_string(line);
   return out.empty() ? text : out + ": " + text;
 }
 
-void throw_exception_from_error(const manifest_defect& defect,
-                                const boost::source_location& where) {
-  boost::throw_exception(std::runtime_error(defect.message()), where);
+void throw_exception_from_error(const manifest_error& defect,
+                                const boost::source_location& location) {
+  boost::throw_exception(std::runtime_error(defect.message()), location);
 }
 
 manifest_result<std::vector<json::value>> parse_manifests(const std::string& text,
                                                           manifest_limits limits) {
   if (text.size() > limits.bytes) {
-    return manifest_defect{.text = "is larger than " + std::to_string(limits.bytes) + " bytes"};
+    return manifest_error{.text = "is larger than " + std::to_string(limits.bytes) + " bytes"};
   }
   std::vector<json::value> out;
   std::size_t document = 0;
   try {
     const yaml_stream documents(text, limits.values);
     yaml_reader all(limits.values);
-    for (const auto* one : documents.documents()) {
+    for (const auto* node : documents.documents()) {
       ++document;
-      if (one == nullptr) continue;
-      auto value = all.read(*one);
-      if (!value.is_null()) add(std::move(value), *one, out);
+      if (node == nullptr) continue;
+      auto value = all.read(*node);
+      if (!value.is_null()) add(std::move(value), *node, out);
     }
   } catch (const wrong& e) {
-    return manifest_defect{document, e.line, e.what()};
+    return manifest_error{document, e.line, e.what()};
   } catch (const yaml_error& e) {
-    return manifest_defect{e.document, e.line, e.what()};
+    return manifest_error{e.document, e.line, e.what()};
   }
   return out;
 }

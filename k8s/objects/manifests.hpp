@@ -22,7 +22,7 @@ struct manifest_limits {
 };
 
 /// Why a text is not a list of manifests.
-struct manifest_defect {
+struct manifest_error {
   std::size_t document = 0;  ///< counted from 1; 0: the text as a whole
   std::size_t line = 0;      ///< counted from 1, of the whole text; 0: not known
   std::string text = {};     ///< the end of a sentence, such as "kind is missing"
@@ -32,9 +32,9 @@ struct manifest_defect {
 };
 
 template <class T>
-using manifest_result = boost::system::result<T, manifest_defect>;
-[[noreturn]] void throw_exception_from_error(const manifest_defect& defect,
-                                             const boost::source_location& where);
+using manifest_result = boost::system::result<T, manifest_error>;
+[[noreturn]] void throw_exception_from_error(const manifest_error& defect,
+                                             const boost::source_location& location);
 
 /// Parses a YAML stream of Kubernetes objects, as `kubectl apply -f` does: the YAML parser
 /// separates documents (a "---" inside a block of text is text), skips empty ones, and expands a

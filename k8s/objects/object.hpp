@@ -24,9 +24,7 @@ class object_block {
   enum field : std::uint8_t { ns, name, uid, resource_version };
 
   std::string_view text() const noexcept { return {bytes(), text_size_}; }
-  std::string_view get(field which) const noexcept {
-    return {bytes() + begin_[which], size_[which]};
-  }
+  std::string_view get(field part) const noexcept { return {bytes() + begin_[part], size_[part]}; }
 
  private:
   friend class object;
@@ -84,8 +82,8 @@ class object {
  private:
   friend class object_builder;
 
-  std::string_view get(object_block::field which) const noexcept {
-    return block_ == nullptr ? std::string_view() : block_->get(which);
+  std::string_view get(object_block::field part) const noexcept {
+    return block_ == nullptr ? std::string_view() : block_->get(part);
   }
 
   boost::intrusive_ptr<const object_block> block_;

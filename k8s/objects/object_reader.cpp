@@ -57,13 +57,13 @@ object object::from_text(std::string_view text) {
   auto& input = json_input::of_thread();
   object made;
   const std::string terminated(text);
-  const auto problem = input.read(terminated, "is not an object of Kubernetes", [&](auto& walk) {
+  const auto error = input.read(terminated, "is not an object of Kubernetes", [&](auto& walk) {
     object_reader reader(walk, input.builder());
     if (!reader.read(projection::rule::kept())) return false;
     made = reader.finish();
     return static_cast<bool>(made);
   });
-  if (!problem.empty()) throw std::invalid_argument("k8s::object: the text " + problem);
+  if (!error.empty()) throw std::invalid_argument("k8s::object: the text " + error);
   return made;
 }
 

@@ -123,16 +123,16 @@ class object_reader {
   }
 
   bool dropped(const rule& keep) const noexcept {
-    if (keep.what != fate::look_inside) return keep.what == fate::drop;
-    return keep.others == fate::drop && walk_.peek() != '{' && walk_.peek() != '[';
+    if (keep.treatment != fate::look_inside) return keep.treatment == fate::drop;
+    return keep.unnamed == fate::drop && walk_.peek() != '{' && walk_.peek() != '[';
   }
 
   /// Reads a member, or an element of a list, that begins at `from`.
   bool member(const char* from, bool& first, const rule& keep) {
     if (dropped(keep)) return walk_.skip();
     begin(from, first);
-    if (keep.what == fate::look_inside && walk_.peek() == '{') return members(keep);
-    if (keep.what == fate::look_inside && walk_.peek() == '[') return elements(keep);
+    if (keep.treatment == fate::look_inside && walk_.peek() == '{') return members(keep);
+    if (keep.treatment == fate::look_inside && walk_.peek() == '[') return elements(keep);
     return copy();
   }
 
@@ -158,8 +158,8 @@ class object_reader {
     return true;
   }
 
-  bool field(const char* from, bool& first, object_block::field which) {
-    auto& place = fields_[which];
+  bool field(const char* from, bool& first, object_block::field part) {
+    auto& place = fields_[part];
     const char* const quote = walk_.here();
     if (!word(from, first, place.value)) return false;
     const bool verbatim = place.value.data() == quote + 1;

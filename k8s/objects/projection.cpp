@@ -46,13 +46,13 @@ std::vector<std::string> parse_path(const std::string& path) {
 void keep(rule& root, const std::vector<std::string>& path) {
   auto* at = &root;
   for (const auto& element : path) {
-    if (at->what == fate::keep) return;
-    at->what = fate::look_inside;
+    if (at->treatment == fate::keep) return;
+    at->treatment = fate::look_inside;
     auto& inside = at->inside;
     const auto found = std::find_if(inside.begin(), inside.end(),
                                     [&](const rule& each) { return each.name == element; });
     if (found == inside.end()) {
-      inside.push_back({.name = element, .what = fate::drop, .others = fate::drop});
+      inside.push_back({.name = element, .treatment = fate::drop, .unnamed = fate::drop});
       at = &inside.back();
     } else {
       at = &*found;
@@ -62,11 +62,11 @@ void keep(rule& root, const std::vector<std::string>& path) {
 }
 
 rule everything_but(std::string name, std::vector<rule> inside) {
-  return {.name = std::move(name), .what = fate::look_inside, .inside = std::move(inside)};
+  return {.name = std::move(name), .treatment = fate::look_inside, .inside = std::move(inside)};
 }
 
 rule dropping(std::string name) {
-  return {.name = std::move(name), .what = fate::drop};
+  return {.name = std::move(name), .treatment = fate::drop};
 }
 
 }  // namespace
@@ -95,7 +95,7 @@ projection projection::without_managed_fields() {
 projection projection::metadata(const std::vector<std::string>& also) {
   auto annotations =
       everything_but("annotations", {dropping("kubectl.kubernetes.io/last-applied-configuration")});
-  rule all{.what = fate::look_inside, .others = fate::drop};
+  rule all{.treatment = fate::look_inside, .unnamed = fate::drop};
   all.inside = {rule{.name = "apiVersion"}, rule{.name = "kind"},
                 everything_but("metadata", {dropping("managedFields"), std::move(annotations)})};
   for (const auto& path : also) keep(all, parse_path(path));
@@ -103,7 +103,7 @@ projection projection::metadata(const std::vector<std::string>& also) {
 }
 
 projection projection::fields(const std::vector<std::string>& paths) {
-  rule root{.what = fate::look_inside, .others = fate::drop};
+  rule root{.treatment = fate::look_inside, .unnamed = fate::drop};
   for (const auto& path : paths) keep(root, parse_path(path));
   for (const auto& path : always_kept()) keep(root, path);
   return projection(std::make_shared<const rule>(std::move(root)));

@@ -9,8 +9,8 @@
 namespace rw::k8s {
 
 /// Selects the fields of an object that a store keeps. `apiVersion`, `kind` and, of the metadata,
-/// namespace, name, uid and resourceVersion are always kept. A path into a list applies to each of
-/// its elements. A value; copies share the rules.
+/// namespace, name, uid and resourceVersion are always kept. A path into a list applies to
+/// each of its elements. A value; copies share the rules.
 class projection {
  public:
   static projection whole();
@@ -33,14 +33,14 @@ class projection {
   std::shared_ptr<const rule> root_;
 };
 
-/// Rule for one value: kept, dropped, or decided for each of its members (of an object, or of the
-/// objects in a list).
+/// Rule for one value: kept, dropped, or decided for each of its members (of an object, or
+/// of the objects in a list).
 struct projection::rule {
   enum class fate : std::uint8_t { keep, drop, look_inside };
 
   std::string name = {};  ///< of the member that the rule is for
-  fate what = fate::keep;
-  fate others = fate::keep;  ///< if decided for each member: of the members without a rule
+  fate treatment = fate::keep;
+  fate unnamed = fate::keep;  ///< if decided for each member: of the members without a rule
   std::vector<rule> inside = {};
 
   static const rule& kept() noexcept;
@@ -48,10 +48,10 @@ struct projection::rule {
 
   /// Returns the rule for a member of this value.
   const rule& find(std::string_view member) const noexcept {
-    for (const auto& each : inside) {
-      if (each.name == member) return each;
+    for (const auto& member_rule : inside) {
+      if (member_rule.name == member) return member_rule;
     }
-    const auto rest = what == fate::look_inside ? others : what;
+    const auto rest = treatment == fate::look_inside ? unnamed : treatment;
     return rest == fate::keep ? kept() : dropped();
   }
 };

@@ -43,7 +43,7 @@ errc code_of(unsigned status, std::string_view reason) {
   const bool out_of_time = reason == "ServerTimeout" || reason == "Timeout";
   if (status == 504 || out_of_time) return errc::unavailable;
   if (status >= 500) return errc::server_error;
-  return status >= 400 ? errc::bad_request : errc::bad_answer;
+  return status >= 400 ? errc::bad_request : errc::bad_response;
 }
 
 std::chrono::seconds seconds_of(std::int64_t seconds) {
@@ -84,21 +84,21 @@ bool read_status(std::string_view body, failure& into) {
 
 }  // namespace
 
-failure failure_of(const http::response& answer, const std::string& what,
+failure failure_of(const http::response& response, const std::string& what,
                    std::chrono::system_clock::time_point now) {
   failure out;
-  out.status = answer.status;
-  if (!read_status(answer.body, out)) out.message = quoted_line(answer.body);
+  out.status = response.status;
+  if (!read_status(response.body, out)) out.message = quoted_line(response.body);
   out.code = code_of(out.status, out.reason);
   // The header's is the server's own; a Status's may be older.
-  const auto field = retry_after(answer.headers.get("retry-after"), now);
+  const auto field = retry_after(response.headers.get("retry-after"), now);
   out.retry_after = std::max(out.retry_after, field);
-  auto why = out.message.empty() ? out.code.message() : std::move(out.message);
-  if (answer.status >= 300 && answer.status < 400) {
-    why = "redirected to " + quoted_line(answer.headers.get("location"));
+  auto reason = out.message.empty() ? out.code.message() : std::move(out.message);
+  if (response.status >= 300 && response.status < 400) {
+    reason = "redirected to " + quoted_line(response.headers.get("location"));
   }
   const auto phrase = http::reason_phrase(out.status);
-  out.message = what + ": " + why + " (" + std::to_string(out.status);
+  out.message = what + ": " + reason + " (" + std::to_string(out.status);
   if (!phrase.empty()) out.message.append(" ").append(phrase);
   out.message += ')';
   return out;
@@ -113,18 +113,18 @@ std::chrono::seconds retry_after(std::string_view field,
   if (::strptime(text.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &parts) == nullptr) {
     return std::chrono::seconds(0);
   }
-  const auto when = std::chrono::system_clock::from_time_t(::timegm(&parts));
-  const auto wait = std::chrono::ceil<std::chrono::seconds>(when - now);
+  const auto time = std::chrono::system_clock::from_time_t(::timegm(&parts));
+  const auto wait = std::chrono::ceil<std::chrono::seconds>(time - now);
   return std::clamp(wait, std::chrono::seconds(0), longest_delay);
 }
 
-std::optional<json::value> parse_json(std::string_view text, std::string& why) {
+std::optional<json::value> parse_json(std::string_view text, std::string& reason) {
   json::parse_options options;
   options.max_depth = depth_limit;
   boost::system::error_code error;
   auto value = json::parse(text, error, {}, options);
   if (!error) return value;
-  why = "the response is not JSON (" + error.message() + "): " + quoted_line(text);
+  reason = "the response is not JSON (" + error.message() + "): " + quoted_line(text);
   return std::nullopt;
 }
 

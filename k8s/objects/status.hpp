@@ -15,7 +15,7 @@ namespace rw::k8s {
 /// Returns the failure of a response other than 2xx: the API server's Status object (Kubernetes API
 /// reference, "Status"), or the text of a proxy before it. `what` begins the message: "cannot get
 /// configmaps default/a".
-failure failure_of(const http::response& answer, const std::string& what,
+failure failure_of(const http::response& response, const std::string& what,
                    std::chrono::system_clock::time_point now);
 
 /// Returns Retry-After (RFC 9110, section 10.2.3), seconds or a date, at most five
@@ -23,8 +23,8 @@ failure failure_of(const http::response& answer, const std::string& what,
 std::chrono::seconds retry_after(std::string_view field, std::chrono::system_clock::time_point now);
 
 /// Parses JSON with a bound on its depth; of duplicate names the last one counts. Without a value
-/// `why` is the end of a sentence.
-std::optional<boost::json::value> parse_json(std::string_view text, std::string& why);
+/// `reason` is the end of a sentence.
+std::optional<boost::json::value> parse_json(std::string_view text, std::string& reason);
 
 /// Returns `text` for a message: its first line, at most 300 bytes, without control characters.
 std::string quoted_line(std::string_view text);

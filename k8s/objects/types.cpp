@@ -11,8 +11,8 @@ namespace {
 namespace json = boost::json;
 using std::chrono::system_clock;
 
-std::string format(system_clock::time_point when, bool micros) {
-  const auto whole = std::chrono::floor<std::chrono::microseconds>(when);
+std::string format(system_clock::time_point moment, bool micros) {
+  const auto whole = std::chrono::floor<std::chrono::microseconds>(moment);
   const auto midnight = std::chrono::floor<std::chrono::days>(whole);
   const std::chrono::year_month_day date(midnight);
   const std::chrono::hh_mm_ss time(whole - midnight);
@@ -131,12 +131,12 @@ json::value write_owner(const owner_reference& owner) {
 
 }  // namespace
 
-std::string format_time(system_clock::time_point when) {
-  return format(when, false);
+std::string format_time(system_clock::time_point time) {
+  return format(time, false);
 }
 
-std::string format_micro_time(system_clock::time_point when) {
-  return format(when, true);
+std::string format_micro_time(system_clock::time_point time) {
+  return format(time, true);
 }
 
 std::optional<std::chrono::system_clock::time_point> parse_rfc3339(std::string_view text) {

@@ -23,9 +23,9 @@ namespace rw::k8s {
 // --- times -----------------------------------------------------------------------------
 
 /// Formats metav1.Time: "2026-11-21T09:00:00Z".
-std::string format_time(std::chrono::system_clock::time_point when);
+std::string format_time(std::chrono::system_clock::time_point time);
 /// Formats metav1.MicroTime: "2026-11-21T09:00:00.123456Z".
-std::string format_micro_time(std::chrono::system_clock::time_point when);
+std::string format_micro_time(std::chrono::system_clock::time_point time);
 /// Parses a time of RFC 3339 (section 5.6), such as "2026-11-21T09:00:00Z",
 /// "2026-11-21T10:00:00.25+01:00": metav1.Time and MicroTime. Truncates to microseconds. Returns
 /// nothing for other text, and for years before 1970 or after 2200.

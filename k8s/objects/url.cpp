@@ -30,16 +30,16 @@ url_result<parts> split(std::string_view text) {
   parts out;
   const auto colon = text.find("://");
   if (colon == std::string_view::npos || colon == 0) {
-    return url_defect{"is no URL with a scheme, such as https://host:port"};
+    return core::text_error{"is no URL with a scheme, such as https://host:port"};
   }
   if (std::ranges::any_of(text, [](unsigned char c) { return c <= ' ' || c == 0x7F; })) {
-    return url_defect{"has white space or control characters in it"};
+    return core::text_error{"has white space or control characters in it"};
   }
   out.scheme = text.substr(0, colon);
   text.remove_prefix(colon + 3);
   const auto end = text.find_first_of("/?#");
   if (end != std::string_view::npos && text.find_first_of("?#", end) != std::string_view::npos) {
-    return url_defect{"has a query or fragment"};
+    return core::text_error{"has a query or fragment"};
   }
   out.authority = text.substr(0, end);
   if (end != std::string_view::npos) out.path = text.substr(end);
@@ -57,11 +57,12 @@ url_result<core::host_port> host_and_port(std::string_view authority, std::uint1
   const bool has_port =
       colon != std::string_view::npos && (bracket == std::string_view::npos || colon > bracket);
   auto text = std::string(authority);
-  if (has_port && colon + 1 == authority.size()) return url_defect{"has no port after its colon"};
+  if (has_port && colon + 1 == authority.size())
+    return core::text_error{"has no port after its colon"};
   if (!has_port) text += ":" + std::to_string(otherwise);
   auto parsed = core::parse_host_port(text);
   if (!parsed || parsed->host.empty() || parsed->port == 0) {
-    return url_defect{"has no proper host and port"};
+    return core::text_error{"has no proper host and port"};
   }
   return std::move(*parsed);
 }
@@ -118,15 +119,16 @@ url_result<server_url> parse_server_url(std::string_view text) {
   if (http::iequals(url.scheme, "http")) {
     out.tls = false;
   } else if (!http::iequals(url.scheme, "https")) {
-    return url_defect{"has the scheme \"" + std::string(url.scheme) + "\", which is not https"};
+    return core::text_error{"has the scheme \"" + std::string(url.scheme) +
+                            "\", which is not https"};
   }
-  if (!url.user_info.empty()) return url_defect{"has a user name in it"};
-  auto where = host_and_port(url.authority, out.tls ? 443 : 80);
-  if (!where) return where.error();
-  out.host = std::move(where->host);
-  out.port = where->port;
+  if (!url.user_info.empty()) return core::text_error{"has a user name in it"};
+  auto address = host_and_port(url.authority, out.tls ? 443 : 80);
+  if (!address) return address.error();
+  out.host = std::move(address->host);
+  out.port = address->port;
   if (!out.tls && !is_loopback(out.host)) {
-    return url_defect{"is plain http, which is accepted for loopback addresses only"};
+    return core::text_error{"is plain http, which is accepted for loopback addresses only"};
   }
   out.prefix = url.path;
   while (out.prefix.ends_with('/')) out.prefix.pop_back();
@@ -138,15 +140,15 @@ url_result<proxy_url> parse_proxy_url(std::string_view text) {
   if (!split_text) return split_text.error();
   const auto& url = *split_text;
   if (!http::iequals(url.scheme, "http")) {
-    return url_defect{"has the scheme \"" + std::string(url.scheme) +
-                      "\"; only http proxies are supported"};
+    return core::text_error{"has the scheme \"" + std::string(url.scheme) +
+                            "\"; only http proxies are supported"};
   }
-  auto where = host_and_port(url.authority, 80);
-  if (!where) return where.error();
-  proxy_url out{std::move(where->host), where->port, {}};
+  auto address = host_and_port(url.authority, 80);
+  if (!address) return address.error();
+  proxy_url out{std::move(address->host), address->port, {}};
   if (!url.user_info.empty()) {
     auto credentials = tls::percent_decode(url.user_info);
-    if (!credentials) return url_defect{"has a user name that is not percent-encoded"};
+    if (!credentials) return core::text_error{"has a user name that is not percent-encoded"};
     if (credentials->find(':') == std::string::npos) *credentials += ':';
     out.authorization = "Basic " + base64_encode(*credentials);
   }

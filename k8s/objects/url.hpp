@@ -1,5 +1,7 @@
 #pragma once
 
+#include "rw/core/text_error.hpp"
+
 #include <boost/system/result.hpp>
 
 #include <cstdint>
@@ -24,12 +26,9 @@ struct proxy_url {
   std::string authorization;  ///< basic credentials, the value of the Proxy-Authorization field
 };
 
-/// Why a URL is unusable: the end of a sentence, such as "has no host".
-struct url_defect {
-  std::string text;
-};
+/// The error is the end of a sentence, such as "has no host".
 template <class T>
-using url_result = boost::system::result<T, url_defect>;
+using url_result = boost::system::result<T, core::text_error>;
 
 /// Parses "https://host[:port][/prefix]". Rejects plain http except for loopback addresses: it
 /// would send credentials unencrypted.

@@ -22,8 +22,8 @@ namespace {
 namespace json = boost::json;
 using wrong = yaml_type_error;
 
-std::size_t line_of(const YAML::Mark& mark) {
-  return mark.is_null() ? 0 : static_cast<std::size_t>(mark.line) + 1;
+std::size_t line_of(const YAML::Mark& state) {
+  return state.is_null() ? 0 : static_cast<std::size_t>(state.line) + 1;
 }
 
 constexpr unsigned deepest = 128;
@@ -116,7 +116,7 @@ json::value scalar(const yaml_node& node) {
 }
 
 std::string key(const yaml_node& node) {
-  if (node.what != yaml_node::kind::scalar) throw wrong(node, "a key is no string");
+  if (node.type != yaml_node::kind::scalar) throw wrong(node, "a key is no string");
   const auto value = scalar(node);
   if (value.is_bool()) return value.as_bool() ? "true" : "false";
   if (value.is_null()) throw wrong(node, "a key is empty");
@@ -129,70 +129,70 @@ class yaml_stream::builder final : public YAML::EventHandler {
  public:
   builder(yaml_stream& into, std::size_t most) : into_(into), most_(most) {}
 
-  void OnDocumentStart(const YAML::Mark& mark) override {
+  void OnDocumentStart(const YAML::Mark& state) override {
     const auto before = into_.documents_.size();
     // The parser has not advanced: it does not handle the character there.
-    if (before > 0 && mark.pos <= began_) fail(mark, "is not YAML: unexpected character");
-    began_ = mark.pos;
+    if (before > 0 && state.pos <= began_) fail(state, "is not YAML: unexpected character");
+    began_ = state.pos;
     into_.documents_.push_back(nullptr);
     anchors_.clear();
   }
   void OnDocumentEnd() override {}
 
-  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    add(make(mark, yaml_node::kind::null, {}, anchor));
+  void OnNull(const YAML::Mark& state, YAML::anchor_t anchor) override {
+    add(make(state, yaml_node::kind::null, {}, anchor));
   }
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+  void OnAlias(const YAML::Mark& state, YAML::anchor_t anchor) override {
     const auto found = anchors_.find(anchor);
-    if (found == anchors_.end()) fail(mark, "is not YAML: an alias without an anchor");
+    if (found == anchors_.end()) fail(state, "is not YAML: an alias without an anchor");
     add(found->second);
   }
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+  void OnScalar(const YAML::Mark& state, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
-    auto* const one = make(mark, yaml_node::kind::scalar, tag, anchor);
-    one->text = value;
-    add(one);
+    auto* const node = make(state, yaml_node::kind::scalar, tag, anchor);
+    node->text = value;
+    add(node);
   }
-  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+  void OnSequenceStart(const YAML::Mark& state, const std::string& tag, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
-    open(make(mark, yaml_node::kind::sequence, tag, anchor));
+    open(make(state, yaml_node::kind::sequence, tag, anchor));
   }
   void OnSequenceEnd() override { open_.pop_back(); }
-  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+  void OnMapStart(const YAML::Mark& state, const std::string& tag, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value) override {
-    open(make(mark, yaml_node::kind::map, tag, anchor));
+    open(make(state, yaml_node::kind::map, tag, anchor));
   }
   void OnMapEnd() override { open_.pop_back(); }
 
   std::size_t document() const noexcept { return into_.documents_.size(); }
 
  private:
-  [[noreturn]] void fail(const YAML::Mark& mark, const char* why) const {
-    throw yaml_error(document(), line_of(mark), why);
+  [[noreturn]] void fail(const YAML::Mark& state, const char* reason) const {
+    throw yaml_error(document(), line_of(state), reason);
   }
 
-  yaml_node* make(const YAML::Mark& mark, yaml_node::kind what, const std::string& tag,
+  yaml_node* make(const YAML::Mark& state, yaml_node::kind kind, const std::string& tag,
                   YAML::anchor_t anchor) {
-    if (into_.nodes_.size() >= most_) fail(mark, "is too large");
+    if (into_.nodes_.size() >= most_) fail(state, "is too large");
     auto& one = into_.nodes_.emplace_back();
-    one.what = what;
-    one.line = line_of(mark);
+    one.type = kind;
+    one.line = line_of(state);
     one.tag = tag;
     if (anchor != YAML::NullAnchor) anchors_[anchor] = &one;
     return &one;
   }
 
-  void add(const yaml_node* one) {
+  void add(const yaml_node* node) {
     if (open_.empty()) {
-      into_.documents_.back() = one;
+      into_.documents_.back() = node;
     } else {
-      open_.back()->items.push_back(one);
+      open_.back()->items.push_back(node);
     }
   }
 
-  void open(yaml_node* one) {
-    add(one);
-    open_.push_back(one);
+  void open(yaml_node* node) {
+    add(node);
+    open_.push_back(node);
   }
 
   yaml_stream& into_;
@@ -218,7 +218,7 @@ json::value yaml_reader::read(const yaml_node& node, unsigned depth) {
   if (depth > deepest) throw wrong(node, "is nested too deeply");
   if (left_ == 0) throw wrong(node, "is too large once its aliases are followed");
   --left_;
-  switch (node.what) {
+  switch (node.type) {
     case yaml_node::kind::map:
       return map(node, depth);
     case yaml_node::kind::sequence: {
@@ -254,14 +254,14 @@ json::value yaml_reader::map(const yaml_node& node, unsigned depth) {
 
 /// A merge never replaces a present key (yaml.org/type/merge.html).
 void yaml_reader::merge(const yaml_node& from, json::object& into, unsigned depth) {
-  if (from.what == yaml_node::kind::sequence) {
-    for (const auto* one : from.items) {
-      if (one->what != yaml_node::kind::map) throw wrong(from, "<< merges what is no mapping");
-      merge(*one, into, depth + 1);
+  if (from.type == yaml_node::kind::sequence) {
+    for (const auto* node : from.items) {
+      if (node->type != yaml_node::kind::map) throw wrong(from, "<< merges what is no mapping");
+      merge(*node, into, depth + 1);
     }
     return;
   }
-  if (from.what != yaml_node::kind::map) throw wrong(from, "<< merges what is no mapping");
+  if (from.type != yaml_node::kind::map) throw wrong(from, "<< merges what is no mapping");
   auto fields = read(from, depth);
   for (auto& field : fields.as_object()) into.emplace(field.key(), std::move(field.value()));
 }

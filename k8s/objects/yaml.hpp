@@ -15,7 +15,7 @@ namespace rw::k8s {
 struct yaml_node {
   enum class kind : std::uint8_t { null, scalar, sequence, map };
 
-  kind what = kind::null;
+  kind type = kind::null;
   std::size_t line = 0;  ///< of the whole text, counted from 1
   std::string tag = {};  ///< "?": no tag; "!": quoted text
   std::string text = {};

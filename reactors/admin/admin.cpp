@@ -85,10 +85,10 @@ void show_page(http::response& into) {
 boost::asio::awaitable<void> pages::handle(http::request& from, http::response& into) {
   const std::string_view target = from.target;
   const auto path = target.substr(0, target.find('?'));
-  if (http::show_process(metrics_, with_.not_ready, from, into, with_.labels)) return {};
+  if (http::show_process(metrics_, options_.not_ready, from, into, options_.labels)) return {};
   if (!is_private(path)) {
     into.text(404, std::string("not found: try ") +
-                       (with_.live != nullptr ? "/, /runtimes, " : "") +
+                       (options_.live != nullptr ? "/, /runtimes, " : "") +
                        "/metrics, /healthz, /livez or /readyz");
   } else if (may_see(from, into)) {
     into.headers.add("cache-control", "no-store");
@@ -105,12 +105,12 @@ boost::asio::awaitable<void> pages::handle(http::request& from, http::response& 
 }
 
 bool pages::is_private(std::string_view path) const {
-  if (path == "/runtimes") return with_.runtimes != nullptr;
-  return with_.live != nullptr && (path == "/" || path == "/live");
+  if (path == "/runtimes") return options_.runtimes != nullptr;
+  return options_.live != nullptr && (path == "/" || path == "/live");
 }
 
 bool pages::has_token(const http::request& from) const {
-  const auto token = with_.token ? with_.token() : std::string();
+  const auto token = options_.token ? options_.token() : std::string();
   if (token.empty()) return false;
   const auto shown = from.headers.get("authorization");
   const auto scheme = shown.substr(0, shown.find(' '));
@@ -143,7 +143,7 @@ bool pages::may_see(const http::request& from, http::response& into) const {
 
 void pages::show_runtimes(std::string_view query, http::response& into) const {
   std::string error;
-  auto body = with_.runtimes(query, error);
+  auto body = options_.runtimes(query, error);
   if (!error.empty()) return into.text(400, error);
   into.headers.add("content-type", "application/json");
   into.body = std::move(body);
@@ -151,7 +151,7 @@ void pages::show_runtimes(std::string_view query, http::response& into) const {
 
 void pages::show_live(const http::request& from, http::response& into) const {
   if (from.method != "HEAD") {
-    into.source = with_.live->open();
+    into.source = options_.live->open();
     if (!into.source) {
       into.headers.add("retry-after", "5");
       return into.text(503, "too many viewers");

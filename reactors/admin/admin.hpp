@@ -45,7 +45,7 @@ struct page_options {
 class pages final : public http::handler {
  public:
   pages(const core::metrics& metrics, page_options with)
-      : metrics_(metrics), with_(std::move(with)) {}
+      : metrics_(metrics), options_(std::move(with)) {}
 
   std::size_t body_limit(const http::request&) const override { return 0; }
   boost::asio::awaitable<void> handle(http::request& from, http::response& into) override;
@@ -58,7 +58,7 @@ class pages final : public http::handler {
   void show_live(const http::request& from, http::response& into) const;
 
   const core::metrics& metrics_;
-  const page_options with_;
+  const page_options options_;
 };
 
 }  // namespace rw::admin

@@ -116,7 +116,7 @@ class webhook::borrowed_reader {
 /// ended first.
 class webhook::waiting_event {
  public:
-  waiting_event(webhook& owner, decision what, const http::request& from)
+  waiting_event(webhook& owner, review_decision what, const http::request& from)
       : decided(std::move(what)), peer(from.peer.address.address()), owner_(&owner) {}
   waiting_event(waiting_event&& other) noexcept
       : decided(std::move(other.decided)),
@@ -133,7 +133,7 @@ class webhook::waiting_event {
     if (error && owner != nullptr) owner->lose(*this, error.message());
   }
 
-  const decision decided;
+  const review_decision decided;
   const asio::ip::address peer;
 
  private:
@@ -214,18 +214,18 @@ asio::awaitable<void> webhook::decide(const http::request& from, http::response&
   auto& decided = *read;
   decided.event.manager = manager;
   if (is_probe(manager)) {
-    answer_probe(from, decided, into);
+    respond_to_probe(from, decided, into);
     return {};
   }
   if (known && watched == nullptr) {
-    decided.what = verdict::unknown_manager;
+    decided.effect = review_effect::unknown_manager;
     counters_->unknown_manager.Increment();
     log_.limited(unknown_manager_log_, core::log_level::warning,
                  "no event: the managers' file does not name the manager",
                  {{"manager", manager}, {"peer", from.peer.address.address().to_string()}});
   }
   count(decided, from);
-  if (decided.what == verdict::event) {
+  if (decided.effect == review_effect::event) {
     observe(decided.event);
     ++counters_->events;
     const auto sent = events_.try_send(decided.event);
@@ -233,7 +233,7 @@ asio::awaitable<void> webhook::decide(const http::request& from, http::response&
       return wait_for_room(waiting_event(*this, std::move(decided), from), &into, start);
     }
   }
-  answer(decided, into);
+  respond(decided, into);
   return {};
 }
 
@@ -241,8 +241,8 @@ bool webhook::is_probe(std::string_view manager) const {
   return options_.probe && manager == heartbeat_component;
 }
 
-void webhook::answer_probe(const http::request& from, const decision& decided,
-                           http::response& into) const {
+void webhook::respond_to_probe(const http::request& from, const review_decision& decided,
+                               http::response& into) const {
   std::string nonce;
   if (from.body.size() <= max_probe) {
     boost::system::error_code error;  // the reader accepts deeper ones
@@ -250,7 +250,7 @@ void webhook::answer_probe(const http::request& from, const decision& decided,
     nonce = probe_nonce(k8s::find_string(review, {"request", "name"}));
   }
   const auto warning = options_.probe(nonce);
-  answer(decided, into, std::array{std::string_view(warning)});
+  respond(decided, into, std::array{std::string_view(warning)});
 }
 
 void webhook::observe(const watch_event& event) noexcept {
@@ -268,17 +268,18 @@ void webhook::observe(const watch_event& event) noexcept {
 }
 
 /// Counts a review, and logs a change that gives no event.
-void webhook::count(const decision& decided, const http::request& from) {
-  counters_->verdicts[static_cast<std::size_t>(decided.what)]->Increment();
-  if (decided.what == verdict::invalid_subresource) counters_->invalid_subresource.Increment();
-  if (decided.what == verdict::unidentified) counters_->nameless.Increment();
-  if (decided.what == verdict::name_too_long) counters_->name_too_long.Increment();
-  if (decided.what != verdict::unidentified && decided.what != verdict::name_too_long &&
-      decided.what != verdict::no_owner) {
+void webhook::count(const review_decision& decided, const http::request& from) {
+  counters_->verdicts[static_cast<std::size_t>(decided.effect)]->Increment();
+  if (decided.effect == review_effect::invalid_subresource)
+    counters_->invalid_subresource.Increment();
+  if (decided.effect == review_effect::unidentified) counters_->nameless.Increment();
+  if (decided.effect == review_effect::name_too_long) counters_->name_too_long.Increment();
+  if (decided.effect != review_effect::unidentified &&
+      decided.effect != review_effect::name_too_long && decided.effect != review_effect::no_owner) {
     return;
   }
   log_.limited(no_event_log_, core::log_level::warning, "no event of a change",
-               {{"reason", message(decided.what)},
+               {{"reason", message(decided.effect)},
                 {"manager", decided.event.manager},
                 {"namespace", decided.event.watched.ns},
                 {"name", decided.event.watched.name},
@@ -293,9 +294,9 @@ asio::awaitable<void> webhook::wait_for_room(waiting_event waiting, http::respon
   co_await core::within(clock_, until, std::move(sending));
   waiting.settle(make_error_code(boost::system::errc::timed_out));
   if (sent) {
-    answer(waiting.decided, *into);
+    respond(waiting.decided, *into);
   } else {
-    answer(waiting.decided, *into, std::array{overflow_warning});
+    respond(waiting.decided, *into, std::array{overflow_warning});
   }
   finish(start);
 }
@@ -325,12 +326,12 @@ void webhook::lose(const waiting_event& waiting, std::string_view error) {
                 {"error", error}});
 }
 
-void webhook::answer(const decision& decided, http::response& into,
-                     std::span<const std::string_view> warnings) const {
+void webhook::respond(const review_decision& decided, http::response& into,
+                      std::span<const std::string_view> warnings) const {
   into.headers.add("content-type", "application/json");
   into.headers.add("strict-transport-security", "max-age=31536000; includeSubDomains");
   into.headers.add("content-security-policy", "default-src 'self'");
-  append_answer(into.body, decided, warnings);
+  append_response(into.body, decided, warnings);
 }
 
 void webhook::refuse(const http::request& from, http::response& into, unsigned status,

@@ -101,13 +101,14 @@ class webhook final : public http::handler {
                                              core::time_point start);
   boost::asio::awaitable<bool> send(waiting_event* waiting, bool* sent);
   bool is_probe(std::string_view manager) const;
-  void answer_probe(const http::request& from, const decision& decided, http::response& into) const;
+  void respond_to_probe(const http::request& from, const review_decision& decided,
+                        http::response& into) const;
   void observe(const watch_event& event) noexcept;
-  void count(const decision& decided, const http::request& from);
+  void count(const review_decision& decided, const http::request& from);
   void lose(const waiting_event& waiting, std::string_view error);
   void finish(core::time_point start);
-  void answer(const decision& decided, http::response& into,
-              std::span<const std::string_view> warnings = {}) const;
+  void respond(const review_decision& decided, http::response& into,
+               std::span<const std::string_view> warnings = {}) const;
   void refuse(const http::request& from, http::response& into, unsigned status,
               std::string_view reason);
 

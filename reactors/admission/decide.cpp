@@ -24,15 +24,15 @@ bool parse_owner(std::string_view annotation, rw::object_key& owner) {
 first_look look(bool dry_run, std::string_view operation, std::string_view subresource,
                 std::span<const std::string> watched) noexcept {
   using part = first_look::part;
-  if (dry_run) return {.settled = verdict::dry_run};
+  if (dry_run) return {.settled = review_effect::dry_run};
   if (operation == "CREATE") return {};
   if (operation == "DELETE") return {.prefers_old_object = true};
-  if (operation == "CONNECT") return {.settled = verdict::connect_unsupported};
-  if (operation != "UPDATE") return {.settled = verdict::unknown_operation};
+  if (operation == "CONNECT") return {.settled = review_effect::connect_unsupported};
+  if (operation != "UPDATE") return {.settled = review_effect::unknown_operation};
   if (subresource.empty()) return {.compare = part::spec};
   if (http::iequals(subresource, "status")) return {.compare = part::status};
   if (std::ranges::find(watched, subresource) != watched.end()) return {};
-  return {.settled = verdict::invalid_subresource};
+  return {.settled = review_effect::invalid_subresource};
 }
 
 std::optional<review_version> parse_review_version(std::string_view api_version) noexcept {
@@ -41,24 +41,24 @@ std::optional<review_version> parse_review_version(std::string_view api_version)
   return std::nullopt;
 }
 
-verdict make_event(const event_parts& parts, contract agreed, rw::watch_event& event) {
+review_effect make_event(const event_parts& parts, contract agreed, rw::watch_event& event) {
   const bool unnamed = parts.object_name.empty();
   const auto name = unnamed ? parts.name : parts.object_name;
   const auto ns = unnamed ? parts.ns : parts.object_ns;
   const bool untyped = parts.kind.empty();
   const auto kind = untyped ? parts.object_kind : parts.kind;
-  if (name.empty() || kind.empty()) return verdict::unidentified;
+  if (name.empty() || kind.empty()) return review_effect::unidentified;
   // An apiVersion such as "apps/v1", or "v1" of the core group.
   const auto& both = parts.object_api_version;
   const auto slash = std::min(both.find('/'), both.size());
   const bool core = slash == both.size();
   const auto group = !untyped ? parts.group : core ? std::string_view() : both.substr(0, slash);
   const auto version = !untyped ? parts.version : core ? both : both.substr(slash + 1);
-  if (!names_fit({name, ns, group, version, kind})) return verdict::name_too_long;
+  if (!names_fit({name, ns, group, version, kind})) return review_effect::name_too_long;
   event.watched = {std::string(ns), std::string(name)};
   event.gvk = {std::string(group), std::string(version), std::string(kind)};
   const bool owned = agreed != contract::v1 || parse_owner(parts.owned_by, event.owner);
-  return owned ? verdict::event : verdict::no_owner;
+  return owned ? review_effect::event : review_effect::no_owner;
 }
 
 }  // namespace rw::admission

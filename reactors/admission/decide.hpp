@@ -13,7 +13,7 @@ namespace rw::admission {
 struct first_look {
   enum class part { nothing, spec, status };
 
-  std::optional<verdict> settled = std::nullopt;  ///< if the objects do not matter
+  std::optional<review_effect> settled = std::nullopt;  ///< if the objects do not matter
   part compare = part::nothing;     ///< else: the part to compare; `nothing`: an event in any case
   bool prefers_old_object = false;  ///< the object is `oldObject` rather than `object`
 };
@@ -34,7 +34,7 @@ struct event_parts {
 
 /// Makes an event from its parts by the rules of `read_review_reference`. Returns `event` or
 /// `no_owner`; or else `unidentified` or `name_too_long`, with `event` untouched.
-verdict make_event(const event_parts& parts, contract agreed, rw::watch_event& event);
+review_effect make_event(const event_parts& parts, contract agreed, rw::watch_event& event);
 
 inline constexpr std::string_view owner_annotation = "operator.kyma-project.io/owned-by";
 

@@ -8,10 +8,10 @@
 namespace rw {
 namespace {
 
-core::counter& reloads_with(core::metrics& registry, const char* outcome) {
+core::counter& reloads_with(core::metrics& registry, const char* result) {
   return core::make_counter(registry, "rw_managers_reloads_total",
                             "Number of times that a changed managers' file was read",
-                            {{"outcome", outcome}});
+                            {{"outcome", result}});
 }
 
 }  // namespace
@@ -42,7 +42,7 @@ bool managers_reloader::check() {
     log_.info("managers' file empty, every manager is known", {{"file", file_}});
     return true;
   }
-  auto parsed = text ? parse_managers(*text) : managers_result(managers_defect{contents});
+  auto parsed = text ? parse_managers(*text) : managers_result(core::text_error{contents});
   if (!parsed) {
     refused_.Increment();
     log_.error("managers' file refused",

@@ -4,28 +4,28 @@
 
 namespace rw::admission {
 
-std::string_view message(verdict what) noexcept {
-  switch (what) {
-    case verdict::event:
+std::string_view message(review_effect effect) noexcept {
+  switch (effect) {
+    case review_effect::event:
       return "change accepted for delivery";
-    case verdict::no_change:
+    case review_effect::no_change:
       return "nothing that is watched has changed";
-    case verdict::invalid_subresource:
+    case review_effect::invalid_subresource:
       return "changes of this subresource are not watched";
-    case verdict::connect_unsupported:
+    case review_effect::connect_unsupported:
       return "operation CONNECT not supported";
-    case verdict::dry_run:
+    case review_effect::dry_run:
       return "dry run: no event";
-    case verdict::unknown_operation:
+    case review_effect::unknown_operation:
       return "operation not known";
-    case verdict::unidentified:
+    case review_effect::unidentified:
       return "the review names no object: no event";
-    case verdict::name_too_long:
+    case review_effect::name_too_long:
       return "a name in the review is longer than 253 bytes: no event";
-    case verdict::no_owner:
+    case review_effect::no_owner:
       return "annotation operator.kyma-project.io/owned-by is missing or not <namespace>/<name>: "
              "no event";
-    case verdict::unknown_manager:
+    case review_effect::unknown_manager:
       return "no Watcher names this manager: no event";
   }
   return "not known";
@@ -51,13 +51,13 @@ std::string_view reason(review_error error) noexcept {
   return "the body was refused";
 }
 
-void append_answer(std::string& out, const decision& decided,
-                   std::span<const std::string_view> warnings) {
+void append_response(std::string& out, const review_decision& decided,
+                     std::span<const std::string_view> warnings) {
   constexpr std::string_view v1 =
       R"({"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":)";
   constexpr std::string_view v1beta1 =
       R"({"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1beta1","response":{"uid":)";
-  const auto text = message(decided.what);
+  const auto text = message(decided.effect);
   out.reserve(out.size() + v1beta1.size() + decided.uid.size() + text.size() + 96);
   out += decided.version == review_version::v1 ? v1 : v1beta1;
   core::append_json_string(out, decided.uid);

@@ -15,7 +15,7 @@
 namespace rw::admission {
 
 /// Result of a readable review. The response allows the write in every case.
-enum class verdict : std::uint8_t {
+enum class review_effect : std::uint8_t {
   event,                ///< the object has changed: `decision::event` is to be sent
   no_change,            ///< an update that changes nothing in the compared part
   invalid_subresource,  ///< an update of a subresource that is not watched
@@ -32,17 +32,17 @@ enum class verdict : std::uint8_t {
 enum class review_version : std::uint8_t { v1, v1beta1 };
 
 /// The decision on a review.
-struct decision {
-  verdict what = verdict::no_change;
+struct review_decision {
+  review_effect effect = review_effect::no_change;
   review_version version = review_version::v1;
   std::string uid;        ///< for the response; decoded, 1 to `max_name` bytes
   rw::watch_event event;  ///< with `verdict::event` and `verdict::no_owner`; else empty
 
-  friend bool operator==(const decision&, const decision&) = default;
+  friend bool operator==(const review_decision&, const review_decision&) = default;
 };
 
 /// Returns a line with the decision, for the response's `status.message`. Static storage.
-std::string_view message(verdict what) noexcept;
+std::string_view message(review_effect effect) noexcept;
 
 /// Why a body is rejected. The response to each is 400 with `reason`.
 enum class review_error : std::uint8_t {
@@ -59,7 +59,7 @@ enum class review_error : std::uint8_t {
 /// Returns a line for the response, without a newline. Static storage.
 std::string_view reason(review_error error) noexcept;
 
-using review_result = boost::system::result<decision, review_error>;
+using review_result = boost::system::result<review_decision, review_error>;
 
 /// Maximum nesting of arrays and objects in a review.
 inline constexpr std::size_t max_review_depth = 512;
@@ -110,7 +110,7 @@ class reader {
 
  private:
   bool decide(const std::string& body, std::span<const std::string> subresources,
-              decision& decided);
+              review_decision& decided);
 
   contract contract_;
   core::token_index index_;
@@ -120,7 +120,7 @@ class reader {
 /// Appends the AdmissionReview in response to a review: with its apiVersion and uid, `allowed:
 /// true`, `status: Success` with the decision's message, and the warnings, if any, which the API
 /// server shows to the user as plain text. The output is always valid JSON.
-void append_answer(std::string& out, const decision& decided,
-                   std::span<const std::string_view> warnings = {});
+void append_response(std::string& out, const review_decision& decided,
+                     std::span<const std::string_view> warnings = {});
 
 }  // namespace rw::admission

@@ -177,7 +177,7 @@ bool changed(const token_list& tokens, first_look::part compare, const object_sp
 
 /// Decides. Returns false if the reference must decide; `decided` is then invalid.
 bool decide(const token_list& tokens, contract agreed, std::span<const std::string> subresources,
-            decision& decided) {
+            review_decision& decided) {
   review_spans review;
   token_walk walk(tokens, max_review_depth);
   if (!review.read(walk, agreed) || !walk.at_end()) return false;
@@ -188,16 +188,16 @@ bool decide(const token_list& tokens, contract agreed, std::span<const std::stri
   decided.version = *version;
   decided.uid = review.uid;
   const auto first = look(review.dry_run, review.operation, review.subresource, subresources);
-  decided.what = first.settled.value_or(verdict::event);
+  decided.effect = first.settled.value_or(review_effect::event);
   if (first.settled) return true;
   if (!changed(tokens, first.compare, review.object, review.old_object)) {
-    decided.what = verdict::no_change;
+    decided.effect = review_effect::no_change;
     return true;
   }
   const bool use_old =
       (first.prefers_old_object || !review.object.present) && review.old_object.present;
   const auto& source = use_old ? review.old_object : review.object;
-  decided.what =
+  decided.effect =
       make_event({review.name, review.ns, review.gvk_group, review.gvk_version, review.gvk_kind,
                   source.name, source.ns, source.api_version, source.kind, source.owned_by},
                  agreed, decided.event);
@@ -208,7 +208,7 @@ bool decide(const token_list& tokens, contract agreed, std::span<const std::stri
 
 /// Returns false if the reference must decide; `decided` is then invalid.
 bool reader::decide(const std::string& body, std::span<const std::string> subresources,
-                    decision& decided) {
+                    review_decision& decided) {
   token_list tokens;
   const bool done = index_.build(body, tokens) && escapes_are_valid(body) &&
                     admission::decide(tokens, contract_, subresources, decided);

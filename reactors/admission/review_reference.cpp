@@ -89,7 +89,7 @@ bool changed(first_look::part compare, const object_facts& object, const object_
   return true;
 }
 
-review_result read_request(const json::object& request, decision decided, contract agreed,
+review_result read_request(const json::object& request, review_decision decided, contract agreed,
                            std::span<const std::string> subresources) {
   member_reader read;
   decided.uid = read.text(&request, "uid");
@@ -108,18 +108,18 @@ review_result read_request(const json::object& request, decision decided, contra
   if (decided.uid.empty() || !names_fit({decided.uid})) return review_error::no_uid;
 
   const auto first = look(dry_run, operation, subresource, subresources);
-  decided.what = first.settled.value_or(verdict::event);
+  decided.effect = first.settled.value_or(review_effect::event);
   if (first.settled) return decided;
   if (!changed(first.compare, object, old)) {
-    decided.what = verdict::no_change;
+    decided.effect = review_effect::no_change;
     return decided;
   }
   const bool use_old =
       (first.prefers_old_object || object.whole == nullptr) && old.whole != nullptr;
   const auto& source = use_old ? old : object;
-  decided.what = make_event({name, ns, group, version, kind, source.name, source.ns,
-                             source.api_version, source.kind, source.owned_by},
-                            agreed, decided.event);
+  decided.effect = make_event({name, ns, group, version, kind, source.name, source.ns,
+                               source.api_version, source.kind, source.owned_by},
+                              agreed, decided.event);
   return decided;
 }
 
@@ -144,7 +144,7 @@ review_result read_review_reference(std::string_view body, contract agreed,
   const auto* request = read.object(root, "request");
   if (read.failed()) return review_error::wrong_type;
   if (request == nullptr) return review_error::no_request;
-  decision decided;
+  review_decision decided;
   decided.version = *version;
   return read_request(*request, std::move(decided), agreed, subresources);
 }

@@ -41,7 +41,7 @@ bool content_changed(const delta& change) {
 
 /// True if an object came or went, or one of these fields of its metadata changed.
 bool metadata_changed(const delta& change, std::initializer_list<std::string_view> fields) {
-  if (change.what != delta::kind::updated) return true;
+  if (change.type != delta::kind::updated) return true;
   const auto before = change.before.parse();
   const auto now = change.now.parse();
   return std::ranges::any_of(fields, [&](std::string_view field) {
@@ -80,12 +80,12 @@ void control_plane::watch(k8s::controller& controller, bool create, fan_out spre
   using keys = k8s::controller::keys;
   controller.watch(from_.bootstrappers, [](const delta& change, keys& out) {
     if (metadata_changed(change, {"generation", "deletionTimestamp"}))
-      out.push_back(change.any().key());
+      out.push_back(change.latest().key());
   });
   controller.watch(from_.runtimes, [this, create](const delta& change, keys& out) {
     // Among annotations is the mark: when it is removed, KIM writes to the runtime, or has done so.
     if (!metadata_changed(change, {"annotations", "labels", "deletionTimestamp"})) return;
-    const auto key = change.any().key();
+    const auto key = change.latest().key();
     const auto is_direct = [this](const object& each) {
       return each && mode_of(each.parse(), mode_) == bootstrapper_mode::direct;
     };
@@ -112,7 +112,7 @@ void control_plane::watch(k8s::controller& controller, bool create, fan_out spre
   for (auto* const each : {&contents.config_maps, &contents.secrets, &contents.trust_bundles}) {
     controller.watch(*each, [this, &type = each->type(), spread](const delta& change, keys& out) {
       if (!content_changed(change)) return;
-      auto users = users_of(type.gvk.kind + " " + to_string(change.any().key()));
+      auto users = users_of(type.gvk.kind + " " + to_string(change.latest().key()));
       if (!users.empty()) spread(std::move(users), out);
     });
   }

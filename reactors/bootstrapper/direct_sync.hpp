@@ -29,7 +29,7 @@ struct options : runtime_options {
     spread_limit = std::chrono::seconds(5);
   }
 
-  apply_options apply = {};
+  apply_settings apply = {};
   target_names to = {};
   bootstrapper_sources defaults = {};               ///< sources that a resource does not name
   bootstrapper_mode mode = bootstrapper_mode::off;  ///< of Runtimes without the annotation

@@ -81,7 +81,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::release(pass* in, std::strin
     if (written) kcp_.wrote_runtime(*written);
   }
   const auto ended = co_await writer_.set_finalizer(&in->resource, std::string(finalizer), false);
-  if (ended && ended->what != result::kind::done) co_return *ended;
+  if (ended && ended->type != result::kind::done) co_return *ended;
   forget(key);
   note_removed(in->resource, abandoned);
   co_return result::done();

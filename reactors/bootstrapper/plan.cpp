@@ -103,7 +103,7 @@ class planner {
   template <class T>
   using work = asio::awaitable<k8s::result<T>>;
 
-  planner(k8s::client& api, const apply_options& options, target_names to, bool adopt,
+  planner(k8s::client& api, const apply_settings& options, target_names to, bool adopt,
           revision_ptr desired)
       : api_(api),
         options_(options),
@@ -291,7 +291,7 @@ class planner {
   }
 
   k8s::client& api_;
-  const apply_options& options_;
+  const apply_settings& options_;
   const target_names to_;
   const bool adopt_;
   const revision_ptr desired_;
@@ -300,7 +300,7 @@ class planner {
 
 }  // namespace
 
-bool has_newer(const unit_plan& plan, const revision& newer, const apply_options& options) {
+bool has_newer(const unit_plan& plan, const revision& newer, const apply_settings& options) {
   return std::ranges::any_of(plan.objects, [&](const planned_object& each) {
     if (!each.write || each.live.is_null()) return false;
     const auto theirs = fields_of_others(each.live, options.kim_managers, options.field_manager);
@@ -335,7 +335,7 @@ asio::awaitable<k8s::result<std::optional<k8s::resource_type>>> find_type(
   co_return found_type();
 }
 
-asio::awaitable<k8s::result<unit_plan>> make_plan(k8s::client* api, const apply_options* options,
+asio::awaitable<k8s::result<unit_plan>> make_plan(k8s::client* api, const apply_settings* options,
                                                   target_names to, bool adopt, revision_ptr desired,
                                                   inventory owned) {
   planner plan(*api, *options, std::move(to), adopt, std::move(desired));

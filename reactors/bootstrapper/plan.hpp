@@ -16,7 +16,7 @@
 namespace rw::bootstrapper {
 
 /// The same for every runtime.
-struct apply_options {
+struct apply_settings {
   std::string field_manager = "runtime-watcher-bootstrapper";
   /// Field managers of Kyma Infrastructure Manager: it applies as the first two, and its plain
   /// creates carry the name of its binary.
@@ -48,7 +48,7 @@ struct unit_plan {
 /// Writes nothing. `owned`: objects that may be overwritten whoever manages them; `adopt`: so may
 /// all others.
 boost::asio::awaitable<k8s::result<unit_plan>> make_plan(k8s::client* api,
-                                                         const apply_options* options,
+                                                         const apply_settings* options,
                                                          target_names to, bool adopt,
                                                          revision_ptr desired, inventory owned);
 
@@ -60,6 +60,6 @@ boost::asio::awaitable<k8s::result<std::optional<k8s::resource_type>>> find_type
 /// that is to have the one of the plan: a field that is of its managers, and not of ours, is as the
 /// newer revision has it, and not as the plan has it. What we have written ourselves, before a pass
 /// was cut short, is ours; the name of a manager alone proves nothing.
-bool has_newer(const unit_plan& plan, const revision& newer, const apply_options& options);
+bool has_newer(const unit_plan& plan, const revision& newer, const apply_settings& options);
 
 }  // namespace rw::bootstrapper

@@ -45,7 +45,7 @@ k8s::result<std::optional<rejection>> rejection_or_error(const k8s::failure& err
 /// mode or leadership may change at any moment; one that must not be fails with `errc::fenced`.
 class sync_pass {
  public:
-  sync_pass(std::shared_ptr<k8s::client> api, const apply_options& options, sync_request request,
+  sync_pass(std::shared_ptr<k8s::client> api, const apply_settings& options, sync_request request,
             sync_state& out)
       : request_(std::move(request)), api_(std::move(api)), options_(options), out_(out) {}
 
@@ -320,14 +320,14 @@ class sync_pass {
 
   const sync_request request_;
   const std::shared_ptr<k8s::client> api_;
-  const apply_options& options_;
+  const apply_settings& options_;
   sync_state& out_;
 };
 
 }  // namespace
 
 asio::awaitable<k8s::result<void>> sync(std::shared_ptr<k8s::client> api,
-                                        const apply_options* options, sync_request request,
+                                        const apply_settings* options, sync_request request,
                                         sync_state* state) {
   sync_pass pass(std::move(api), *options, std::move(request), *state);
   auto done = co_await pass.run();
@@ -335,7 +335,7 @@ asio::awaitable<k8s::result<void>> sync(std::shared_ptr<k8s::client> api,
 }
 
 asio::awaitable<k8s::result<std::size_t>> undeploy(std::shared_ptr<k8s::client> api,
-                                                   const apply_options* options, inventory objects,
+                                                   const apply_settings* options, inventory objects,
                                                    std::function<bool()> may_write) {
   sync_state state;
   sync_pass pass(std::move(api), *options, {.may_write = std::move(may_write)}, state);

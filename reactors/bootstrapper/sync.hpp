@@ -43,12 +43,12 @@ struct sync_request {
 /// concerns the runtime as a whole: unreachable, `fenced`. `state` says what is to be had, and then
 /// what was done, also when the call is cancelled.
 boost::asio::awaitable<k8s::result<void>> sync(std::shared_ptr<k8s::client> api,
-                                               const apply_options* options, sync_request request,
+                                               const apply_settings* options, sync_request request,
                                                sync_state* state);
 
 /// Removes all objects of an inventory that are still ours. Namespaces stay. The number of writes.
 boost::asio::awaitable<k8s::result<std::size_t>> undeploy(std::shared_ptr<k8s::client> api,
-                                                          const apply_options* options,
+                                                          const apply_settings* options,
                                                           inventory objects,
                                                           std::function<bool()> may_write);
 

@@ -74,11 +74,11 @@ struct rw_listener {
     out.drain_requests = settings.drain_timeout;
     if (callbacks.verify != nullptr) {
       out.verify = [this](const http::request&, const watch_event& event,
-                          const listener::sender& from) { return verify(event, from); };
+                          const listener::event_sender& from) { return verify(event, from); };
     }
     return out;
   }
-  bool verify(const watch_event& event, const listener::sender& from) const {
+  bool verify(const watch_event& event, const listener::event_sender& from) const {
     const rw_event given{{.runtime_id = from.runtime_id, .event = event}};
     return callbacks.verify(callbacks.context, &given, from.certificate.pem().c_str()) != 0;
   }

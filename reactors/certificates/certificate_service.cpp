@@ -14,11 +14,11 @@ namespace {
 
 namespace json = boost::json;
 
-certificate_state failed(const k8s::failure& why) {
+certificate_state failed(const k8s::failure& error) {
   certificate_state out;
   out.what = certificate_state::kind::failed;
-  out.why = why.message;
-  out.failure = why;
+  out.why = error.message;
+  out.failure = error;
   return out;
 }
 
@@ -26,10 +26,10 @@ void recheck_within(certificate_state& state, core::duration by) {
   if (state.again == core::duration{} || by < state.again) state.again = by;
 }
 
-certificate_state refused(const problem& why) {
+certificate_state refused(core::text_error error) {
   certificate_state out;
   out.what = certificate_state::kind::refused;
-  out.why = why.text;
+  out.why = std::move(error.message);
   return out;
 }
 
@@ -42,13 +42,13 @@ class certificate_service::implementation {
       : api_(api),
         caches_(caches),
         options_(std::move(options)),
-        with_(environment),
+        environment_(environment),
         type_(certificates_type(options_.certificates.kind)),
         overdue_family_(prometheus::BuildGauge()
                             .Name("lifecycle_mgr_self_signed_cert_not_renew")
                             .Help("1 while the re-issue of a Kyma's certificate is overdue")
-                            .Register(with_.metrics)),
-        reissues_(core::make_counter(with_.metrics, "rw_certificate_reissues_total",
+                            .Register(environment_.metrics)),
+        reissues_(core::make_counter(environment_.metrics, "rw_certificate_reissues_total",
                                      "Number of requests for a new certificate")) {}
 
   ~implementation() {
@@ -63,20 +63,20 @@ class certificate_service::implementation {
     auto present = caches_.certificates.get(key).parse();
     evidence known{std::string(k8s::label(kyma, runtime_id_label)), present,
                    caches_.secrets.get(key).parse(), trust()};
-    const auto now = with_.clock.wall();
+    const auto now = environment_.clock.wall();
     auto state = judge(known, pairs_, kind(), options_.judge, now);
     const bool ask = must_ask(state, present, now);
     auto as_it_is = *wanted;
     if (!ask && known.secret.is_object() && keep_key(as_it_is, present)) {
       // Apply the new key shortly before the issuer renews the certificate by itself. While that
       // time is unknown (without a bundle, for instance) keep the old one.
-      auto left = time_point::duration::max();
+      auto left = wall_time::duration::max();
       if (state.issued) {
         left = state.issued->not_after - options_.certificates.renew_before -
                std::chrono::hours(1) - now;
-        if (left > time_point::duration{}) recheck_within(state, left);
+        if (left > wall_time::duration{}) recheck_within(state, left);
       }
-      if (left > time_point::duration{}) *wanted = std::move(as_it_is);
+      if (left > wall_time::duration{}) *wanted = std::move(as_it_is);
     }
     if (!covers(present, *wanted)) {
       k8s::apply_options how{.field_manager = options_.field_manager, .force = true};
@@ -122,7 +122,7 @@ class certificate_service::implementation {
   }
 
   /// Returns whether to request a new certificate now; otherwise sets when to reconcile again.
-  bool must_ask(judged_certificate& state, const json::value& present, time_point now) {
+  bool must_ask(judged_certificate& state, const json::value& present, wall_time now) {
     if (!state.must_be_reissued || is_being_issued(present, kind(), state.cause)) return false;
     const auto turn = next_reissue(present, state.cause, options_.backoff, now);
     if (turn.at > now) recheck_within(state, turn.at - now);
@@ -134,7 +134,7 @@ class certificate_service::implementation {
   /// written before the request, so that a crash in between delays the request instead of repeating
   /// it.
   boost::asio::awaitable<k8s::result<void>> reissue(std::string kyma, json::value present,
-                                                    reissue_cause cause, time_point now) {
+                                                    reissue_cause cause, wall_time now) {
     const auto attempt = next_reissue(present, cause, options_.backoff, now).attempt;
     auto done = co_await patch(request_reissue(present, kind(), attempt, now), present, "");
     if (done && kind() == issuer_kind::cert_manager) {
@@ -142,8 +142,8 @@ class certificate_service::implementation {
     }
     if (done) {
       reissues_.Increment();
-      with_.log.info("certificate re-issue requested",
-                     {{"kyma", kyma}, {"attempt", std::uint64_t{attempt}}});
+      environment_.log.info("certificate re-issue requested",
+                            {{"kyma", kyma}, {"attempt", std::uint64_t{attempt}}});
       co_return k8s::result<void>();
     }
     if (done.error().is(k8s::errc::conflict) || done.error().is(k8s::errc::not_found)) {
@@ -161,20 +161,21 @@ class certificate_service::implementation {
   }
 
   /// Reports why the request failed, if the reason is new. Empty: it succeeded.
-  void tell_refusal(const json::value& kyma, const std::string& why) {
+  void tell_refusal(const json::value& kyma, const std::string& reason) {
     const auto key = k8s::key_of(kyma);
     auto& told = refusals_[key.name];
-    const bool news = told != why;
-    told = why;
-    if (why.empty()) refusals_.erase(key.name);
-    if (why.empty() || !news) return;
-    with_.log.warning("certificate re-issue could not be requested",
-                      {{"kyma", key.name}, {"reason", why}});
-    if (with_.events == nullptr) return;
-    with_.events->warning(k8s::reference_to(kyma), "CertificateNotReissued",
-                          "The certificate of the runtime must be re-issued, but the request "
-                          "failed and will be retried: " +
-                              why);
+    const bool news = told != reason;
+    told = reason;
+    if (reason.empty()) refusals_.erase(key.name);
+    if (reason.empty() || !news) return;
+    environment_.log.warning("certificate re-issue could not be requested",
+                             {{"kyma", key.name}, {"reason", reason}});
+    if (environment_.events == nullptr) return;
+    environment_.events->warning(
+        k8s::reference_to(kyma), "CertificateNotReissued",
+        "The certificate of the runtime must be re-issued, but the request "
+        "failed and will be retried: " +
+            reason);
   }
 
   /// Returns the gateway's bundle, parsed once for each of the Secret's states; null if there is
@@ -189,10 +190,10 @@ class certificate_service::implementation {
     return &trust_;
   }
 
-  void watch_overdue(const std::string& kyma, certificate_state& state, time_point now) {
+  void watch_overdue(const std::string& kyma, certificate_state& state, wall_time now) {
     if (!state.must_be_reissued) return forget_overdue(kyma);
     const auto left = *trust_.added_at + options_.overdue_after - now;
-    if (left > time_point::duration{}) {
+    if (left > wall_time::duration{}) {
       recheck_within(state, left);
       return forget_overdue(kyma);
     }
@@ -200,8 +201,8 @@ class certificate_service::implementation {
     auto& gauge = overdue_family_.Add({{"kyma_name", kyma}});
     gauge.Set(1);
     overdue_[kyma] = &gauge;
-    with_.log.warning("certificate re-issue overdue",
-                      {{"kyma", kyma}, {"since", k8s::format_time(*trust_.added_at)}});
+    environment_.log.warning("certificate re-issue overdue",
+                             {{"kyma", kyma}, {"since", k8s::format_time(*trust_.added_at)}});
   }
 
   void forget_overdue(const std::string& kyma) {
@@ -214,7 +215,7 @@ class certificate_service::implementation {
   k8s::client& api_;
   const service_caches caches_;
   const service_options options_;
-  const service_environment with_;
+  const service_environment environment_;
   const k8s::resource_type type_;
   k8s::object trust_from_;
   trust_bundle trust_;
@@ -227,14 +228,14 @@ class certificate_service::implementation {
 
 k8s::informer_options certificates_informer(const certificate_options& options) {
   k8s::informer_options out;
-  out.what.ns = options.ns;
+  out.objects.ns = options.ns;
   return out;
 }
 
 k8s::informer_options secrets_informer(const certificate_options& options) {
   k8s::informer_options out;
-  out.what.ns = options.ns;
-  out.what.labels = secret_selector();
+  out.objects.ns = options.ns;
+  out.objects.labels = secret_selector();
   return out;
 }
 

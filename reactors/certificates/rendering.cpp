@@ -134,21 +134,22 @@ std::string secret_selector() {
   return std::string(purpose_label) + "=" + std::string(purpose);
 }
 
-boost::system::result<json::value, problem> certificate_for(const json::value& kyma,
-                                                            const certificate_options& options) {
+boost::system::result<json::value, core::text_error> certificate_for(
+    const json::value& kyma, const certificate_options& options) {
   const auto runtime = k8s::label(kyma, runtime_id_label);
   const auto domain = k8s::annotation(kyma, skr_domain_annotation);
   const auto name = certificate_name(k8s::key_of(kyma).name);
   const auto label = "label " + std::string(runtime_id_label);
   const auto annotation = "annotation " + std::string(skr_domain_annotation);
-  if (runtime.empty()) return problem{label + " is missing or empty"};
+  if (runtime.empty()) return core::text_error{label + " is missing or empty"};
   if (runtime.size() > longest_common_name) {
-    return problem{label + " is longer than a certificate's common name can be (64)"};
+    return core::text_error{label + " is longer than a certificate's common name can be (64)"};
   }
-  if (domain.empty()) return problem{annotation + " is missing or empty"};
+  if (domain.empty()) return core::text_error{annotation + " is missing or empty"};
   if (!is_host_name(domain))
-    return problem{annotation + " is no host name: " + std::string(domain)};
-  if (name.size() > longest_name) return problem{"the Kyma's name is too long for " + name};
+    return core::text_error{annotation + " is no host name: " + std::string(domain)};
+  if (name.size() > longest_name)
+    return core::text_error{"the Kyma's name is too long for " + name};
 
   json::object spec{{"commonName", runtime},
                     {"dnsNames", dns_names(domain, options)},

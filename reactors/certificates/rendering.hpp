@@ -1,5 +1,6 @@
 #pragma once
 
+#include "rw/core/text_error.hpp"
 #include "rw/k8s/objects/names.hpp"
 #include "rw/reactors/shared/issuer_kind.hpp"
 #include "rw/tls/issuer.hpp"
@@ -35,17 +36,12 @@ std::optional<std::string> kyma_of(std::string_view certificate);
 /// Returns the selector, for an informer, of the label on the Secrets.
 std::string secret_selector();
 
-/// Why a Kyma has no certificate, for its author to correct.
-struct problem {
-  std::string text;
-};
-
 /// Returns the Certificate for a Kyma, to be applied: all fields that this manager owns. Its common
 /// name is the label `kyma-project.io/runtime-id`, at most 64 bytes (RFC 5280, ub-common-name). Its
 /// DNS names are the annotation `skr-domain`, extras, and the webhook's Service, in the order of
 /// lifecycle-manager: another order would make cert-manager issue each certificate again at a
 /// migration.
-boost::system::result<boost::json::value, problem> certificate_for(
+boost::system::result<boost::json::value, core::text_error> certificate_for(
     const boost::json::value& kyma, const certificate_options& options);
 
 /// Sets the private key's algorithm and size in `wanted` to those of `existing`: with others

@@ -39,7 +39,7 @@ bool is_being_issued(const json::value& certificate, issuer_kind kind, reissue_c
 }
 
 reissue_turn next_reissue(const json::value& certificate, reissue_cause cause,
-                          const reissue_backoff& backoff, time_point now) {
+                          const reissue_backoff& backoff, wall_time now) {
   const auto text = k8s::annotation(certificate, reissue_annotation);
   const auto blank = std::min(text.find(' '), text.size());
   const auto last = k8s::parse_rfc3339(text.substr(0, blank));
@@ -63,7 +63,7 @@ std::string issuer_message(const json::value& certificate, issuer_kind kind) {
 }
 
 bool must_be_reissued(const tls::certificate& leaf, const std::optional<validity>& told,
-                      const trust_bundle& trust, time_point now, std::chrono::seconds patience) {
+                      const trust_bundle& trust, wall_time now, std::chrono::seconds patience) {
   if (!trust.added_at || trust.authorities.empty() || now < *trust.added_at) return false;
   const auto issued = told ? std::max(leaf.not_before(), told->not_before) : leaf.not_before();
   if (issued <= *trust.added_at) {
@@ -77,7 +77,7 @@ bool must_be_reissued(const tls::certificate& leaf, const std::optional<validity
 }
 
 json::value request_reissue(const json::value& certificate, issuer_kind kind, unsigned attempt,
-                            time_point now) {
+                            wall_time now) {
   json::object change{
       {"metadata", json::object{{"resourceVersion", k8s::resource_version_of(certificate)},
                                 {"annotations", json::object{{reissue_annotation,
@@ -89,7 +89,7 @@ json::value request_reissue(const json::value& certificate, issuer_kind kind, un
   return change;
 }
 
-json::value trigger_cert_manager(const json::value& certificate, time_point now) {
+json::value trigger_cert_manager(const json::value& certificate, wall_time now) {
   // A merge patch replaces a list, so it carries all conditions.
   auto with = certificate;
   k8s::set_condition(with,

@@ -13,11 +13,11 @@
 
 namespace rw::certificates {
 
-using time_point = std::chrono::system_clock::time_point;
+using wall_time = std::chrono::system_clock::time_point;
 
 struct validity {
-  time_point not_before;
-  time_point not_after;
+  wall_time not_before;
+  wall_time not_after;
 
   friend bool operator==(const validity&, const validity&) = default;
 };
@@ -28,8 +28,8 @@ std::optional<validity> validity_in_status(const boost::json::value& certificate
 
 /// The times that require a new certificate.
 struct reissue_cause {
-  time_point issued;  ///< of the current certificate (notBefore)
-  time_point since;   ///< growth of the gateway's bundle (caAddedToBundleAt)
+  wall_time issued;  ///< of the current certificate (notBefore)
+  wall_time since;   ///< growth of the gateway's bundle (caAddedToBundleAt)
 };
 
 /// Returns true while the issuer issues the certificate for this cause, or has a pending request
@@ -56,13 +56,13 @@ inline constexpr std::string_view reissue_annotation = "operator.kyma-project.io
 /// The time of the next request to the issuer, and its number for this cause. A certificate issued
 /// since the last request, or a bundle that grew since, resets the number.
 struct reissue_turn {
-  time_point at;
+  wall_time at;
   unsigned attempt = 1;
 
   friend bool operator==(const reissue_turn&, const reissue_turn&) = default;
 };
 reissue_turn next_reissue(const boost::json::value& certificate, reissue_cause cause,
-                          const reissue_backoff& backoff, time_point now);
+                          const reissue_backoff& backoff, wall_time now);
 
 /// Returns the issuer's message about a certificate that is not issued yet; may be empty.
 std::string issuer_message(const boost::json::value& certificate, issuer_kind kind);
@@ -82,18 +82,18 @@ std::string issuer_message(const boost::json::value& certificate, issuer_kind ki
 ///
 /// While caAddedToBundleAt is ahead of the clock it never must: a new certificate would be older.
 bool must_be_reissued(const tls::certificate& leaf, const std::optional<validity>& told,
-                      const trust_bundle& trust, time_point now,
+                      const trust_bundle& trust, wall_time now,
                       std::chrono::seconds patience = std::chrono::minutes(10));
 
 /// Returns a merge patch of the Certificate, for its resourceVersion only: records the request, and
 /// sends it to Gardener's issuer (`spec.renew`, without `spec.ensureRenewedAfter`, which would
 /// restrict it).
 boost::json::value request_reissue(const boost::json::value& certificate, issuer_kind kind,
-                                   unsigned attempt, time_point now);
+                                   unsigned attempt, wall_time now);
 
 /// Returns a merge patch of the status, for its resourceVersion only, that sends the request to
 /// cert-manager: the condition Issuing is True with reason ManuallyTriggered, as `cmctl renew` sets
 /// it.
-boost::json::value trigger_cert_manager(const boost::json::value& certificate, time_point now);
+boost::json::value trigger_cert_manager(const boost::json::value& certificate, wall_time now);
 
 }  // namespace rw::certificates

@@ -10,9 +10,9 @@
 namespace rw::certificates {
 namespace {
 
-judged_certificate waiting(std::string why, core::duration again = {}) {
+judged_certificate waiting(std::string reason, core::duration again = {}) {
   judged_certificate out;
-  out.why = std::move(why);
+  out.why = std::move(reason);
   out.again = again;
   return out;
 }
@@ -25,16 +25,16 @@ judged_certificate not_issued(const evidence& of, issuer_kind kind) {
 
 /// Returns the time until the gateway certainly trusts the authority of `leaf`.
 core::duration until_settled(const tls::certificate& leaf, const trust_bundle& trust,
-                             std::chrono::seconds settles, time_point now) {
+                             std::chrono::seconds settles, wall_time now) {
   const auto& all = trust.authorities.authorities();
   if (all.size() < 2 || !trust.added_at || !tls::is_issued_by(leaf, all.front())) return {};
   // A clock set back must not make the wait longer.
-  const auto left = std::min<time_point::duration>(*trust.added_at + settles - now, settles);
-  return std::max(left, time_point::duration{});
+  const auto left = std::min<wall_time::duration>(*trust.added_at + settles - now, settles);
+  return std::max(left, wall_time::duration{});
 }
 
 judged_certificate deliver(const tls::key_pair& pair, const tls::certificate& leaf,
-                           const evidence& of, const judge_options& options, time_point now) {
+                           const evidence& of, const judge_options& options, wall_time now) {
   const auto& trust = *of.trust;
   if (leaf.not_before() > now) {
     return waiting("the certificate is not valid yet", leaf.not_before() - now);
@@ -58,7 +58,7 @@ judged_certificate deliver(const tls::key_pair& pair, const tls::certificate& le
 }  // namespace
 
 judged_certificate judge(const evidence& of, usable_pairs& pairs, issuer_kind kind,
-                         const judge_options& options, time_point now) {
+                         const judge_options& options, wall_time now) {
   if (of.trust == nullptr || of.trust->authorities.empty()) {
     return waiting("the gateway Secret has no CA bundle yet");
   }
@@ -78,7 +78,7 @@ judged_certificate judge(const evidence& of, usable_pairs& pairs, issuer_kind ki
   out.issued = {leaf.not_before(), leaf.not_after()};
   out.must_be_reissued = must_be_reissued(leaf, told, *of.trust, now);
   out.cause.issued = told ? std::max(leaf.not_before(), told->not_before) : leaf.not_before();
-  out.cause.since = of.trust->added_at.value_or(time_point{});
+  out.cause.since = of.trust->added_at.value_or(wall_time{});
   if (of.trust->added_at && *of.trust->added_at > now && out.again == core::duration{}) {
     out.again = *of.trust->added_at - now;
   }

@@ -38,6 +38,6 @@ struct evidence {
 /// gateway would reject it, so a certificate of a CA outside the bundle waits. The runtime's own
 /// API server verifies the webhook with the same bundle, and would reject it as well.
 judged_certificate judge(const evidence& of, usable_pairs& pairs, issuer_kind kind,
-                         const judge_options& options, time_point now);
+                         const judge_options& options, wall_time now);
 
 }  // namespace rw::certificates

@@ -250,7 +250,7 @@ asio::awaitable<void> doctor_app::check_leader() {
     co_return;
   }
   const auto lease = k8s::read_lease(*got);
-  const auto renewed = lease.renewed.value_or(tls::time_point());
+  const auto renewed = lease.renewed.value_or(tls::wall_time());
   if (lease.holder.empty()) {
     no_leader_ = name + " has no holder";
     co_await report(failed, "leader", name + " has no holder: no manager runs", remedy);
@@ -267,8 +267,9 @@ asio::awaitable<void> doctor_app::check_leader() {
 /// A Secret in istio-system with a certificate for servers.
 asio::awaitable<void> doctor_app::check_certificate(std::string name, std::string owner) {
   const bool bundles = name == gateway_secret_name;
-  const std::string reason(bundles ? to_string(status_reason::ca_bundle_invalid)
-                                   : gateway_secret::reason_of(gateway_secret::phase::no_root));
+  const std::string reason(
+      bundles ? to_string(status_reason::ca_bundle_invalid)
+              : gateway_secret::reason_of(gateway_secret::rotation_phase::no_root));
   const auto where = "Secret " + leader_.istio_namespace + "/" + name;
   const auto got = co_await kcp_->get(secrets_type(), {leader_.istio_namespace, name});
   if (!got) {

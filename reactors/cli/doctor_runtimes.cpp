@@ -216,7 +216,7 @@ asio::awaitable<k8s::result<std::vector<std::string>>> doctor_app::select_kymas(
   co_await find_duplicates(&got->at("items").as_array());
   for (const auto& one : got->at("items").as_array()) {
     const auto wanted = certificates::certificate_for(one, {});
-    if (!wanted) invalid_.emplace(k8s::key_of(one).name, wanted.error().text);
+    if (!wanted) invalid_.emplace(k8s::key_of(one).name, wanted.error().message);
   }
   if (!settings_.runtimes.empty()) co_return settings_.runtimes;
   const auto parsed = k8s::label_selector::parse(leader_.only);

@@ -30,7 +30,7 @@ k8s::config load(const manager_settings& settings) {
 }
 
 k8s::informer_options within(std::string_view ns) {
-  return {.what = {.ns = std::string(ns)}};
+  return {.objects = {.ns = std::string(ns)}};
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ manager_app::manager_app(services& with, manager_settings settings, manager_obse
       gateways_(inform(gateways_type(), {})),
       virtual_services_(inform(virtual_services_type(), {})),
       kymas_(inform(kymas_type(), within(kcp_namespace))),
-      kubeconfigs_(inform(secrets_type(), {.what = watcher_installer::kubeconfig_secrets()})),
+      kubeconfigs_(inform(secrets_type(), {.objects = watcher_installer::kubeconfig_secrets()})),
       certificates_(
           inform(certificates::certificates_type(certificate_options(settings_).certificates.kind),
                  certificates::certificates_informer(certificate_options(settings_).certificates))),

@@ -132,7 +132,7 @@ class manager_app final : public app {
   std::unique_ptr<k8s::quiet_events> watcher_events_;  ///< of watchers
   cluster_states clusters_;                            ///< written by the installer
   std::unique_ptr<certificates::certificate_service> service_;
-  std::unique_ptr<watcher_controller::controller> watcher_controller_;
+  std::unique_ptr<watcher_controller::watcher_controller> watcher_controller_;
   std::unique_ptr<gateway_secret::rotator> rotator_;
   std::unique_ptr<runtime_rollout::runtime_rollout> rollout_;  ///< of the watcher
   std::unique_ptr<watcher_installer::watcher_installer> installer_;

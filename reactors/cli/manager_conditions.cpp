@@ -20,7 +20,7 @@ constexpr auto unreadable_patience = std::chrono::seconds(5);
 bool manager_app::view::is_unreadable(const k8s::informer& one) const {
   const auto& failing = one.failing();
   if (!failing || of_.services_.clock.now() - failing->since < unreadable_patience) return false;
-  return failing->why.is(k8s::errc::not_found) || failing->why.is(k8s::errc::forbidden);
+  return failing->cause.is(k8s::errc::not_found) || failing->cause.is(k8s::errc::forbidden);
 }
 
 /// Returns conditions of the landscape, beyond the states of single runtimes, as Kubernetes
@@ -56,10 +56,10 @@ boost::json::array manager_app::view::conditions() const {
     if (!is_unreadable(*one)) continue;
     const auto& failing = one->failing();
     const auto lasts = of_.services_.clock.now() - failing->since;
-    const bool absent = failing->why.is(k8s::errc::not_found);
+    const bool absent = failing->cause.is(k8s::errc::not_found);
     using std::chrono::system_clock;
     add("ResourceUnreadable", absent ? kind_not_served : to_string(status_reason::rights_missing),
-        failing->why.message,
+        failing->cause.message,
         of_.services_.clock.wall() - std::chrono::duration_cast<system_clock::duration>(lasts));
   }
   // Without the Gateway no Watcher has one: that is named already.

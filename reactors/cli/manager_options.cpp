@@ -21,8 +21,9 @@ bool has_probes(const manager_settings& settings) {
   return settings.heartbeat_timeout > none && settings.probe_interval > none;
 }
 
-watcher_controller::controller_options controller_options(const manager_settings& settings) {
-  watcher_controller::controller_options out;
+watcher_controller::watcher_controller_options controller_options(
+    const manager_settings& settings) {
+  watcher_controller::watcher_controller_options out;
   out.gateway_namespace = settings.gateway_namespace;
   out.field_manager = settings.field_manager;
   if (settings.heartbeat_timeout <= std::chrono::milliseconds(0)) return out;

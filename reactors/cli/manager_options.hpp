@@ -14,7 +14,7 @@ namespace rw::cli {
 // The options of the manager's reactors, from its settings.
 
 bool has_probes(const manager_settings& settings);
-watcher_controller::controller_options controller_options(const manager_settings& settings);
+watcher_controller::watcher_controller_options controller_options(const manager_settings& settings);
 certificates::service_options certificate_options(const manager_settings& settings);
 lifecycle_manager_options lease_options(const manager_settings& settings);
 gateway_secret::rotation_options rotation_options(const manager_settings& settings);

@@ -23,12 +23,13 @@ void manager_app::make_reactors() {
   if (settings_.runtime_config.direct.watch_runtimes) to_runtimes.capacity = 16384;
   pool_ =
       std::make_unique<k8s::client_pool>(executor, std::move(to_runtimes), services_.for_client());
-  watcher_controller_ = std::make_unique<watcher_controller::controller>(
-      executor, watcher_controller::controller_sources{watchers_, gateways_, virtual_services_},
+  watcher_controller_ = std::make_unique<watcher_controller::watcher_controller>(
+      executor,
+      watcher_controller::watcher_controller_sources{watchers_, gateways_, virtual_services_},
       controller_options(settings_),
-      watcher_controller::controller_environment{watcher_kcp_, *watcher_events_, services_.clock,
-                                                 services_.watchdog, services_.log,
-                                                 services_.metrics});
+      watcher_controller::watcher_controller_environment{watcher_kcp_, *watcher_events_,
+                                                         services_.clock, services_.watchdog,
+                                                         services_.log, services_.metrics});
   gateway_secret::rotator_options rotation;
   rotation.root.ns = settings_.istio_namespace;
   rotation.gateway.ns = settings_.istio_namespace;

@@ -52,7 +52,7 @@ std::vector<fleet_fault> manager_app::view::faults() const {
     if (auto fault = fault_of_rollout(object.parse())) out.push_back(std::move(*fault));
   });
   const auto& plan = of_.rotator_->last();
-  if (const auto reason = gateway_secret::reason_of(plan.where); !reason.empty()) {
+  if (const auto reason = gateway_secret::reason_of(plan.phase); !reason.empty()) {
     out.push_back({std::string(reason), "the CA rotation needs a person: " + plan.waiting,
                    "see deploy/pki/README.md"});
   }

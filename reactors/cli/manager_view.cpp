@@ -138,9 +138,9 @@ boost::json::object manager_app::view::heartbeat_counts() const {
 
 boost::json::object manager_app::view::rotation(const core::metrics_snapshot* values) const {
   const auto& plan = of_.rotator_->last();
-  boost::json::object out{{"phase", gateway_secret::name_of(plan.where)},
+  boost::json::object out{{"phase", gateway_secret::name_of(plan.phase)},
                           {"missing", plan.missing}};
-  if (const auto reason = gateway_secret::reason_of(plan.where); !reason.empty()) {
+  if (const auto reason = gateway_secret::reason_of(plan.phase); !reason.empty()) {
     out["reason"] = reason;
   }
   if (!plan.waiting.empty()) out["waiting"] = plan.waiting;

@@ -26,7 +26,7 @@ bootstrapper::options direct_options(const runtime_config_settings& from) {
 }
 
 k8s::informer_options of_kcp(std::string labels = {}) {
-  return {.what = {.ns = std::string(kcp_namespace), .labels = std::move(labels)}};
+  return {.objects = {.ns = std::string(kcp_namespace), .labels = std::move(labels)}};
 }
 
 }  // namespace

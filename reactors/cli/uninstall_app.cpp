@@ -123,8 +123,8 @@ asio::awaitable<std::string> uninstall_app::release(k8s::resource_type type, jso
   resource_writer writer(kcp_, type);
   for (int i = 0; i < 5; ++i) {
     const auto ended = co_await writer.set_finalizer(&object, finalizer, false);
-    if (!ended || ended->what == k8s::reconcile_result::kind::done) co_return "";
-    if (ended->what == k8s::reconcile_result::kind::error) co_return ended->text;
+    if (!ended || ended->type == k8s::reconcile_result::kind::done) co_return "";
+    if (ended->type == k8s::reconcile_result::kind::error) co_return ended->text;
     auto live = co_await kcp_.get(type, k8s::key_of(object));
     if (!live && live.error().is(k8s::errc::not_found)) co_return "";
     if (!live) co_return live.error().message;

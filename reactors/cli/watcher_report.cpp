@@ -23,7 +23,7 @@ reported_gaps reported(const gap_account& from) {
   return out;
 }
 
-refused_event reported(const dispatch::refusal& from, core::duration oldest_other) {
+refused_event reported(const dispatch::rejected_event& from, core::duration oldest_other) {
   const auto& [event, status] = from;
   return {.manager = event.manager,
           .status = status,
@@ -53,7 +53,7 @@ heartbeats::watcher_report watcher_report_of(const report_sources& from) {
   out.upstream_open = dispatch.upstream_open;
   auto& content = out.content;
   content.version = version_text();
-  content.ledger = observed.ledger;
+  content.ledger = observed.journal;
   content.events = {
       .accepted = admission.events,
       .delivered = dispatch.counts.delivered,

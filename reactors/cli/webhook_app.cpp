@@ -47,7 +47,8 @@ std::unique_ptr<k8s::client> connect(services& with, const webhook_settings& s) 
   options.user_agent = "runtime-watcher-webhook";
   options.field_manager = default_field_manager;
   options.connections = 2;
-  options.answer_bytes = 4u << 20;  // of a page of a list, which is smaller where objects are large
+  options.response_bytes =
+      4u << 20;  // of a page of a list, which is smaller where objects are large
   return std::make_unique<k8s::client>(with.executor, std::move(*found), options,
                                        with.for_client());
 }

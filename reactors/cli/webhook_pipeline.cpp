@@ -99,7 +99,7 @@ webhook_pipeline::webhook_pipeline(asio::any_io_executor executor, const webhook
               if (observation_) observation_->record(manager, now);
             }),
       objects_(settings.observe_objects,
-               {.on_record = [this](const auto& of, std::string_view key, dispatch::mark told,
+               {.on_record = [this](const auto& of, std::string_view key, dispatch::state_hash told,
                                     auto now) { observation_->record(of, key, told, now); },
                 .on_gap =
                     [this](const std::string& manager) {

@@ -52,7 +52,7 @@ k8s::controller_options controller_options_of(const sync_options& options) {
 k8s::informer_options runtimes_informer(bool conditions) {
   auto keep = conditions ? k8s::projection::metadata({"status.state", "status.conditions"})
                          : k8s::projection::metadata({"status.state"});
-  return {.what = {.ns = std::string(kcp_namespace)}, .keep = std::move(keep)};
+  return {.objects = {.ns = std::string(kcp_namespace)}, .keep = std::move(keep)};
 }
 
 config_sync::config_sync(asio::any_io_executor executor, source_informers sources,
@@ -98,7 +98,7 @@ asio::awaitable<void> config_sync::run() {
 void config_sync::on_source(const k8s::informer& from, const k8s::delta& change,
                             k8s::controller::keys& out) {
   const bool concerned = std::ranges::any_of(all_sources, [&](source which) {
-    return &from == &sources_.of(which) && change.any().key() == options_.sources.key_of(which);
+    return &from == &sources_.of(which) && change.latest().key() == options_.sources.key_of(which);
   });
   // The first digest waits until all sources are known.
   if (!concerned || target_.digest.empty() || !update_digest()) return;

@@ -26,7 +26,7 @@ constexpr auto retry_limit = std::chrono::seconds(10);
 const std::string deployment_name = bootstrapper::target_names().deployment;
 
 k8s::informer_options only(std::string_view ns, std::string_view name) {
-  return {.what = {.ns = std::string(ns), .fields = "metadata.name=" + std::string(name)}};
+  return {.objects = {.ns = std::string(ns), .fields = "metadata.name=" + std::string(name)}};
 }
 
 }  // namespace

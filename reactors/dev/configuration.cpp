@@ -62,7 +62,7 @@ configuration::configuration(
             core::make_random_source()}),
       tell_rollout_(std::move(tell_rollout)),
       rollouts_(kcp, runtime_rollout::runtime_rollouts_type(),
-                {.what = {.ns = std::string(kcp_namespace)}}, with.for_informer()),
+                {.objects = {.ns = std::string(kcp_namespace)}}, with.for_informer()),
       stop_(with.executor),
       tasks_(with.executor, [this](std::exception_ptr thrown) {
         if (!failure_) failure_ = thrown;

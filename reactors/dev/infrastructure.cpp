@@ -48,10 +48,10 @@ infrastructure::infrastructure(services& with, const dev_settings& settings, con
             .field_manager = "runtime-watcher-dev"},
            with.for_client()),
       virtual_services_(kcp_, virtual_services_type(), {}, with.for_informer()),
-      secrets_(kcp_, secrets_type(), {.what = {.ns = std::string(istio_namespace)}},
+      secrets_(kcp_, secrets_type(), {.objects = {.ns = std::string(istio_namespace)}},
                with.for_informer()),
       certificates_(kcp_, certificates::certificates_type(certificates::issuer_kind::cert_manager),
-                    {.what = {.ns = std::string(istio_namespace)}}, with.for_informer()),
+                    {.objects = {.ns = std::string(istio_namespace)}}, with.for_informer()),
       issuer_(
           with.executor, issuer_options(settings), {certificates_, secrets_},
           {kcp_, with.clock, with.watchdog, with.log, with.metrics, core::make_random_source()}),

@@ -55,8 +55,8 @@ k8s::config config_of(const std::string& runtime, const std::string& kubeconfig)
 
 k8s::informer_options only(std::string_view name) {
   k8s::informer_options options;
-  options.what.ns = skr_namespace;
-  options.what.fields = "metadata.name=" + std::string(name);
+  options.objects.ns = skr_namespace;
+  options.objects.fields = "metadata.name=" + std::string(name);
   return options;
 }
 

@@ -23,8 +23,8 @@ source_watch::source_watch(k8s::client& api, bootstrapper_sources names,
     auto informer =
         which == source::trust_bundle
             ? trust_bundle_informer(api, std::move(what), in)
-            : std::make_unique<k8s::informer>(api, type_of(which),
-                                              k8s::informer_options{.what = std::move(what)}, in);
+            : std::make_unique<k8s::informer>(
+                  api, type_of(which), k8s::informer_options{.objects = std::move(what)}, in);
     at(which) = {which, std::move(key), std::move(informer)};
   }
 }

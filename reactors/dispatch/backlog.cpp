@@ -123,10 +123,10 @@ void observed_objects::delivered(backlog& of, const watch_event& event, core::ti
     object.rejected = 0;
     object.given_up = 0;
     if (object.place() == place::changed) return set(object, place::live, now);
-    if (object.blind != 0) set_newest(object, unknown_mark);
-    if (object.newest == absent_mark) return forget(object);
+    if (object.blind != 0) set_newest(object, unknown_state);
+    if (object.newest == absent_state) return forget(object);
     set(object, place::delivered, now);
-    if (to_.on_record) to_.on_record(*object.of, *object.key, object.newest, {});
+    if (listeners_.on_record) listeners_.on_record(*object.of, *object.key, object.newest, {});
   });
   while (accepts_again && !of.expired.empty()) set(of.expired.front(), place::resync, now);
 }
@@ -155,10 +155,10 @@ bool observed_objects::expired(backlog& of, const watch_event& event, core::time
     gap = gap || object.given_up == 0;
     object.given_up = 1;
     // Nothing of the object is left to be told but that.
-    if (object.newest == absent_mark) return forget(object);
+    if (object.newest == absent_state) return forget(object);
     set(object, place::expired, now);
   });
-  if (gap && to_.on_gap) to_.on_gap(of.manager);
+  if (gap && listeners_.on_gap) listeners_.on_gap(of.manager);
   return any;
 }
 

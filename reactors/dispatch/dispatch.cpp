@@ -43,14 +43,14 @@ bool read_partial(std::string_view body, std::vector<unsigned>& statuses) {
 }
 
 /// Whose failure an exchange's error is, once there was a connection.
-failure classify(boost::system::error_code error) {
+delivery_failure failure_of(boost::system::error_code error) {
   using http::client_error;
   if (error == client_error::timed_out || error == client_error::response_too_large) {
-    return failure::timeout;
+    return delivery_failure::timeout;
   }
   const bool broke = error == client_error::closed || error == client_error::protocol ||
                      error.category() != http::client_category();
-  return broke ? failure::stream : failure::unprocessed;
+  return broke ? delivery_failure::stream : delivery_failure::unprocessed;
 }
 
 /// A limit of zero would mean to stand still.
@@ -80,8 +80,8 @@ dispatcher::dispatcher(asio::any_io_executor executor, dispatch_options options,
       metrics_(environment.metrics, environment.log),
       schedule_(
           options_.schedule, std::move(environment.random),
-          [this, on_loss = std::move(environment.on_loss)](loss what, const watch_event& event) {
-            metrics_.lost(what, event);
+          [this, on_loss = std::move(environment.on_loss)](loss loss, const watch_event& event) {
+            metrics_.lost(loss, event);
             if (on_loss) on_loss(event);
           },
           environment.objects),
@@ -99,7 +99,7 @@ struct dispatcher::worker {
   std::unique_ptr<schedule::batch> load;
   http::request request;
   http::response response;
-  dispatch::answer answer;
+  batch_response received;  ///< as far as it says what becomes of the events
 };
 
 std::size_t dispatcher::concurrency(bool multiplexed) const {
@@ -130,7 +130,7 @@ asio::awaitable<void> dispatcher::run() {
 void dispatcher::abandon() {
   const auto now = clock_.now();
   for (auto& each : workers_) {
-    if (each.load) schedule_.failed(std::move(each.load), failure::unprocessed, now);
+    if (each.load) schedule_.failed(std::move(each.load), delivery_failure::unprocessed, now);
   }
   std::vector<watch_event> taken;
   while (channel_ != nullptr && channel_->try_receive(taken, options_.batch_events) > 0) {
@@ -147,10 +147,10 @@ void dispatcher::abandon() {
 /// a request, and time.
 void dispatcher::pump() {
   if (!running_) return;
-  const auto when = clock_.now();
-  auto next = schedule_.poll(when);
-  for (; next.send; next = schedule_.poll(when)) start(std::move(next.send));
-  const auto until = std::min(next.until, publish(when));
+  const auto time = clock_.now();
+  auto next = schedule_.poll(time);
+  for (; next.send; next = schedule_.poll(time)) start(std::move(next.send));
+  const auto until = std::min(next.until, publish(time));
   if (until < due_) {
     due_ = until;
     timer_->cancel();
@@ -169,13 +169,13 @@ void dispatcher::close() {
 }
 
 /// Sets the gauges, unless that was a moment ago; returns when to come again.
-core::time_point dispatcher::publish(core::time_point when) {
-  if (published_ != core::time_point::min() && when < published_ + publish_changes_after) {
+core::time_point dispatcher::publish(core::time_point time) {
+  if (published_ != core::time_point::min() && time < published_ + publish_changes_after) {
     return published_ + publish_changes_after;
   }
-  metrics_.publish(schedule_, in_channel(), when);
-  published_ = when;
-  return schedule_.empty() ? core::time_point::max() : when + publish_ages_every;
+  metrics_.publish(schedule_, in_channel(), time);
+  published_ = time;
+  return schedule_.empty() ? core::time_point::max() : time + publish_ages_every;
 }
 
 asio::awaitable<void> dispatcher::read_input() {
@@ -187,9 +187,9 @@ asio::awaitable<void> dispatcher::read_input() {
       if (got.error() == core::channel_errc::closed) close();
       co_return;
     }
-    const auto when = clock_.now();
+    const auto time = clock_.now();
     double merged = 0;
-    for (auto& event : taken) merged += schedule_.offer(std::move(event), when) ? 1 : 0;
+    for (auto& event : taken) merged += schedule_.offer(std::move(event), time) ? 1 : 0;
     metrics_.coalesced.Increment(merged);
     // Only now, so that what came together can go together.
     pump();
@@ -232,7 +232,7 @@ asio::awaitable<void> dispatcher::work(worker* self) {
     if (!client_.try_acquire(slot)) error = co_await client_.acquire(slot);
     if (error == asio::error::operation_aborted) co_return;
     if (error) {
-      fail(*self, failure::connect, error);
+      fail(*self, delivery_failure::connect, error);
     } else {
       if (schedule_.connected(concurrency(slot.multiplexed()))) pump();
       write_request(*self);
@@ -241,7 +241,7 @@ asio::awaitable<void> dispatcher::work(worker* self) {
       error = co_await slot.exchange(self->request, self->response);
       slot = http::client_slot();
       if (error == http::client_error::shut_down) co_return;
-      if (error) fail(*self, classify(error), error);
+      if (error) fail(*self, failure_of(error), error);
       if (!error) finish(*self);
     }
     idle_.push_back(self);
@@ -249,13 +249,13 @@ asio::awaitable<void> dispatcher::work(worker* self) {
   }
 }
 
-void dispatcher::fail(worker& self, failure what, boost::system::error_code error) {
-  const auto manager = what == failure::connect ? std::string() : *self.load->manager;
-  if (what != failure::connect) {
+void dispatcher::fail(worker& self, delivery_failure cause, boost::system::error_code error) {
+  const auto manager = cause == delivery_failure::connect ? std::string() : *self.load->manager;
+  if (cause != delivery_failure::connect) {
     metrics_.retried.Increment(static_cast<double>(self.load->events.size()));
   }
-  const bool counts = schedule_.failed(std::move(self.load), what, clock_.now());
-  if (counts && what != failure::unprocessed) metrics_.failed(manager, error.message());
+  const bool counts = schedule_.failed(std::move(self.load), cause, clock_.now());
+  if (counts && cause != delivery_failure::unprocessed) metrics_.failed(manager, error.message());
 }
 
 void dispatcher::write_request(worker& self) const {
@@ -284,35 +284,35 @@ void dispatcher::write_request(worker& self) const {
   request.headers.add(event_age_header, {text.begin(), end});
 }
 
-void dispatcher::read_answer(worker& self) const {
+void dispatcher::read_response(worker& self) const {
   const auto& response = self.response;
-  auto& answer = self.answer;
+  auto& received = self.received;
   const auto offer = response.headers.get(batch_offer_header);
-  answer.status = response.status;
-  answer.retry_after = retry_after(response.headers.get("retry-after"));
-  answer.batch_offer = 1;
-  std::from_chars(offer.data(), offer.data() + offer.size(), answer.batch_offer);
-  answer.batch_offer = std::min(answer.batch_offer, options_.batch_events);
-  answer.takes_heartbeats = response.headers.get(heartbeat_offer_header) == "1";
-  answer.each.clear();
+  received.status = response.status;
+  received.retry_after = retry_after(response.headers.get("retry-after"));
+  received.batch_offer = 1;
+  std::from_chars(offer.data(), offer.data() + offer.size(), received.batch_offer);
+  received.batch_offer = std::min(received.batch_offer, options_.batch_events);
+  received.takes_heartbeats = response.headers.get(heartbeat_offer_header) == "1";
+  received.each.clear();
   if (!self.load->as_batch || response.status != 207) return;
-  answer.each.resize(self.load->events.size(), 200);
+  received.each.resize(self.load->events.size(), 200);
   // An answer that makes no sense is none.
-  if (!read_partial(response.body, answer.each)) std::ranges::fill(answer.each, 502);
+  if (!read_partial(response.body, received.each)) std::ranges::fill(received.each, 502);
 }
 
 void dispatcher::finish(worker& self) {
-  read_answer(self);
-  const auto when = clock_.now();
-  const auto& answer = self.answer;
+  read_response(self);
+  const auto time = clock_.now();
+  const auto& received = self.received;
   const auto& manager =
       *self.load->manager;  // its destination is there at least until the next poll
   for (std::size_t i = 0; i < self.load->events.size(); ++i) {
-    if (judge(answer.status_of(i)) != verdict::delivered) continue;
-    metrics_.delivered_after(when - self.load->events[i].first_accepted());
+    if (verdict_of(received.status_of(i)) != delivery_verdict::delivered) continue;
+    metrics_.delivered_after(time - self.load->events[i].first_accepted());
   }
-  const auto result = schedule_.answered(std::move(self.load), answer, when);
-  metrics_.answered(manager, answer.status, result);
+  const auto result = schedule_.on_response(std::move(self.load), received, time);
+  metrics_.on_response(manager, received.status, result);
 }
 
 dispatch_statistics dispatcher::statistics() const {

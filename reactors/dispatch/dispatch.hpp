@@ -56,8 +56,9 @@ struct dispatch_statistics {
   core::duration oldest{};  ///< time since the latest change of the oldest undelivered event
   core::duration
       oldest_other{};  ///< likewise, of managers that refuse none while they accept others
-  std::optional<refusal> refused = {};  ///< of the manager with the oldest event of those that do
-  bool upstream_open = false;           ///< the way to KCP is broken: only probes are sent
+  std::optional<rejected_event> refused =
+      {};                      ///< of the manager with the oldest event of those that do
+  bool upstream_open = false;  ///< the way to KCP is broken: only probes are sent
 };
 
 /// Takes events from a channel, or by `offer`, and changes of observed objects, and sends them to
@@ -127,12 +128,12 @@ class dispatcher {
   boost::asio::awaitable<void> keep_time();
   boost::asio::awaitable<void> work(worker* self);
   void start(std::unique_ptr<schedule::batch> load);
-  core::time_point publish(core::time_point when);
+  core::time_point publish(core::time_point time);
   void abandon();
   void write_request(worker& self) const;
-  void read_answer(worker& self) const;
+  void read_response(worker& self) const;
   void finish(worker& self);
-  void fail(worker& self, failure what, boost::system::error_code error);
+  void fail(worker& self, delivery_failure cause, boost::system::error_code error);
 
   const boost::asio::any_io_executor executor_;
   const dispatch_options options_;

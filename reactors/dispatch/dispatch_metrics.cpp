@@ -12,9 +12,9 @@ constexpr std::size_t labelled_managers = 32;
 constexpr std::array lost_counts{&dispatch_counts::expired, &dispatch_counts::overflowed,
                                  &dispatch_counts::abandoned};
 
-core::counter& events_total(core::metrics& registry, const char* outcome) {
+core::counter& events_total(core::metrics& registry, const char* result) {
   return core::make_counter(registry, "rw_dispatch_events_total", "Events, by what became of them",
-                            {{"outcome", outcome}});
+                            {{"outcome", result}});
 }
 
 core::gauge& events_in(core::metrics& registry, const char* state) {
@@ -60,10 +60,10 @@ dispatch_metrics::dispatch_metrics(core::metrics& r, core::logger& log)
   }
 }
 
-void dispatch_metrics::lost(loss what, const watch_event& event) {
+void dispatch_metrics::lost(loss loss, const watch_event& event) {
   static constexpr std::array<std::string_view, 3> reasons = {
       "not accepted by its receiver in time", "no capacity left", "the process ends"};
-  const auto i = static_cast<std::size_t>(what);
+  const auto i = static_cast<std::size_t>(loss);
   lost_[i]->Increment();
   ++(counts_.*lost_counts[i]);
   log_.limited(loss_logs_[i], core::log_level::error, "event dropped",
@@ -80,8 +80,8 @@ void dispatch_metrics::delivered_after(core::duration since_acceptance) {
   delivery_seconds_.add(core::seconds(since_acceptance));
 }
 
-void dispatch_metrics::answered(const std::string& manager, unsigned status,
-                                const batch_result& result) {
+void dispatch_metrics::on_response(const std::string& manager, unsigned status,
+                                   const batch_result& result) {
   delivered.Increment(static_cast<double>(result.delivered));
   if (result.retried == 0 && result.rejected == 0) return;
   retried.Increment(static_cast<double>(result.retried));

@@ -29,10 +29,10 @@ class dispatch_metrics {
   dispatch_metrics(core::metrics& registry, core::logger& log);
 
   /// To be called for each event that is lost.
-  void lost(loss what, const watch_event& event);
+  void lost(loss loss, const watch_event& event);
   /// To be called for each event that is delivered.
   void delivered_after(core::duration since_acceptance);
-  void answered(const std::string& manager, unsigned status, const batch_result& result);
+  void on_response(const std::string& manager, unsigned status, const batch_result& result);
   /// A request has no answer, and no earlier one says as much. `manager` is empty if that is
   /// everybody's failure.
   void failed(const std::string& manager, const std::string& error);

@@ -21,7 +21,7 @@ constexpr std::uint64_t no_listing = 15;  ///< what was in none of those that ar
 }  // namespace
 
 observed_objects::observed_objects(std::size_t limit, listeners to)
-    : limit_(limit), to_(std::move(to)) {}
+    : limit_(limit), listeners_(std::move(to)) {}
 observed_objects::~observed_objects() = default;
 
 std::uint32_t observed_objects::number_of(const table& of) noexcept {
@@ -74,7 +74,7 @@ void observed_objects::set_kind(table& of, const k8s::group_version_kind& kind) 
   of.waiting->flight_of(kind.version);
 }
 
-void observed_objects::remember(table& of, std::string_view key, mark delivered) {
+void observed_objects::remember(table& of, std::string_view key, state_hash delivered) {
   if (key == no_key) {
     of.incomplete = true;
   } else if (of.records.contains(key)) {
@@ -84,7 +84,7 @@ void observed_objects::remember(table& of, std::string_view key, mark delivered)
   } else {
     // A journal has more if many were under way.
     lose(of);
-    if (to_.on_record) to_.on_record(of, key, absent_mark, {});
+    if (listeners_.on_record) listeners_.on_record(of, key, absent_state, {});
   }
 }
 
@@ -111,7 +111,7 @@ observed_objects::queue& observed_objects::queue_of(record& object) {
   auto& of = *object.of;
   const std::size_t rank = object.place() == place::resync ? 1 : 0;
   if (object.place() == place::expired) return of.waiting->expired;
-  return object.newest == absent_mark ? of.deletions[rank] : of.waiting->changes[rank];
+  return object.newest == absent_state ? of.deletions[rank] : of.waiting->changes[rank];
 }
 
 /// The event that is under way may tell of a state that no watch shows.
@@ -136,24 +136,24 @@ void observed_objects::set(record& object, place to, core::time_point now) {
   if (waits(to) && !waits(from)) object.since = ticks(now);
   if (waits(to) || to == place::expired) queue_of(object).push_back(object);
   const bool leaves = from == place::delivered && to != place::delivered;
-  if (leaves && to_.on_record) to_.on_record(of, *object.key, unknown_mark, now);
+  if (leaves && listeners_.on_record) listeners_.on_record(of, *object.key, unknown_state, now);
   if (waits(to) && !waiting.adopted) {
     waiting.adopted = true;
     awake_.push_back(of.waiting);
   }
 }
 
-void observed_objects::set_newest(record& object, mark state) {
-  if (object.newest == absent_mark) --absent_;
-  if (state == absent_mark) ++absent_;
+void observed_objects::set_newest(record& object, state_hash state) {
+  if (object.newest == absent_state) --absent_;
+  if (state == absent_state) ++absent_;
   object.newest = state;
 }
 
-void observed_objects::change_to(record& object, mark state, core::time_point now) {
+void observed_objects::change_to(record& object, state_hash state, core::time_point now) {
   const auto from = object.place();
-  if (state == absent_mark && object.untold != 0) return forget(object);
-  const bool was_absent = object.newest == absent_mark;
-  const bool is_absent = state == absent_mark;
+  if (state == absent_state && object.untold != 0) return forget(object);
+  const bool was_absent = object.newest == absent_state;
+  const bool is_absent = state == absent_state;
   set_newest(object, state);
   object.given_up = 0;
   if (is_taken(from)) return set(object, place::changed, now);
@@ -166,13 +166,13 @@ void observed_objects::change_to(record& object, mark state, core::time_point no
 void observed_objects::forget(record& object) {
   auto& of = *object.of;
   set(object, place::delivered, {});
-  if (to_.on_record) to_.on_record(of, *object.key, absent_mark, {});
+  if (listeners_.on_record) listeners_.on_record(of, *object.key, absent_state, {});
   drop(object);
 }
 
 void observed_objects::drop(record& object) {
   auto& records = object.of->records;
-  if (object.newest == absent_mark) --absent_;
+  if (object.newest == absent_state) --absent_;
   --size_;
   records.erase(records.find(*object.key));
 }
@@ -193,7 +193,7 @@ bool observed_objects::trim(table& of) {
 /// An object is told of, or was, of which nothing is known any more.
 void observed_objects::lose(table& of) {
   const bool is_new = !std::exchange(of.incomplete, true);
-  if (is_new && to_.on_record) to_.on_record(of, no_key, unknown_mark, {});
+  if (is_new && listeners_.on_record) listeners_.on_record(of, no_key, unknown_state, {});
 }
 
 /// Lists that did not end leave records of what is gone: forgets one of them. False: there is none.
@@ -214,7 +214,7 @@ bool observed_objects::forget_unlisted(table& of) {
 }
 
 void observed_objects::report_gap(const std::string& manager) const {
-  if (to_.on_gap) to_.on_gap(manager);
+  if (listeners_.on_gap) listeners_.on_gap(manager);
 }
 
 void observed_objects::begin_listing(table& of, bool replaces) {
@@ -237,7 +237,8 @@ void observed_objects::begin_listing(table& of, bool replaces) {
   of.outdated = false;
 }
 
-bool observed_objects::put(table& of, const object_key& key, mark state, core::time_point now) {
+bool observed_objects::put(table& of, const object_key& key, state_hash state,
+                           core::time_point now) {
   auto* object = find(of, key);
   const bool is_new = object == nullptr;
   if (of.is_listing) {
@@ -263,16 +264,16 @@ bool observed_objects::put(table& of, const object_key& key, mark state, core::t
 
 void observed_objects::erase(table& of, const object_key& key, core::time_point now) {
   auto* object = find(of, key);
-  if (object != nullptr && object->newest != absent_mark) change_to(*object, absent_mark, now);
+  if (object != nullptr && object->newest != absent_state) change_to(*object, absent_state, now);
 }
 
-void observed_objects::remark(table& of, const object_key& key, mark from, mark to) {
+void observed_objects::rehash(table& of, const object_key& key, state_hash from, state_hash to) {
   if (from == to) return;
   auto* object = find(of, key);
   if (object == nullptr || object->newest != from) return;
   object->newest = to;
   const bool is_delivered = object->place() == place::delivered;
-  if (is_delivered && to_.on_record) to_.on_record(of, *object->key, to, {});
+  if (is_delivered && listeners_.on_record) listeners_.on_record(of, *object->key, to, {});
 }
 
 void observed_objects::end_listing(table& of, core::time_point now) {
@@ -284,10 +285,10 @@ void observed_objects::end_listing(table& of, core::time_point now) {
   for (auto at = of.records.begin(); at != of.records.end();) {
     auto& object = (at++)->second;
     const bool listed = object.listing == of.listing;
-    const bool is_known = object.newest == absent_mark && !is_sent_blindly(object);
+    const bool is_known = object.newest == absent_state && !is_sent_blindly(object);
     object.listing = of.listing;
     object.sent = 0;
-    if (!listed && !is_known) change_to(object, absent_mark, now);
+    if (!listed && !is_known) change_to(object, absent_state, now);
   }
   of.is_listing = false;
   of.has_history = true;
@@ -295,7 +296,7 @@ void observed_objects::end_listing(table& of, core::time_point now) {
   }
   if (!std::exchange(of.incomplete, false)) return;
   report_gap(of.watch.manager);
-  if (to_.on_record) to_.on_record(of, no_key, absent_mark, {});
+  if (listeners_.on_record) listeners_.on_record(of, no_key, absent_state, {});
 }
 
 void observed_objects::make_unknown(table& of, const object_key& key) {
@@ -308,9 +309,9 @@ void observed_objects::mark_unknown(table& of, std::string_view key) {
   if (is_new && of.records.size() - of.taken >= limit_) return lose(of);
   auto& object = is_new ? insert(of, key) : at->second;
   if (object.place() != place::delivered) return;
-  if (!is_new && object.newest == unknown_mark) return;
-  set_newest(object, unknown_mark);
-  if (to_.on_record) to_.on_record(of, *object.key, unknown_mark, {});
+  if (!is_new && object.newest == unknown_state) return;
+  set_newest(object, unknown_state);
+  if (listeners_.on_record) listeners_.on_record(of, *object.key, unknown_state, {});
 }
 
 void observed_objects::set_live(table& of, bool live) {
@@ -321,7 +322,7 @@ void observed_objects::set_live(table& of, bool live) {
 bool observed_objects::has_unknown(const table& of) {
   return std::ranges::any_of(of.records, [](const auto& each) {
     const auto& object = each.second;
-    const bool is_unknown = object.newest == unknown_mark && object.place() == place::delivered;
+    const bool is_unknown = object.newest == unknown_state && object.place() == place::delivered;
     return is_unknown || is_sent_blindly(object);
   });
 }
@@ -337,9 +338,9 @@ bool observed_objects::send_again(const std::string& manager, core::time_point n
   return true;
 }
 
-mark observed_objects::state_of(const table& of, const object_key& key) const {
+state_hash observed_objects::state_of(const table& of, const object_key& key) const {
   const auto* object = find(of, key);
-  return object == nullptr ? absent_mark : object->newest;
+  return object == nullptr ? absent_state : object->newest;
 }
 
 void observed_objects::visit(const std::function<void(const table&)>& each) const {
@@ -347,11 +348,12 @@ void observed_objects::visit(const std::function<void(const table&)>& each) cons
 }
 
 void observed_objects::visit(
-    const table& of, const std::function<void(std::string_view key, mark delivered)>& object) {
+    const table& of,
+    const std::function<void(std::string_view key, state_hash delivered)>& object) {
   for (const auto& [key, known] : of.records) {
-    object(key, known.place() == place::delivered ? known.newest : unknown_mark);
+    object(key, known.place() == place::delivered ? known.newest : unknown_state);
   }
-  if (of.incomplete) object(no_key, unknown_mark);
+  if (of.incomplete) object(no_key, unknown_state);
 }
 
 }  // namespace rw::dispatch

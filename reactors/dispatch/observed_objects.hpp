@@ -20,10 +20,10 @@
 namespace rw::dispatch {
 
 /// The state of an object as one Watcher sees it, as a 64-bit hash. Never 0 or 1.
-using mark = std::uint64_t;
+using state_hash = std::uint64_t;
 
-inline constexpr mark unknown_mark = 0;
-inline constexpr mark absent_mark = 1;  ///< there is no such object
+inline constexpr state_hash unknown_state = 0;
+inline constexpr state_hash absent_state = 1;  ///< there is no such object
 
 /// What is known of the objects of each Watcher, and which of their changes are not delivered: the
 /// only place that knows. Pure: neither sockets nor a clock.
@@ -60,7 +60,8 @@ class observed_objects {
     /// What is delivered of an object has changed: to unknown_mark, at `now`, before a change can
     /// be taken; to absent_mark: there is nothing to know of it any more. An empty key: objects
     /// were told of that have no record.
-    std::function<void(const table&, std::string_view key, mark delivered, core::time_point now)>
+    std::function<void(const table&, std::string_view key, state_hash delivered,
+                       core::time_point now)>
         on_record;
     /// Changes of that manager's Watchers are given up.
     std::function<void(const std::string& manager)> on_gap;
@@ -95,7 +96,7 @@ class observed_objects {
   /// Adds an object as a journal has it: delivered as `delivered` (unknown_mark: it is not known in
   /// which state), and to be compared with the next list. No effect on a known object.
   /// The empty key: objects were told of that have no record.
-  void remember(table& of, std::string_view key, mark delivered);
+  void remember(table& of, std::string_view key, state_hash delivered);
   /// Likewise an object of which its manager was told for another Watcher. It needs room.
   void inherit(table& of, std::string_view key);
 
@@ -106,10 +107,10 @@ class observed_objects {
   /// to it. So it is after a list that did not end, unless that had too many objects.
   void begin_listing(table& of, bool replaces = false);
   /// False: the object is one too many, and is not known.
-  bool put(table& of, const object_key& key, mark state, core::time_point now);
+  bool put(table& of, const object_key& key, state_hash state, core::time_point now);
   void erase(table& of, const object_key& key, core::time_point now);
   /// A state that is known by another mark: no change.
-  void remark(table& of, const object_key& key, mark from, mark to);
+  void rehash(table& of, const object_key& key, state_hash from, state_hash to);
   void end_listing(table& of, core::time_point now);
   /// An event was sent without a watch that says in which state the object is: what the next list
   /// shows is a change.
@@ -127,7 +128,7 @@ class observed_objects {
   bool send_again(const std::string& manager, core::time_point now);
 
   /// Returns the newest state; absent_mark if there is no such object.
-  mark state_of(const table& of, const object_key& key) const;
+  state_hash state_of(const table& of, const object_key& key) const;
 
   // For the destinations.
 
@@ -181,7 +182,7 @@ class observed_objects {
   /// Passes the tables, and the objects of one as `on_record` would.
   void visit(const std::function<void(const table&)>& each) const;
   static void visit(const table& of,
-                    const std::function<void(std::string_view key, mark delivered)>& object);
+                    const std::function<void(std::string_view key, state_hash delivered)>& object);
 
  private:
   enum class place : std::uint8_t { delivered, live, resync, taken, changed, expired };
@@ -190,7 +191,7 @@ class observed_objects {
   struct record : hook {
     table* of = nullptr;
     const std::string* key = nullptr;  ///< of its node
-    mark newest = unknown_mark;
+    state_hash newest = unknown_state;
     /// Of the first change that is not taken, in microseconds: enough for four years of uptime.
     std::uint64_t since : 47 = 0;
     std::uint64_t listing : 4 = 0;    ///< the one that it was in last
@@ -216,8 +217,8 @@ class observed_objects {
   record* find(const table& of, const object_key& key) const;
   record& insert(table& of, std::string_view key);
   void set(record& object, place to, core::time_point now);
-  void set_newest(record& object, mark state);
-  void change_to(record& object, mark state, core::time_point now);
+  void set_newest(record& object, state_hash state);
+  void change_to(record& object, state_hash state, core::time_point now);
   void forget(record& object);
   void drop(record& object);
   bool trim(table& of);
@@ -229,7 +230,7 @@ class observed_objects {
   bool each_taken(backlog& of, const watch_event& event, Function then);
 
   const std::size_t limit_;
-  const listeners to_;
+  const listeners listeners_;
   std::map<managed_watch, std::unique_ptr<table>> tables_;
   std::map<std::string, std::shared_ptr<backlog>> backlogs_;  ///< by manager
   std::vector<std::shared_ptr<backlog>> awake_;               ///< to be adopted

@@ -7,17 +7,17 @@
 
 namespace rw::dispatch {
 
-verdict judge(unsigned status) noexcept {
-  if (status >= 200 && status < 300) return verdict::delivered;
+delivery_verdict verdict_of(unsigned status) noexcept {
+  if (status >= 200 && status < 300) return delivery_verdict::delivered;
   switch (status) {
     case 401:
     case 403:
     case 404:
     case 408:
     case 429:
-      return verdict::retry;
+      return delivery_verdict::retry;
     default:
-      return status >= 400 && status < 500 ? verdict::rejected : verdict::retry;
+      return status >= 400 && status < 500 ? delivery_verdict::rejected : delivery_verdict::retry;
   }
 }
 
@@ -38,8 +38,8 @@ struct schedule::destination {
               core::random_source& random)
       : manager(name),
         id(number),
-        gate(options.threshold, core::backoff(options.retry_base, options.probe_limit,
-                                              [&random] { return random(); })) {}
+        breaker(options.threshold, core::backoff(options.retry_base, options.probe_limit,
+                                                 [&random] { return random(); })) {}
 
   std::size_t waiting() const noexcept { return changes ? observed_objects::size_of(*changes) : 0; }
   bool empty() const noexcept { return events.empty() && waiting() == 0; }
@@ -48,7 +48,7 @@ struct schedule::destination {
 
   void note_refused(const watch_event& event, unsigned status) {
     if (!refused) {
-      refused = refusal{event, 0};
+      refused = rejected_event{event, 0};
       accepts_others = false;
     }
     if (refused->event == event) refused->status = status;
@@ -62,15 +62,15 @@ struct schedule::destination {
   const std::uint64_t id;
   event_set events;
   std::shared_ptr<observed_objects::backlog> changes;  ///< of observed objects; null: none waited
-  core::gate gate;
+  core::circuit_breaker breaker;
   std::size_t requests = 0;  ///< under way
   std::size_t batch = 1;     ///< events that the receiver takes at once
   unsigned refusals = 0;     ///< of batches, since one was taken
   unsigned unprocessed = 0;  ///< requests in a row that nobody looked at
   bool takes_heartbeats = false;
   evidence known = evidence::none;
-  std::optional<refusal> refused;  ///< of those that are not ended, the first one noticed
-  bool accepts_others = false;     ///< since then
+  std::optional<rejected_event> refused;  ///< of those that are not ended, the first one noticed
+  bool accepts_others = false;            ///< since then
   core::time_point no_batch_before = core::time_point::min();
 };
 
@@ -132,12 +132,12 @@ void schedule::make_room(destination& newcomer, core::time_point now) {
 }
 
 /// Removes the newest event. That of an observed object waits again where it came from.
-void schedule::shed(destination& from, loss why, core::time_point now) {
+void schedule::shed(destination& from, loss loss, core::time_point now) {
   from.events.shed([&](const watch_event& event) {
     --size_;
     from.note_ended(event);
     const bool kept = from.changes && objects_->returned(*from.changes, event, now);
-    if (!kept) on_loss_(why, event);
+    if (!kept) on_loss_(loss, event);
   });
 }
 
@@ -156,10 +156,10 @@ void schedule::expire(destination& from, core::time_point now) {
   });
 }
 
-void schedule::erase(destination& one) {
-  if (one.changes) objects_->release(*one.changes);
-  std::erase(ring_, &one);
-  destinations_.erase(destinations_.find(one.manager));
+void schedule::erase(destination& destination) {
+  if (destination.changes) objects_->release(*destination.changes);
+  std::erase(ring_, &destination);
+  destinations_.erase(destinations_.find(destination.manager));
 }
 
 bool schedule::empty() const noexcept {
@@ -168,13 +168,13 @@ bool schedule::empty() const noexcept {
 }
 
 bool schedule::offer(watch_event&& event, core::time_point now) {
-  auto* one = destination_of(event.manager, false, now);
-  if (one == nullptr) {
+  auto* destination = destination_of(event.manager, false, now);
+  if (destination == nullptr) {
     on_loss_(loss::overflow, event);
     return false;
   }
-  if (one->events.insert(std::move(event), now) == core::insert_result::merged) return true;
-  if (++size_ > options_.capacity) make_room(*one, now);
+  if (destination->events.insert(std::move(event), now) == core::insert_result::merged) return true;
+  if (++size_ > options_.capacity) make_room(*destination, now);
   return false;
 }
 
@@ -182,12 +182,12 @@ bool schedule::offer(watch_event&& event, core::time_point now) {
 std::size_t schedule::tidy(core::time_point now) {
   std::size_t suspects = 0;
   for (std::size_t i = 0; i < ring_.size();) {
-    auto& one = *ring_[i];
-    expire(one, now);
-    one.events.wake(now);
-    if (one.gate.failing()) suspects += one.requests;
-    if (one.idle() && one.known != evidence::real) {
-      erase(one);
+    auto& destination = *ring_[i];
+    expire(destination, now);
+    destination.events.wake(now);
+    if (destination.breaker.failing()) suspects += destination.requests;
+    if (destination.idle() && destination.known != evidence::real) {
+      erase(destination);
     } else {
       ++i;
     }
@@ -197,88 +197,92 @@ std::size_t schedule::tidy(core::time_point now) {
 
 /// While connections break, though they can be opened, a destination that does not fail is let
 /// through.
-bool schedule::shared_breaker_applies(const destination& one) const {
-  return unreachable_ || one.gate.failing();
+bool schedule::shared_breaker_applies(const destination& destination) const {
+  return unreachable_ || destination.breaker.failing();
 }
 
-bool schedule::has_slot(const destination& one, std::size_t suspects) const {
+bool schedule::has_slot(const destination& destination, std::size_t suspects) const {
   const auto half = std::max<std::size_t>(concurrency_ / 2, 1);
   if (under_way_ >= concurrency_) return false;
-  if (one.gate.failing()) return one.requests == 0 && suspects < half;
-  if (one.requests == 0) return true;
-  if (one.batch > 1 && one.requests >= options_.batch_requests) return false;
-  return one.requests < half && under_way_ + concurrency_ / 4 < concurrency_;
+  if (destination.breaker.failing()) return destination.requests == 0 && suspects < half;
+  if (destination.requests == 0) return true;
+  if (destination.batch > 1 && destination.requests >= options_.batch_requests) return false;
+  return destination.requests < half && under_way_ + concurrency_ / 4 < concurrency_;
 }
 
-bool schedule::has_work(const destination& one) const {
-  return one.events.queued() > 0 || (one.changes && objects_->has_changes(*one.changes, closed_));
+bool schedule::has_work(const destination& destination) const {
+  return destination.events.queued() > 0 ||
+         (destination.changes && objects_->has_changes(*destination.changes, closed_));
 }
 
-bool schedule::may_send(const destination& one, std::size_t suspects, core::time_point now) const {
-  if (!one.gate.passable(now) || !has_work(one)) return false;
-  if (shared_breaker_applies(one) && !upstream_.passable(now)) return false;
-  return has_slot(one, suspects);
+bool schedule::may_send(const destination& destination, std::size_t suspects,
+                        core::time_point now) const {
+  if (!destination.breaker.passable(now) || !has_work(destination)) return false;
+  if (shared_breaker_applies(destination) && !upstream_.passable(now)) return false;
+  return has_slot(destination, suspects);
 }
 
 /// When, after `now`, time alone changes something for the destination.
-core::time_point schedule::next_time(const destination& one, core::time_point now) const {
+core::time_point schedule::next_time(const destination& destination, core::time_point now) const {
   auto next = core::time_point::max();
-  if (one.events.oldest() != next) next = one.events.oldest() + options_.max_age;
-  auto when = has_work(one) ? core::time_point::min() : one.events.next_due();
-  when = std::max(when, one.gate.next());
-  if (shared_breaker_applies(one)) when = std::max(when, upstream_.next());
-  return when > now ? std::min(next, when) : next;
+  if (destination.events.oldest() != next) next = destination.events.oldest() + options_.max_age;
+  auto time = has_work(destination) ? core::time_point::min() : destination.events.next_due();
+  time = std::max(time, destination.breaker.next());
+  if (shared_breaker_applies(destination)) time = std::max(time, upstream_.next());
+  return time > now ? std::min(next, time) : next;
 }
 
 schedule::decision schedule::poll(core::time_point now) {
   while (auto changes = objects_ != nullptr ? objects_->adopt() : nullptr) {
-    auto* const one = destination_of(observed_objects::manager_of(*changes), true, now);
-    one->changes = std::move(changes);
+    auto* const destination = destination_of(observed_objects::manager_of(*changes), true, now);
+    destination->changes = std::move(changes);
   }
   const auto suspects = tidy(now);
   decision result;
   for (std::size_t i = 0; i < ring_.size(); ++i) {
-    auto& one = *ring_[(turn_ + i) % ring_.size()];
-    if (may_send(one, suspects, now)) result.send = load(one, now);
+    auto& destination = *ring_[(turn_ + i) % ring_.size()];
+    if (may_send(destination, suspects, now)) result.send = load(destination, now);
     if (result.send) {
       turn_ = (turn_ + i + 1) % ring_.size();
       break;
     }
-    result.until = std::min(result.until, next_time(one, now));
+    result.until = std::min(result.until, next_time(destination, now));
   }
   return result;
 }
 
 /// Null: all changes that waited are of objects with an event that is sent again already.
-std::unique_ptr<schedule::batch> schedule::load(destination& one, core::time_point now) {
+std::unique_ptr<schedule::batch> schedule::load(destination& destination, core::time_point now) {
   if (spare_.empty()) spare_.push_back(std::make_unique<batch>());
   auto& events = spare_.back()->events;
   events.clear();
   // A probe is one event, so that little is at stake.
-  const bool probe = one.gate.open() || (upstream_.open() && shared_breaker_applies(one));
-  const std::size_t most = probe ? 1 : one.batch;
-  one.events.take(events, most);
+  const bool probe =
+      destination.breaker.open() || (upstream_.open() && shared_breaker_applies(destination));
+  const std::size_t most = probe ? 1 : destination.batch;
+  destination.events.take(events, most);
   for (const auto& each : events) {
-    if (one.changes) objects_->sending(*one.changes, each.key());
+    if (destination.changes) objects_->sending(*destination.changes, each.key());
   }
-  while (one.changes && events.size() < most) {
+  while (destination.changes && events.size() < most) {
     if (size_ >= options_.capacity && !events.empty()) break;
-    auto change = objects_->take(*one.changes, closed_);
+    auto change = objects_->take(*destination.changes, closed_);
     if (!change) break;
-    const auto inserted = one.events.insert(std::move(change->event), now, change->since);
+    const auto inserted = destination.events.insert(std::move(change->event), now, change->since);
     size_ += inserted == core::insert_result::added ? 1 : 0;
-    one.events.take(events, 1);
+    destination.events.take(events, 1);
   }
   if (events.empty()) return nullptr;
   auto into = std::move(spare_.back());
   spare_.pop_back();
-  into->manager = &one.manager;
+  into->manager = &destination.manager;
   into->as_batch = events.size() > 1;
-  into->of = &one;
-  into->destination_attempt = one.gate.enter();
-  into->upstream_ticket = shared_breaker_applies(one) ? upstream_.enter() : upstream_.stray();
+  into->of = &destination;
+  into->destination_attempt = destination.breaker.enter();
+  into->upstream_attempt =
+      shared_breaker_applies(destination) ? upstream_.enter() : upstream_.stray();
   into->number = ++batches_;
-  ++one.requests;
+  ++destination.requests;
   ++under_way_;
   return into;
 }
@@ -290,144 +294,151 @@ bool schedule::connected(std::size_t concurrency) noexcept {
   return closes || concurrency_ != before;
 }
 
-batch_result schedule::answered(std::unique_ptr<batch> sent, const answer& what,
-                                core::time_point now) {
-  auto& one = *sent->of;
+batch_result schedule::on_response(std::unique_ptr<batch> sent, const batch_response& response,
+                                   core::time_point now) {
+  auto& destination = *sent->of;
   upstream_.succeed();
   broken_destination_ = 0;
-  one.unprocessed = 0;
-  if (what.status != 404) one.known = evidence::real;
-  if (one.known == evidence::none) one.known = evidence::not_found;
-  if (judge(what.status) == verdict::delivered) {
-    one.batch = now < one.no_batch_before ? 1 : std::max<std::size_t>(what.batch_offer, 1);
-    one.takes_heartbeats = what.takes_heartbeats;
+  destination.unprocessed = 0;
+  if (response.status != 404) destination.known = evidence::real;
+  if (destination.known == evidence::none) destination.known = evidence::not_found;
+  if (verdict_of(response.status) == delivery_verdict::delivered) {
+    destination.batch =
+        now < destination.no_batch_before ? 1 : std::max<std::size_t>(response.batch_offer, 1);
+    destination.takes_heartbeats = response.takes_heartbeats;
   }
   batch_result result;
-  const auto s = what.status;
+  const auto s = response.status;
   if (sent->as_batch && (s == 400 || s == 404 || s == 405 || s == 413)) {
-    split(one, *sent, now);
+    split(destination, *sent, now);
   } else {
-    result = settle(one, *sent, what, now);
+    result = settle(destination, *sent, response, now);
   }
   end(std::move(sent));
   return result;
 }
 
-batch_result schedule::settle(destination& one, const batch& sent, const answer& what,
-                              core::time_point now) {
+batch_result schedule::settle(destination& destination, const batch& sent,
+                              const batch_response& response, core::time_point now) {
   batch_result result;
   bool is_known = true;  // that all which were not delivered are rejected
   for (std::size_t i = 0; i < sent.events.size(); ++i) {
     const auto& event = sent.events[i];
-    const auto status = what.status_of(i);
-    const auto judged = judge(status);
-    if (judged == verdict::delivered) {
+    const auto status = response.status_of(i);
+    const auto judged = verdict_of(status);
+    if (judged == delivery_verdict::delivered) {
       ++result.delivered;
-      finish(one, event, now);
+      finish(destination, event, now);
       continue;
     }
-    ++(judged == verdict::rejected ? result.rejected : result.retried);
-    if (one.changes) objects_->failed(*one.changes, event.key(), judged == verdict::rejected);
-    is_known = is_known && judged == verdict::rejected && event.attempts() > 0;
-    one.note_refused(event.key(), status);
-    repeat_later(one, event, what.retry_after, now);
+    ++(judged == delivery_verdict::rejected ? result.rejected : result.retried);
+    if (destination.changes)
+      objects_->failed(*destination.changes, event.key(), judged == delivery_verdict::rejected);
+    is_known = is_known && judged == delivery_verdict::rejected && event.attempts() > 0;
+    destination.note_refused(event.key(), status);
+    repeat_later(destination, event, response.retry_after, now);
   }
-  if (sent.as_batch && result.delivered > 0) one.refusals = 0;
+  if (sent.as_batch && result.delivered > 0) destination.refusals = 0;
   if (result.delivered > 0) {
-    one.accepts_others = true;
-    if (one.gate.succeed()) one.events.wake(core::time_point::max());
-  } else if (is_known && !one.gate.open()) {
-    one.gate.abandon(sent.destination_attempt);
+    destination.accepts_others = true;
+    if (destination.breaker.succeed()) destination.events.wake(core::time_point::max());
+  } else if (is_known && !destination.breaker.open()) {
+    destination.breaker.abandon(sent.destination_attempt);
   } else {
-    one.gate.fail(sent.destination_attempt, now, what.retry_after);
+    destination.breaker.fail(sent.destination_attempt, now, response.retry_after);
   }
   return result;
 }
 
 /// The receiver does not take batches after all: for a while events go to it one by one.
-void schedule::split(destination& one, const batch& sent, core::time_point now) {
-  one.gate.abandon(sent.destination_attempt);
-  const auto pause = options_.batch_pause * (std::int64_t{1} << std::min(one.refusals, 20U));
-  ++one.refusals;
-  one.batch = 1;
-  one.no_batch_before = now + std::min<core::duration>(pause, options_.batch_pause_limit);
-  repeat(one, sent, true, now);
+void schedule::split(destination& destination, const batch& sent, core::time_point now) {
+  destination.breaker.abandon(sent.destination_attempt);
+  const auto pause =
+      options_.batch_pause * (std::int64_t{1} << std::min(destination.refusals, 20U));
+  ++destination.refusals;
+  destination.batch = 1;
+  destination.no_batch_before = now + std::min<core::duration>(pause, options_.batch_pause_limit);
+  repeat(destination, sent, true, now);
 }
 
-bool schedule::failed(std::unique_ptr<batch> sent, failure what, core::time_point now) {
-  auto& one = *sent->of;
+bool schedule::failed(std::unique_ptr<batch> sent, delivery_failure error, core::time_point now) {
+  auto& destination = *sent->of;
   bool counted = true;
   bool at_once = true;
   // All kept connections may have been closed while they were idle. What then closes is not idle.
-  if (what == failure::unprocessed && ++one.unprocessed > concurrency_) what = failure::stream;
-  switch (what) {
-    case failure::connect:
-      counted = upstream_.fail(sent->upstream_ticket, now);
+  if (error == delivery_failure::unprocessed && ++destination.unprocessed > concurrency_)
+    error = delivery_failure::stream;
+  switch (error) {
+    case delivery_failure::connect:
+      counted = upstream_.fail(sent->upstream_attempt, now);
       unreachable_ = unreachable_ || counted;
-      one.gate.abandon(sent->destination_attempt);
+      destination.breaker.abandon(sent->destination_attempt);
       break;
-    case failure::unprocessed:
-      upstream_.abandon(sent->upstream_ticket);
-      one.gate.abandon(sent->destination_attempt);
-      at_once = one.unprocessed <= 2;
+    case delivery_failure::unprocessed:
+      upstream_.abandon(sent->upstream_attempt);
+      destination.breaker.abandon(sent->destination_attempt);
+      at_once = destination.unprocessed <= 2;
       break;
-    case failure::stream:
-      broke(one, *sent, now);
-      counted = one.gate.fail(sent->destination_attempt, now);
-      at_once = one.gate.failures() == 1;
+    case delivery_failure::stream:
+      broke(destination, *sent, now);
+      counted = destination.breaker.fail(sent->destination_attempt, now);
+      at_once = destination.breaker.failures() == 1;
       break;
-    case failure::timeout:
-      upstream_.abandon(sent->upstream_ticket);
-      counted = one.gate.fail(sent->destination_attempt, now);
+    case delivery_failure::timeout:
+      upstream_.abandon(sent->upstream_attempt);
+      counted = destination.breaker.fail(sent->destination_attempt, now);
       at_once = false;
       break;
   }
   for (const auto& event : sent->events) {
-    if (one.changes) objects_->failed(*one.changes, event.key(), false);
+    if (destination.changes) objects_->failed(*destination.changes, event.key(), false);
   }
-  repeat(one, *sent, at_once, now);
+  repeat(destination, *sent, at_once, now);
   end(std::move(sent));
   return counted;
 }
 
 /// A connection broke under a request. If one did under another manager's before, and this request
 /// began only then, that is no operator's doing.
-void schedule::broke(const destination& one, const batch& sent, core::time_point now) {
-  const bool shared =
-      broken_destination_ != 0 && broken_destination_ != one.id && sent.number > broken_after_;
+void schedule::broke(const destination& destination, const batch& sent, core::time_point now) {
+  const bool shared = broken_destination_ != 0 && broken_destination_ != destination.id &&
+                      sent.number > broken_after_;
   if (shared) {
-    upstream_.fail(sent.upstream_ticket, now);
+    upstream_.fail(sent.upstream_attempt, now);
   } else {
-    upstream_.abandon(sent.upstream_ticket);
+    upstream_.abandon(sent.upstream_attempt);
   }
-  broken_destination_ = one.id;
+  broken_destination_ = destination.id;
   broken_after_ = batches_;
 }
 
-void schedule::repeat(destination& one, const batch& sent, bool at_once, core::time_point now) {
+void schedule::repeat(destination& destination, const batch& sent, bool at_once,
+                      core::time_point now) {
   for (const auto& event : sent.events) {
     if (at_once) {
-      one.events.retry(event, false);
+      destination.events.retry(event, false);
     } else {
-      repeat_later(one, event, {}, now);
+      repeat_later(destination, event, {}, now);
     }
   }
 }
 
-void schedule::repeat_later(destination& one, const event_set::taken& event,
+void schedule::repeat_later(destination& destination, const event_set::taken& event,
                             std::chrono::seconds at_least, core::time_point now) {
   core::backoff pause(options_.retry_base, options_.retry_limit, [this] { return random_(); });
   pause.skip(event.attempts());
-  one.events.retry_at(event, now + std::max<core::duration>(pause.next(), at_least));
+  destination.events.retry_at(event, now + std::max<core::duration>(pause.next(), at_least));
 }
 
 /// The event needs no more sending, unless it changed while it was in flight.
-void schedule::finish(destination& one, const event_set::taken& event, core::time_point now) {
-  const auto before = one.events.size();
-  one.note_ended(event.key());
-  if (one.changes && !event.changed()) objects_->delivered(*one.changes, event.key(), now);
-  one.events.done(event);
-  size_ -= before - one.events.size();
+void schedule::finish(destination& destination, const event_set::taken& event,
+                      core::time_point now) {
+  const auto before = destination.events.size();
+  destination.note_ended(event.key());
+  if (destination.changes && !event.changed())
+    objects_->delivered(*destination.changes, event.key(), now);
+  destination.events.done(event);
+  size_ -= before - destination.events.size();
 }
 
 void schedule::end(std::unique_ptr<batch> sent) {
@@ -437,13 +448,15 @@ void schedule::end(std::unique_ptr<batch> sent) {
 }
 
 void schedule::report(const std::function<void(const figures&)>& to) const {
-  for (const auto* one : ring_) {
-    auto oldest = one->events.oldest();
-    if (one->changes) oldest = std::min(oldest, objects_->oldest_of(*one->changes));
-    const bool only_some = one->refused && one->accepts_others && !one->gate.open();
-    to({one->manager, one->known == evidence::real, one->events.size() + one->waiting(),
-        one->events.delayed(), oldest, one->gate.open(), one->takes_heartbeats,
-        only_some ? &*one->refused : nullptr});
+  for (const auto* destination : ring_) {
+    auto oldest = destination->events.oldest();
+    if (destination->changes) oldest = std::min(oldest, objects_->oldest_of(*destination->changes));
+    const bool only_some =
+        destination->refused && destination->accepts_others && !destination->breaker.open();
+    to({destination->manager, destination->known == evidence::real,
+        destination->events.size() + destination->waiting(), destination->events.delayed(), oldest,
+        destination->breaker.open(), destination->takes_heartbeats,
+        only_some ? &*destination->refused : nullptr});
   }
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "rw/core/backoff.hpp"
+#include "rw/core/circuit_breaker.hpp"
 #include "rw/core/coalescing_set.hpp"
-#include "rw/core/gate.hpp"
 #include "rw/reactors/dispatch/observed_objects.hpp"
 #include "rw/reactors/shared/events.hpp"
 
@@ -38,13 +38,13 @@ struct schedule_options {
 using event_set = core::coalescing_set<watch_event, watch_event_hash>;
 
 /// What becomes of an event after an answer from upstream.
-enum class verdict : std::uint8_t {
+enum class delivery_verdict : std::uint8_t {
   delivered,  ///< 2xx: the receiver has accepted it
   retry,      ///< the receiver or the way to it may recover: 401, 403, 404, 408, 429, 3xx, 5xx
   rejected,   ///< this event may be at fault: 400, 405, 413 and any other 4xx; it is sent again
 };
 
-verdict judge(unsigned status) noexcept;
+delivery_verdict verdict_of(unsigned status) noexcept;
 
 /// `Retry-After` in its form of seconds (RFC 9110, section 10.2.3), at most five minutes. The form
 /// of a date, which needs synchronous clocks, is not heeded.
@@ -58,7 +58,7 @@ enum class loss : std::uint8_t {
 };
 
 /// The answer to a request, as far as it says what becomes of the events in it.
-struct answer {
+struct batch_response {
   unsigned status = 200;
   std::chrono::seconds retry_after{0};
   std::size_t batch_offer = 1;  ///< events that the receiver takes in one request
@@ -70,13 +70,13 @@ struct answer {
 };
 
 /// An event that was answered and not accepted.
-struct refusal {
+struct rejected_event {
   watch_event event;
   unsigned status = 0;  ///< of the latest answer
 };
 
 /// Why a request has no answer, and thereby whose failure it is.
-enum class failure : std::uint8_t {
+enum class delivery_failure : std::uint8_t {
   connect,      ///< no connection could be opened: everybody's
   unprocessed,  ///< the connection ended or refused the request, which was not read: nobody's
   stream,       ///< the connection broke under the request: the manager's, unless others share it
@@ -107,10 +107,10 @@ struct batch_result {
 ///   answered 404, which anybody can invent, it is theirs first.
 /// - Managers: in front of too many one without a sign of being real makes way, the one with the
 ///   fewest events if none has answered yet.
-/// - Failures: `failure` says whose they are. An operator's open its own destination's breaker. The
-///   breaker of the way to KCP is opened by connections that can't be opened, and, for the
-///   destinations that fail, by connections that break under requests of different managers with no
-///   answer in between.
+/// - Failures: `delivery_failure` says whose they are. An operator's open its own destination's
+///   breaker. The breaker of the way to KCP is opened by connections that can't be opened, and, for
+///   the destinations that fail, by connections that break under requests of different managers
+///   with no answer in between.
 ///
 /// Nothing but 2xx ends an event: a gateway in a wrong state answers 400 for events that its
 /// receiver would accept. One that is rejected while others are accepted counts once against its
@@ -134,8 +134,8 @@ class schedule {
     std::vector<event_set::taken> events;
     bool as_batch = false;
     destination* of = nullptr;
-    core::gate::ticket destination_attempt = 0;
-    core::gate::ticket upstream_ticket = 0;
+    core::circuit_breaker::attempt destination_attempt = 0;
+    core::circuit_breaker::attempt upstream_attempt = 0;
     std::uint64_t number = 0;
   };
 
@@ -148,13 +148,13 @@ class schedule {
   /// One manager's figures, for the metrics.
   struct figures {
     const std::string& manager;
-    bool real;                ///< it has answered something else than 404
-    std::size_t events;       ///< not delivered yet
-    std::size_t delayed;      ///< of these, waiting for a backoff
-    core::time_point oldest;  ///< latest change of the one that waits longest; max(): none
-    bool open;                ///< its breaker lets only probes pass
-    bool takes_heartbeats;    ///< as its receiver's latest answer that took an event said
-    const refusal* refused;   ///< since then its receiver accepts others; null: there is none
+    bool real;                      ///< it has answered something else than 404
+    std::size_t events;             ///< not delivered yet
+    std::size_t delayed;            ///< of these, waiting for a backoff
+    core::time_point oldest;        ///< latest change of the one that waits longest; max(): none
+    bool open;                      ///< its breaker lets only probes pass
+    bool takes_heartbeats;          ///< as its receiver's latest answer that took an event said
+    const rejected_event* refused;  ///< since then its receiver accepts others; null: there is none
   };
 
   /// Told of each event that is lost, before it is forgotten.
@@ -182,10 +182,11 @@ class schedule {
   bool connected(std::size_t concurrency) noexcept;
 
   /// Ends a request that was answered.
-  batch_result answered(std::unique_ptr<batch> sent, const answer& what, core::time_point now);
+  batch_result on_response(std::unique_ptr<batch> sent, const batch_response& response,
+                           core::time_point now);
 
   /// Ends a request that was not. False if an earlier failure has said as much already.
-  bool failed(std::unique_ptr<batch> sent, failure what, core::time_point now);
+  bool failed(std::unique_ptr<batch> sent, delivery_failure error, core::time_point now);
 
   /// Nothing is left to send.
   bool empty() const noexcept;
@@ -200,32 +201,32 @@ class schedule {
   destination* destination_of(const std::string& manager, bool observed, core::time_point now);
   bool make_way(core::time_point now);
   void make_room(destination& newcomer, core::time_point now);
-  void erase(destination& one);
-  void shed(destination& from, loss why, core::time_point now);
+  void erase(destination& destination);
+  void shed(destination& from, loss loss, core::time_point now);
   void expire(destination& from, core::time_point now);
-  bool has_work(const destination& one) const;
+  bool has_work(const destination& destination) const;
   std::size_t tidy(core::time_point now);
-  bool shared_breaker_applies(const destination& one) const;
-  bool has_slot(const destination& one, std::size_t suspects) const;
-  bool may_send(const destination& one, std::size_t suspects, core::time_point now) const;
-  core::time_point next_time(const destination& one, core::time_point now) const;
-  std::unique_ptr<batch> load(destination& one, core::time_point now);
-  void repeat(destination& one, const batch& sent, bool at_once, core::time_point now);
-  void repeat_later(destination& one, const event_set::taken& event, std::chrono::seconds at_least,
-                    core::time_point now);
-  void finish(destination& one, const event_set::taken& event, core::time_point now);
-  void broke(const destination& one, const batch& sent, core::time_point now);
-  batch_result settle(destination& one, const batch& sent, const answer& what,
+  bool shared_breaker_applies(const destination& destination) const;
+  bool has_slot(const destination& destination, std::size_t suspects) const;
+  bool may_send(const destination& destination, std::size_t suspects, core::time_point now) const;
+  core::time_point next_time(const destination& destination, core::time_point now) const;
+  std::unique_ptr<batch> load(destination& destination, core::time_point now);
+  void repeat(destination& destination, const batch& sent, bool at_once, core::time_point now);
+  void repeat_later(destination& destination, const event_set::taken& event,
+                    std::chrono::seconds at_least, core::time_point now);
+  void finish(destination& destination, const event_set::taken& event, core::time_point now);
+  void broke(const destination& destination, const batch& sent, core::time_point now);
+  batch_result settle(destination& destination, const batch& sent, const batch_response& response,
                       core::time_point now);
-  void split(destination& one, const batch& sent, core::time_point now);
+  void split(destination& destination, const batch& sent, core::time_point now);
   void end(std::unique_ptr<batch> sent);
 
   const schedule_options options_;
   core::random_source random_;
   const loss_handler on_loss_;
   observed_objects* const objects_;
-  core::gate upstream_;       ///< the way to KCP
-  bool unreachable_ = false;  ///< it is open because no connection can be opened
+  core::circuit_breaker upstream_;  ///< the way to KCP
+  bool unreachable_ = false;        ///< it is open because no connection can be opened
   std::map<std::string, std::unique_ptr<destination>> destinations_;
   std::vector<destination*> ring_;  ///< the same, in turn
   std::size_t turn_ = 0;

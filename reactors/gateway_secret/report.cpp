@@ -10,7 +10,7 @@ struct step_words {
   const char* message;
 };
 
-const step_words& words_for(step what) {
+const step_words& words_for(step step) {
   static constexpr step_words words[] = {
       {"create", "GatewaySecretCreated", "the gateway Secret was made"},
       {"repair_pair", "GatewaySecretRepaired",
@@ -24,7 +24,7 @@ const step_words& words_for(step what) {
       {"drop_expired", "ExpiredCADropped", "expired CAs were dropped from the bundle"},
       {"switch_server", "ServerCertificateSwitched",
        "the gateway serves with the root's certificate from now on"}};
-  return words[static_cast<std::size_t>(what)];
+  return words[static_cast<std::size_t>(step)];
 }
 
 core::gauge& expiry_of(core::metrics& metrics, const char* certificate) {
@@ -34,18 +34,18 @@ core::gauge& expiry_of(core::metrics& metrics, const char* certificate) {
                           {{"certificate", certificate}});
 }
 
-double seconds_of(time_point when) {
-  return std::chrono::duration<double>(when.time_since_epoch()).count();
+double seconds_of(wall_time time) {
+  return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
 
-bool needs_a_person(const plan& made) {
-  return !reason_of(made.where).empty();
+bool needs_a_person(const rotation_plan& made) {
+  return !reason_of(made.phase).empty();
 }
 
 /// Returns the part of a plan whose changes are worth an event. It excludes the missing runtimes,
 /// which change all the time.
-std::string state_of(const plan& made) {
-  auto state = std::string(name_of(made.where)) + (made.near_deadline ? " near" : "");
+std::string state_of(const rotation_plan& made) {
+  auto state = std::string(name_of(made.phase)) + (made.near_deadline ? " near" : "");
   if (!made.held_up_by.empty()) state.append(" ").append(made.held_up_by);
   return needs_a_person(made) ? state + ": " + made.waiting : state;
 }
@@ -82,30 +82,30 @@ report::report(core::logger& log, core::metrics& metrics, k8s::event_sink* event
   for (std::size_t i = 0; i < phases; ++i) {
     phase_[i] =
         &core::make_gauge(metrics, "rw_gateway_secret_phase", "1 for the phase of the CA rotation",
-                          {{"phase", std::string(name_of(static_cast<phase>(i)))}});
+                          {{"phase", std::string(name_of(static_cast<rotation_phase>(i)))}});
   }
 }
 
-void report::planned(const plan& made, const gateway_content* gateway,
+void report::planned(const rotation_plan& made, const gateway_content* gateway,
                      const k8s::object_reference& about) {
-  for (std::size_t i = 0; i < phases; ++i) phase_[i]->Set(i == std::size_t(made.where) ? 1 : 0);
+  for (std::size_t i = 0; i < phases; ++i) phase_[i]->Set(i == std::size_t(made.phase) ? 1 : 0);
   missing_.Set(static_cast<double>(made.missing));
   excused_.Set(static_cast<double>(made.excused));
   held_up_.Set(made.held_up_by.empty() ? 0 : 1);
   authorities_.Set(gateway == nullptr ? 0 : static_cast<double>(gateway->bundle.size()));
-  deadline_.Set(seconds_of(made.deadline.value_or(time_point{})));
-  const bool waits = made.where == phase::distributing;
+  deadline_.Set(seconds_of(made.deadline.value_or(wall_time{})));
+  const bool waits = made.phase == rotation_phase::distributing;
   auto line = state_of(made) + (waits ? made.waiting : "");
   if (line == logged_) return;
   logged_ = std::move(line);
   const bool bad = needs_a_person(made);
   if (bad) {
     log_.warning("CA rotation needs attention",
-                 {{"phase", name_of(made.where)}, {"why", made.waiting}});
+                 {{"phase", name_of(made.phase)}, {"why", made.waiting}});
   } else {
     const auto write = made.near_deadline ? &core::logger::warning : &core::logger::info;
     (log_.*write)("CA rotation",
-                  {{"phase", name_of(made.where)},
+                  {{"phase", name_of(made.phase)},
                    {"waiting", made.waiting},
                    {"missing", made.missing},
                    {"deadline", made.deadline ? k8s::format_time(*made.deadline) : ""}});
@@ -115,20 +115,20 @@ void report::planned(const plan& made, const gateway_content* gateway,
   const bool first = reported_.empty();
   reported_ = std::move(state);
   if (bad) {
-    return emit(about, true, std::string(reason_of(made.where)), made.waiting);
+    return emit(about, true, std::string(reason_of(made.phase)), made.waiting);
   }
-  if (first && made.where == phase::settled) return;
+  if (first && made.phase == rotation_phase::settled) return;
   const bool held_up = !made.held_up_by.empty();
   emit(about, made.near_deadline || held_up,
        made.near_deadline ? "CARotationDeadlineNear"
        : held_up          ? "CARotationHeldUp"
                           : "CARotation",
-       std::string(name_of(made.where)) + (made.waiting.empty() ? "" : ": " + made.waiting));
+       std::string(name_of(made.phase)) + (made.waiting.empty() ? "" : ": " + made.waiting));
 }
 
-void report::done(const plan& made, const k8s::object_reference& about) {
-  for (const auto what : made.steps) {
-    const auto& words = words_for(what);
+void report::done(const rotation_plan& made, const k8s::object_reference& about) {
+  for (const auto step : made.steps) {
+    const auto& words = words_for(step);
     core::make_counter(metrics_, "rw_gateway_secret_steps_total",
                        "Number of completed steps of the CA rotation", {{"step", words.name}})
         .Increment();
@@ -144,7 +144,7 @@ void report::done(const plan& made, const k8s::object_reference& about) {
 }
 
 void report::expiry(const std::optional<tls::certificate>& served,
-                    const std::optional<root_secret>& root, time_point now,
+                    const std::optional<root_secret>& root, wall_time now,
                     std::chrono::seconds window, const k8s::object_reference& about) {
   served_until_.Set(served ? seconds_of(served->not_after()) : 0);
   root_until_.Set(root ? seconds_of(root->server.not_after()) : 0);

@@ -20,13 +20,13 @@ class report {
   report(core::logger& log, core::metrics& metrics, k8s::event_sink* events);
 
   /// Reports a new plan. `about` is the gateway Secret.
-  void planned(const plan& made, const gateway_content* gateway,
+  void planned(const rotation_plan& made, const gateway_content* gateway,
                const k8s::object_reference& about);
   /// Reports that the plan's write succeeded.
-  void done(const plan& made, const k8s::object_reference& about);
+  void done(const rotation_plan& made, const k8s::object_reference& about);
   /// Reports when the served certificate and the root's expire, and whether the former is about to.
   void expiry(const std::optional<tls::certificate>& served, const std::optional<root_secret>& root,
-              time_point now, std::chrono::seconds window, const k8s::object_reference& about);
+              wall_time now, std::chrono::seconds window, const k8s::object_reference& about);
 
  private:
   void emit(const k8s::object_reference& about, bool bad, std::string_view reason,

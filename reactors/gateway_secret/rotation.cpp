@@ -11,22 +11,22 @@
 namespace rw::gateway_secret {
 namespace {
 
-bool expired(const tls::certificate& one, time_point now) {
-  return one.not_after() < now;
+bool expired(const tls::certificate& certificate, wall_time now) {
+  return certificate.not_after() < now;
 }
 
 /// Makes one plan; each member function handles one concern, in the order of `make`.
 class planner {
  public:
   planner(const observed& state, const cluster_states& clusters, const rotation_options& options,
-          time_point now)
+          wall_time now)
       : state_(state),
         clusters_(clusters),
         options_(options),
         exact_(now),
         now_(std::chrono::floor<std::chrono::seconds>(now)) {}
 
-  plan make() {
+  rotation_plan make() {
     if (!begin()) return std::move(out_);
     repair_pair();
     repair_bundle();
@@ -54,11 +54,12 @@ class planner {
       return true;
     }
     if (!state_.root) {
-      wait(phase::no_root, "cannot make the gateway Secret: " + state_.root_problem);
+      wait(rotation_phase::no_root, "cannot make the gateway Secret: " + state_.root_error);
       return false;
     }
     if (!rooted) {
-      wait(phase::blocked, "cannot make the gateway Secret: the root certificate has expired");
+      wait(rotation_phase::blocked,
+           "cannot make the gateway Secret: the root certificate has expired");
       return false;
     }
     did(step::create);
@@ -81,21 +82,21 @@ class planner {
   }
 
   void repair_bundle() {
-    if (next_.bundle_problem.empty()) return;
+    if (next_.bundle_error.empty()) return;
     auto left = std::exchange(next_.bundle, {});
     if (state_.last_whole) next_.bundle = state_.last_whole->bundle;
-    for (const auto& one : left.authorities()) next_.bundle.append(one);
+    for (const auto& certificate : left.authorities()) next_.bundle.append(certificate);
     did(step::repair_bundle);
   }
 
   void add_authorities() {
     if (!state_.root) return;
-    for (const auto& one : state_.root->authorities | std::views::reverse) {
-      if (next_.bundle.contains(one) || expired(one, exact_)) continue;
+    for (const auto& certificate : state_.root->authorities | std::views::reverse) {
+      if (next_.bundle.contains(certificate) || expired(certificate, exact_)) continue;
       if (next_.bundle.size() >= options_.authorities) {
         full_ = true;
       } else {
-        next_.bundle.prepend(one);
+        next_.bundle.prepend(certificate);
         added_ = true;
       }
     }
@@ -113,8 +114,9 @@ class planner {
     if (state_.last_whole) {
       std::ranges::copy(state_.last_whole->bundle.authorities(), std::back_inserter(known));
     }
-    const auto at = std::ranges::find_if(
-        known, [&](const tls::certificate& one) { return tls::is_issued_by(served, one); });
+    const auto at = std::ranges::find_if(known, [&](const tls::certificate& certificate) {
+      return tls::is_issued_by(served, certificate);
+    });
     if (at == known.end()) return;
     next_.bundle.append(*at);
     did(step::repair_bundle);
@@ -132,37 +134,40 @@ class planner {
   }
 
   void drop_expired() {
-    const auto keep = [&](const tls::certificate& one) {
-      return is_of_root(one) || is_of_served(one);
+    const auto keep = [&](const tls::certificate& certificate) {
+      return is_of_root(certificate) || is_of_served(certificate);
     };
     if (!next_.bundle.drop_expired(exact_ - options_.expiry_margin, keep).empty()) {
       did(step::drop_expired);
     }
   }
 
-  bool is_of_root(const tls::certificate& one) const {
-    return state_.root &&
-           std::ranges::find(state_.root->authorities, one) != state_.root->authorities.end();
+  bool is_of_root(const tls::certificate& certificate) const {
+    return state_.root && std::ranges::find(state_.root->authorities, certificate) !=
+                              state_.root->authorities.end();
   }
-  bool is_of_served(const tls::certificate& one) const {
-    return next_.served && (*next_.served == one || tls::is_issued_by(*next_.served, one));
+  bool is_of_served(const tls::certificate& certificate) const {
+    return next_.served &&
+           (*next_.served == certificate || tls::is_issued_by(*next_.served, certificate));
   }
 
   void consider_switch() {
-    if (!state_.root) return wait(phase::no_root, state_.root_problem);
+    if (!state_.root) return wait(rotation_phase::no_root, state_.root_error);
     const auto& root = state_.root->server;
     if (full_) {
-      return wait(phase::blocked, "the bundle has " + std::to_string(next_.bundle.size()) +
-                                      " authorities and takes no more");
+      return wait(rotation_phase::blocked, "the bundle has " + std::to_string(next_.bundle.size()) +
+                                               " authorities and takes no more");
     }
     if (!next_.served) {
-      return wait(phase::blocked, "the gateway has nothing to serve with: " + next_.pair_problem);
+      return wait(rotation_phase::blocked,
+                  "the gateway has nothing to serve with: " + next_.pair_error);
     }
-    if (expired(root, exact_)) return wait(phase::blocked, "the root certificate has expired");
-    if (*next_.served == root) return wait(phase::settled, {});
+    if (expired(root, exact_))
+      return wait(rotation_phase::blocked, "the root certificate has expired");
+    if (*next_.served == root) return wait(rotation_phase::settled, {});
     if (root.not_before() > exact_) {
       recheck_at(root.not_before());
-      return wait(phase::grace,
+      return wait(rotation_phase::grace,
                   "the root certificate is not valid before " + text(root.not_before()));
     }
     if (expired(*next_.served, exact_)) return switch_server();
@@ -180,13 +185,13 @@ class planner {
     const auto urgent = next_.served->not_after() - options_.urgent;
     recheck_at(due);
     if (!options_.time_only) recheck_at(urgent);
-    const auto begins = options_.time_only ? due : std::min<time_point>(due, urgent);
+    const auto begins = options_.time_only ? due : std::min<wall_time>(due, urgent);
     if (exact_ >= begins) {
-      wait(phase::distributing, {});
+      wait(rotation_phase::distributing, {});
       out_.due_since = begins;
       return true;
     }
-    wait(phase::grace, "the grace period ends at " + text(due));
+    wait(rotation_phase::grace, "the grace period ends at " + text(due));
     is_everywhere();
     return false;
   }
@@ -251,8 +256,8 @@ class planner {
   /// What a person has to look at first.
   static std::string_view held_up_by(const std::vector<missing_one>& all, bool too_many) {
     const auto any = [&](cluster_fault fault) {
-      return std::ranges::any_of(all, [&](const missing_one& one) {
-        return one.state->error && one.state->error->fault == fault;
+      return std::ranges::any_of(all, [&](const missing_one& missing) {
+        return missing.state->error && missing.state->error->fault == fault;
       });
     };
     if (any(cluster_fault::kcp)) return "FaultInKCP";
@@ -281,7 +286,7 @@ class planner {
   void switch_server() {
     serve_root();
     did(step::switch_server);
-    wait(phase::settled, {});
+    wait(rotation_phase::settled, {});
     out_.demand.reset();
     out_.deadline.reset();
     out_.due_since.reset();
@@ -291,16 +296,18 @@ class planner {
   void finish() {
     // A certificate "without end" is clamped to the end of the clock's range.
     const auto margin = options_.expiry_margin + std::chrono::seconds(1);
-    for (const auto& one : next_.bundle.authorities()) {
-      if (one.not_after() < time_point::max() - margin) recheck_at(one.not_after() + margin);
+    for (const auto& certificate : next_.bundle.authorities()) {
+      if (certificate.not_after() < wall_time::max() - margin)
+        recheck_at(certificate.not_after() + margin);
     }
     if (next_.bundle.empty()) {
       out_.steps.clear();
-      return wait(phase::blocked, "no authority is known for the bundle: " + next_.bundle_problem);
+      return wait(rotation_phase::blocked,
+                  "no authority is known for the bundle: " + next_.bundle_error);
     }
     if (out_.steps.empty()) return;
-    next_.pair_problem.clear();
-    next_.bundle_problem.clear();
+    next_.pair_error.clear();
+    next_.bundle_error.clear();
     out_.write = std::move(next_);
   }
 
@@ -309,44 +316,44 @@ class planner {
     next_.served = state_.root->server;
   }
 
-  void did(step what) {
-    if (!out_.has(what)) out_.steps.push_back(what);
+  void did(step step) {
+    if (!out_.has(step)) out_.steps.push_back(step);
   }
-  void wait(phase where, std::string why) {
-    out_.where = where;
-    out_.waiting = std::move(why);
+  void wait(rotation_phase phase, std::string reason) {
+    out_.phase = phase;
+    out_.waiting = std::move(reason);
     out_.missing = 0;
   }
-  void recheck_at(time_point when) {
-    if (when > exact_) out_.recheck_at = std::min(when, out_.recheck_at.value_or(when));
+  void recheck_at(wall_time time) {
+    if (time > exact_) out_.recheck_at = std::min(time, out_.recheck_at.value_or(time));
   }
-  static std::string text(time_point when) { return k8s::format_time(when); }
+  static std::string text(wall_time time) { return k8s::format_time(time); }
 
   const observed& state_;
   const cluster_states& clusters_;
   const rotation_options& options_;
-  const time_point exact_;
-  const time_point now_;  ///< whole seconds, as in the annotation
+  const wall_time exact_;
+  const wall_time now_;  ///< whole seconds, as in the annotation
   gateway_content next_;
   bool added_ = false;
   bool full_ = false;
-  plan out_;
+  rotation_plan out_;
 };
 
 }  // namespace
 
-std::string_view name_of(phase what) noexcept {
+std::string_view name_of(rotation_phase phase) noexcept {
   constexpr std::string_view names[] = {"no_root", "settled", "grace", "distributing", "blocked"};
-  return names[static_cast<std::size_t>(what)];
+  return names[static_cast<std::size_t>(phase)];
 }
 
-std::string_view reason_of(phase what) noexcept {
-  if (what == phase::no_root) return "RootSecretUnusable";
-  return what == phase::blocked ? "CARotationBlocked" : "";
+std::string_view reason_of(rotation_phase phase) noexcept {
+  if (phase == rotation_phase::no_root) return "RootSecretUnusable";
+  return phase == rotation_phase::blocked ? "CARotationBlocked" : "";
 }
 
 shortfall lacks(const cluster_state& of, const trust_demand& demand,
-                const rotation_options& options, time_point now) {
+                const rotation_options& options, wall_time now) {
   shortfall out;
   if (!of.is_concerned()) return out;
   const auto& has = of.observed;
@@ -372,19 +379,19 @@ shortfall lacks(const cluster_state& of, const trust_demand& demand,
   return out;
 }
 
-time_point switch_deadline(time_point added, time_point expires, const rotation_options& options) {
-  const auto left = std::max<time_point::duration>(expires - added, {});
-  const auto last = expires - std::min<time_point::duration>(options.before_expiry, left / 2);
+wall_time switch_deadline(wall_time added, wall_time expires, const rotation_options& options) {
+  const auto left = std::max<wall_time::duration>(expires - added, {});
+  const auto last = expires - std::min<wall_time::duration>(options.before_expiry, left / 2);
   if (options.limit == std::chrono::seconds(0)) return last;
   return std::min(last, added + std::max(options.limit, options.grace));
 }
 
-bool plan::has(step what) const noexcept {
-  return std::ranges::find(steps, what) != steps.end();
+bool rotation_plan::has(step step) const noexcept {
+  return std::ranges::find(steps, step) != steps.end();
 }
 
-plan make_plan(const observed& state, const cluster_states& clusters,
-               const rotation_options& options, time_point now) {
+rotation_plan make_plan(const observed& state, const cluster_states& clusters,
+                        const rotation_options& options, wall_time now) {
   return planner(state, clusters, options, now).make();
 }
 

@@ -54,14 +54,14 @@ struct rotation_options {
 struct trust_demand {
   std::string authority = {};  ///< fingerprint of the CA that it must trust
   std::string newest = {};     ///< fingerprint of the newest CA, which may be another one
-  time_point since = {};       ///< time of the newest CA's addition
+  wall_time since = {};        ///< time of the newest CA's addition
 };
 
 /// The part of a demand that a runtime does not meet.
 struct shortfall {
   std::string_view reason = {};  ///< text; empty: it meets the demand
   bool excused = false;  ///< it has failed too long by itself, and the switch does not wait for it
-  std::optional<time_point> recheck_at = {};  ///< when time alone changes the result
+  std::optional<wall_time> recheck_at = {};  ///< when time alone changes the result
 };
 
 /// A runtime meets the demand if it trusts the authority, with a certificate that was issued since:
@@ -71,16 +71,16 @@ struct shortfall {
 /// heartbeats loses its own connection. The state of its pods does not matter otherwise: running
 /// pods reload the files, and starting pods read them.
 shortfall lacks(const cluster_state& of, const trust_demand& demand,
-                const rotation_options& options, time_point now);
+                const rotation_options& options, wall_time now);
 
 /// Returns when the gateway switches in any case: before the served certificate expires, by
 /// `before_expiry` or half of the time that was left when the CA was added, or at the limit.
-time_point switch_deadline(time_point added, time_point expires, const rotation_options& options);
+wall_time switch_deadline(wall_time added, wall_time expires, const rotation_options& options);
 
 /// The input of a plan.
 struct observed {
   std::optional<root_secret> root = {};
-  std::string root_problem = {};  ///< why there is none
+  std::string root_error = {};  ///< why there is none
   std::optional<gateway_content> gateway = {};
   /// The last valid gateway Secret that this process has observed: the source of repairs if a
   /// client damages or deletes it.
@@ -98,36 +98,36 @@ enum class step : std::uint8_t {
 };
 
 /// The phase of the rotation; its changes are logged.
-enum class phase : std::uint8_t {
+enum class rotation_phase : std::uint8_t {
   no_root,       ///< the root Secret is missing or unusable: nothing to rotate to
   settled,       ///< the gateway serves with the root's certificate
   grace,         ///< the new CA is in the bundle, and the grace period runs
   distributing,  ///< the grace period is over, and runtimes are missing
   blocked,       ///< requires a person
 };
-std::string_view name_of(phase what) noexcept;
+std::string_view name_of(rotation_phase phase) noexcept;
 /// Returns the reason, in CamelCase, of a phase that needs a person; empty for the others.
-std::string_view reason_of(phase what) noexcept;
+std::string_view reason_of(rotation_phase phase) noexcept;
 
-struct plan {
+struct rotation_plan {
   std::vector<step> steps = {};               ///< the steps of `write`, for logs and events
   std::optional<gateway_content> write = {};  ///< nothing: the Secret is up to date for now
-  phase where = phase::settled;
+  rotation_phase phase = rotation_phase::settled;
   std::string waiting = {};  ///< condition that blocks progress, as text
   std::size_t missing = 0;   ///< runtimes that the switch waits for
   std::size_t excused = 0;   ///< runtimes that lack it, too, and are not waited for
   /// Since when the switch is due; nothing: it is not.
-  std::optional<time_point> due_since = {};
+  std::optional<wall_time> due_since = {};
   /// What holds up a switch that is due, where waiting excuses nobody, as a reason in CamelCase;
   /// empty: nothing, or it is excused in time.
   std::string_view held_up_by = {};
-  std::optional<trust_demand> demand = {};  ///< while a switch is pending
-  std::optional<time_point> deadline = {};  ///< of the switch; nothing: time alone decides
-  bool near_deadline = false;               ///< within the notice
-  std::string left_behind = {};             ///< runtimes that the switch did not wait for, as text
-  std::optional<time_point> recheck_at = {};  ///< when time alone changes the plan
+  std::optional<trust_demand> demand = {};   ///< while a switch is pending
+  std::optional<wall_time> deadline = {};    ///< of the switch; nothing: time alone decides
+  bool near_deadline = false;                ///< within the notice
+  std::string left_behind = {};              ///< runtimes that the switch did not wait for, as text
+  std::optional<wall_time> recheck_at = {};  ///< when time alone changes the plan
 
-  bool has(step what) const noexcept;
+  bool has(step step) const noexcept;
 };
 
 /// Plans the next step of the CA rotation. Pure: the same input gives the same plan, and no step
@@ -153,7 +153,7 @@ struct plan {
 /// root's and the served certificate's stay.
 ///
 /// Damage is repaired without removing trust: see `step`.
-plan make_plan(const observed& state, const cluster_states& clusters,
-               const rotation_options& options, time_point now);
+rotation_plan make_plan(const observed& state, const cluster_states& clusters,
+                        const rotation_options& options, wall_time now);
 
 }  // namespace rw::gateway_secret

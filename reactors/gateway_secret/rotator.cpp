@@ -33,9 +33,9 @@ struct read_once {
 };
 
 /// Another write came first, or the informer is late: its next delta carries the current state.
-bool is_overtaken(const k8s::failure& why) {
-  return why.is(k8s::errc::conflict) || why.is(k8s::errc::already_exists) ||
-         why.is(k8s::errc::not_found);
+bool is_overtaken(const k8s::failure& error) {
+  return error.is(k8s::errc::conflict) || error.is(k8s::errc::already_exists) ||
+         error.is(k8s::errc::not_found);
 }
 
 }  // namespace
@@ -51,16 +51,16 @@ class rotator::implementation {
         gateways_(gateways),
         clusters_(clusters),
         options_(std::move(options)),
-        with_(std::move(environment)),
-        report_(with_.log, with_.metrics, with_.events) {
+        environment_(std::move(environment)),
+        report_(environment_.log, environment_.metrics, environment_.events) {
     read_root({});
   }
 
   boost::asio::awaitable<void> run(k8s::reconciler* target) {
     state_.last_whole.reset();  // another replica may have led meanwhile
-    k8s::controller controller(
-        executor_, {.name = "gateway_secret", .concurrent = 1}, *target,
-        {with_.clock, with_.watchdog, with_.log, with_.metrics, with_.random});
+    k8s::controller controller(executor_, {.name = "gateway_secret", .concurrent = 1}, *target,
+                               {environment_.clock, environment_.watchdog, environment_.log,
+                                environment_.metrics, environment_.random});
     const auto always = [this](const k8s::delta&, k8s::controller::keys& keys) {
       keys.push_back(options_.gateway);
     };
@@ -73,7 +73,7 @@ class rotator::implementation {
 
   boost::asio::awaitable<reconcile_result> reconcile() {
     read();
-    const auto now = with_.clock.wall();
+    const auto now = environment_.clock.wall();
     last_ = make_plan(state_, clusters_, options_.rotation, now);
     const auto about = reference();
     const auto* gateway = state_.gateway ? &*state_.gateway : nullptr;
@@ -96,7 +96,7 @@ class rotator::implementation {
     co_return reconcile_result::error(written.error());
   }
 
-  const plan& last() const noexcept { return last_; }
+  const rotation_plan& last() const noexcept { return last_; }
 
  private:
   void read() {
@@ -105,22 +105,22 @@ class rotator::implementation {
     if (const auto now = gateways_.objects().get(options_.gateway); gateway_.changed(now) && now) {
       gateway_.content = read_gateway_secret(now.parse());
       const auto& content = *gateway_.content;
-      const bool whole = content.served && content.ca_added_at && content.bundle_problem.empty();
+      const bool whole = content.served && content.ca_added_at && content.bundle_error.empty();
       if (whole) state_.last_whole = content;
     }
     state_.gateway = gateway_.content;
   }
 
   void read_root(const k8s::object& now) {
-    state_.root_problem = "the root Secret " + to_string(options_.root) + " is missing";
+    state_.root_error = "the root Secret " + to_string(options_.root) + " is missing";
     if (!now) return;
     auto root = read_root_secret(now.parse());
     if (root) {
       root_.content = std::move(*root);
-      state_.root_problem.clear();
+      state_.root_error.clear();
     } else {
-      state_.root_problem = "the root Secret " + to_string(options_.root) +
-                            " cannot be used: " + root.error().message();
+      state_.root_error = "the root Secret " + to_string(options_.root) +
+                          " cannot be used: " + root.error().message();
     }
   }
 
@@ -132,7 +132,7 @@ class rotator::implementation {
             .name = options_.gateway.name};
   }
 
-  reconcile_result later(time_point now) const {
+  reconcile_result later(wall_time now) const {
     auto wait = options_.revisit;
     if (last_.recheck_at) {
       const auto until = *last_.recheck_at - now;
@@ -147,18 +147,18 @@ class rotator::implementation {
   k8s::informer& gateways_;
   cluster_states& clusters_;
   const rotator_options options_;
-  const rotator_environment with_;
+  const rotator_environment environment_;
   report report_;
   read_once<root_secret> root_;
   read_once<gateway_content> gateway_;
   observed state_;
-  plan last_;
+  rotation_plan last_;
 };
 
 k8s::informer_options informer_of(const k8s::object_key& secret) {
   k8s::informer_options options;
-  options.what.ns = secret.ns;
-  options.what.fields = "metadata.name=" + secret.name;
+  options.objects.ns = secret.ns;
+  options.objects.fields = "metadata.name=" + secret.name;
   return options;
 }
 
@@ -174,7 +174,7 @@ boost::asio::awaitable<void> rotator::run() {
   return impl_->run(this);
 }
 
-const plan& rotator::last() const noexcept {
+const rotation_plan& rotator::last() const noexcept {
   return impl_->last();
 }
 

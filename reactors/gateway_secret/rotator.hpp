@@ -76,7 +76,7 @@ class rotator final : private k8s::reconciler {
   boost::asio::awaitable<void> run();
 
   /// Returns the last plan, for status pages.
-  const plan& last() const noexcept;
+  const rotation_plan& last() const noexcept;
 
  private:
   boost::asio::awaitable<k8s::reconcile_result> reconcile(k8s::object_key key) override;

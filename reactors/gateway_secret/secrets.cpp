@@ -46,8 +46,8 @@ tls::result<root_secret> read_root_secret(const json::value& secret) {
   if (const auto pem = k8s::secret_data(secret, authorities_entry); pem && !pem->empty()) {
     const auto more = tls::load_pem_bundle(*pem);
     if (!more) return tls::failure(more.error().code, "ca.crt: " + more.error().message());
-    for (const auto& one : *more) {
-      if (!(one == *server)) out.authorities.push_back(one);
+    for (const auto& certificate : *more) {
+      if (!(certificate == *server)) out.authorities.push_back(certificate);
     }
   }
   return out;
@@ -60,12 +60,12 @@ gateway_content read_gateway_secret(const json::value& secret) {
   if (served) {
     out.served = *served;
   } else {
-    out.pair_problem = served.error().message();
+    out.pair_error = served.error().message();
   }
   auto trust = read_trust_bundle(secret);
   out.bundle = std::move(trust.authorities);
   out.ca_added_at = trust.added_at;
-  out.bundle_problem = std::move(trust.problem);
+  out.bundle_error = std::move(trust.problem);
   return out;
 }
 

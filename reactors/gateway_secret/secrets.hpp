@@ -15,7 +15,7 @@
 
 namespace rw::gateway_secret {
 
-using time_point = std::chrono::system_clock::time_point;
+using wall_time = std::chrono::system_clock::time_point;
 
 /// The root Secret: the CA of the client certificates' issuer. The gateway finally serves with it,
 /// as it is its own server certificate, too.
@@ -33,9 +33,9 @@ struct gateway_content {
   tls::key_pair pair = {};                      ///< served; unchanged
   std::optional<tls::certificate> served = {};  ///< nothing: the pair is unusable
   tls::ca_bundle bundle = {};                   ///< of a damaged one, the valid blocks
-  std::optional<time_point> ca_added_at = {};   ///< nothing: missing, or invalid
-  std::string pair_problem = {};                ///< why `served` is empty
-  std::string bundle_problem = {};              ///< why the bundle was damaged; empty: it was not
+  std::optional<wall_time> ca_added_at = {};    ///< nothing: missing, or invalid
+  std::string pair_error = {};                  ///< why `served` is empty
+  std::string bundle_error = {};                ///< why the bundle was damaged; empty: it was not
 };
 
 gateway_content read_gateway_secret(const boost::json::value& secret);

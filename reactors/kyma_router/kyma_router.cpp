@@ -15,9 +15,9 @@ std::string runtime_id_of(const k8s::object& kyma) {
   return std::string(k8s::label(value, runtime_id_label));
 }
 
-core::counter& count(core::metrics& metrics, const char* outcome) {
+core::counter& count(core::metrics& metrics, const char* result) {
   return core::make_counter(metrics, "rw_kyma_router_events_total",
-                            "Number of events of runtimes, by outcome", {{"outcome", outcome}});
+                            "Number of events of runtimes, by outcome", {{"outcome", result}});
 }
 
 }  // namespace
@@ -35,7 +35,7 @@ std::vector<k8s::object> kymas_of(const k8s::informer& kymas, std::string_view r
 router::router(const k8s::informer& kymas, destination to, router_options options,
                router_environment environment)
     : kymas_(kymas),
-      to_(std::move(to)),
+      destination_(std::move(to)),
       options_(options),
       clock_(environment.clock),
       log_(environment.log),
@@ -61,7 +61,7 @@ bool router::lead(const k8s::object_key& kyma) {
   const auto now = clock_.now();
   auto& next = next_.use(kyma);
   const bool due = next <= now;
-  to_(kyma, due ? core::duration::zero() : next - now);
+  destination_(kyma, due ? core::duration::zero() : next - now);
   if (due) next = now + options_.interval;
   return due;
 }

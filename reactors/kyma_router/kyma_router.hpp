@@ -62,7 +62,7 @@ class router {
   bool lead(const k8s::object_key& kyma);
 
   const k8s::informer& kymas_;
-  const destination to_;
+  const destination destination_;
   const router_options options_;
   core::clock& clock_;
   core::logger& log_;

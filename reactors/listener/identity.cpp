@@ -111,13 +111,13 @@ sender_result identifier::identify(const http::request& from) {
     const std::lock_guard lock(guard_);
     const auto* found = known_.find(key);
     if (found != nullptr && found->generation == current && clock_.wall() <= found->until) {
-      return known_.use(key).who;
+      return known_.use(key).peer;
     }
   }
   auto examined = examine(evidence);
   if (examined.has_error()) return examined.error();
   const std::lock_guard lock(guard_);
-  return (known_.use(key) = std::move(*examined)).who;
+  return (known_.use(key) = std::move(*examined)).peer;
 }
 
 boost::system::result<identifier::entry, identity_error> identifier::examine(
@@ -133,7 +133,7 @@ boost::system::result<identifier::entry, identity_error> identifier::examine(
   if (!leaf) return identity_error::unidentified;
   const auto now = clock_.wall();
   if (!leaf->valid_at(now)) return identity_error::untrusted;
-  entry made{.who = {}, .until = leaf->not_after()};
+  entry made{.peer = {}, .until = leaf->not_after()};
   if (options_.client_ca) {
     const auto [trust, generation] = options_.client_ca->snapshot();
     made.generation = generation;
@@ -158,7 +158,7 @@ boost::system::result<identifier::entry, identity_error> identifier::examine(
   }
   if (leaf->common_name().empty()) return identity_error::nameless;
   auto id = leaf->common_name();
-  made.who = std::make_shared<const sender>(sender{std::move(id), std::move(*leaf)});
+  made.peer = std::make_shared<const event_sender>(event_sender{std::move(id), std::move(*leaf)});
   return made;
 }
 

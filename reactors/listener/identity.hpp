@@ -47,12 +47,12 @@ enum class identity_error {
 std::string_view reason(identity_error error) noexcept;
 
 /// The sender of a request. A cheap value.
-struct sender {
+struct event_sender {
   std::string runtime_id;        ///< common name of the certificate
   tls::certificate certificate;  ///< for the verify function
 };
 
-using sender_result = boost::system::result<std::shared_ptr<const sender>, identity_error>;
+using sender_result = boost::system::result<std::shared_ptr<const event_sender>, identity_error>;
 
 struct identity_options {
   /// The server terminates mutual TLS itself: the peer's certificate is the identity, and any
@@ -85,8 +85,8 @@ class identifier {
 
  private:
   struct entry {
-    std::shared_ptr<const sender> who;
-    tls::time_point until;
+    std::shared_ptr<const event_sender> peer;
+    tls::wall_time until;
     std::uint64_t generation = 0;
   };
 

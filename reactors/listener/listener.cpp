@@ -111,8 +111,8 @@ struct listener::exchange {
   http::response* response;
   core::time_point start;
   std::unique_ptr<core::gauge, decrement> in_flight;
-  std::shared_ptr<const sender> who = {};
-  route where = {};
+  std::shared_ptr<const event_sender> peer = {};
+  route target = {};
   std::vector<element> elements = {};
 };
 
@@ -158,8 +158,8 @@ listener::listener(asio::any_io_executor executor, listener_options options,
 }
 
 std::size_t listener::body_limit(const http::request& head) const {
-  const auto where = find_route(head.target, component_, heartbeat_component_);
-  return where && where->batch ? batch_limit : event_limit;
+  const auto target = find_route(head.target, component_, heartbeat_component_);
+  return target && target->batch ? batch_limit : event_limit;
 }
 
 void listener::refused(unsigned status) noexcept {
@@ -201,22 +201,22 @@ void listener::log_refusal(const exchange& current, std::string_view reason, std
        {"reason", reason},
        {"path", std::string_view(request.target).substr(0, max_logged)},
        {"peer", request.peer.address.address().to_string()},
-       {"runtime_id", current.who ? std::string_view(current.who->runtime_id) : ""},
+       {"runtime_id", current.peer ? std::string_view(current.peer->runtime_id) : ""},
        {"events", events}});
 }
 
 /// Puts the events of a request into the queue and writes the response.
 void listener::receive(exchange& current) {
-  const auto where = find_route(current.request->target, component_, heartbeat_component_);
-  if (!where && is_heartbeat_type(*current.request)) {
+  const auto target = find_route(current.request->target, component_, heartbeat_component_);
+  if (!target && is_heartbeat_type(*current.request)) {
     // Senders offer heartbeats to KCP without being asked, and try seldom where there is no
     // receiver.
     return current.response->text(404, "heartbeats are not taken here");
   }
-  if (!where) {
+  if (!target) {
     return refuse(current, 404, "not found: events are taken at /v2/" + component_ + "/event");
   }
-  current.where = *where;
+  current.target = *target;
   if (current.request->method != "POST") {
     current.response->headers.add("allow", "POST");
     return refuse(current, 405, "events are taken with POST");
@@ -226,7 +226,7 @@ void listener::receive(exchange& current) {
     return refuse(current, 503, "another replica takes the events");
   }
   if (is_heartbeat(current)) return receive_heartbeat(current);
-  if (current.where.heartbeats) return refuse(current, 415, "only heartbeats are taken here");
+  if (current.target.heartbeats) return refuse(current, 415, "only heartbeats are taken here");
   if (!identify(current) || !read(current)) return;
   const auto age = parse_event_age(current.request->headers.get(event_age_header));
   if (age) counters_->delivery.Observe(std::chrono::duration<double>(*age).count());
@@ -235,7 +235,7 @@ void listener::receive(exchange& current) {
     if (one.status == 200) accept(current, one);
   }
   fill_channel();
-  answer(current);
+  respond(current);
 }
 
 /// Puts an event into the queue, or rejects it for now.
@@ -247,7 +247,7 @@ void listener::accept(exchange& current, element& of) {
     of.reason = reason;
   };
   if (events_->is_closed()) return reject(counters_->closed, "events are no longer taken");
-  const auto offered = queue_.offer(current.who->runtime_id, current.where.contract,
+  const auto offered = queue_.offer(current.peer->runtime_id, current.target.contract,
                                     std::move(of.event), current.start);
   if (offered == offer_result::merged) counters_->coalesced.Increment();
   if (offered == offer_result::share_full) reject(counters_->share_full, full_share);
@@ -286,14 +286,14 @@ asio::awaitable<void> listener::hand_over() {
 
 /// Identifies the sender. Returns false if the request as a whole is rejected.
 bool listener::identify(exchange& current) {
-  auto who = identifier_->identify(*current.request);
-  if (who.has_value()) {
-    current.who = std::move(*who);
+  auto sender = identifier_->identify(*current.request);
+  if (sender.has_value()) {
+    current.peer = std::move(*sender);
     return true;
   }
-  const bool nameless = who.error() == identity_error::nameless;
-  refuse(current, nameless ? 400 : 401, reason(who.error()));
-  if (who.error() == identity_error::outdated) {
+  const bool nameless = sender.error() == identity_error::nameless;
+  refuse(current, nameless ? 400 : 401, reason(sender.error()));
+  if (sender.error() == identity_error::outdated) {
     drop_outdated();
     current.response->status = 0;
   }
@@ -301,8 +301,8 @@ bool listener::identify(exchange& current) {
 }
 
 bool listener::is_heartbeat(const exchange& current) const {
-  if (!current.where.heartbeats && !offers_heartbeats()) return false;
-  return !current.where.batch && is_heartbeat_type(*current.request);
+  if (!current.target.heartbeats && !offers_heartbeats()) return false;
+  return !current.target.batch && is_heartbeat_type(*current.request);
 }
 
 /// Sends a heartbeat to its channel and writes the response.
@@ -314,7 +314,7 @@ void listener::receive_heartbeat(exchange& current) {
   claimed.event.manager = component_;
   judge(current, claimed);
   if (claimed.status != 200) return refuse(current, claimed.status, claimed.reason);
-  received_heartbeat received{current.who->runtime_id, std::move(*content)};
+  received_heartbeat received{current.peer->runtime_id, std::move(*content)};
   if (heartbeats_->try_send(std::move(received)) == core::send_status::sent) return;
   current.response->headers.add("retry-after", "1");
   refuse(current, 503, full_queue);
@@ -322,7 +322,7 @@ void listener::receive_heartbeat(exchange& current) {
 
 void listener::log_event(const exchange& current, const watch_event& event) {
   if (!environment_.log.enabled(core::log_level::debug)) return;
-  environment_.log.debug("event received", {{"runtime_id", current.who->runtime_id},
+  environment_.log.debug("event received", {{"runtime_id", current.peer->runtime_id},
                                             {"kind", event.gvk.kind},
                                             {"namespace", event.watched.ns},
                                             {"name", event.watched.name}});
@@ -340,11 +340,11 @@ bool listener::read(exchange& current) {
       one.reason = reason(event.error());
     }
   };
-  if (!current.where.batch) {
-    add(parse_wire_event(body, current.where.contract));
+  if (!current.target.batch) {
+    add(parse_wire_event(body, current.target.contract));
     return true;
   }
-  auto events = parse_wire_batch(body, current.where.contract, batch_events);
+  auto events = parse_wire_batch(body, current.target.contract, batch_events);
   if (events.has_error()) {
     const bool too_many = events.error() == wire_error::too_many_events;
     refuse(current, too_many ? 413 : 400, reason(events.error()));
@@ -360,14 +360,14 @@ void listener::judge(exchange& current, element& of) {
   const auto fail = [&](std::string_view error) {
     environment_.log.limited(failure_log_, core::log_level::error, "verification failed",
                              {{"error", error},
-                              {"runtime_id", current.who->runtime_id},
+                              {"runtime_id", current.peer->runtime_id},
                               {"namespace", of.event.watched.ns},
                               {"name", of.event.watched.name}});
     of.status = 500;
     of.reason = "verification failed";
   };
   try {
-    if (!verify_ || verify_(*current.request, of.event, *current.who)) return;
+    if (!verify_ || verify_(*current.request, of.event, *current.peer)) return;
     const auto path = current.request->target.substr(0, current.request->target.find('?'));
     counters_->refused_by_verify(path).Increment();
     of.status = 403;
@@ -379,7 +379,7 @@ void listener::judge(exchange& current, element& of) {
   }
 }
 
-void listener::answer(exchange& current) {
+void listener::respond(exchange& current) {
   auto& into = *current.response;
   into.headers.add(batch_offer_header, std::to_string(batch_events));
   if (offers_heartbeats()) into.headers.add(heartbeat_offer_header, "1");
@@ -397,7 +397,7 @@ void listener::answer(exchange& current) {
   }
   if (full) into.headers.add("retry-after", "1");
   if (first == nullptr) return;
-  if (current.where.batch) {
+  if (current.target.batch) {
     into.status = 207;
     into.headers.add("content-type", "application/json");
     into.body = list + ']';

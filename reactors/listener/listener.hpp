@@ -26,7 +26,7 @@ namespace rw::listener {
 /// whose body is complete, and with a certificate verified as far as the listener's options demand.
 /// Must not block. For a heartbeat, the event has a manager and nothing else.
 using verify_function =
-    std::function<bool(const http::request&, const watch_event&, const sender&)>;
+    std::function<bool(const http::request&, const watch_event&, const event_sender&)>;
 
 struct listener_options {
   boost::asio::ip::tcp::endpoint address = {};  ///< port 0 picks a free one
@@ -159,7 +159,7 @@ class listener final : private http::handler {
   void fill_channel();
   boost::asio::awaitable<void> serve();
   boost::asio::awaitable<void> hand_over();
-  void answer(exchange& current);
+  void respond(exchange& current);
   void finish(exchange& current);
   void refuse(exchange& current, unsigned status, std::string_view reason);
   void log_refusal(const exchange& current, std::string_view reason, std::size_t events);

@@ -17,7 +17,7 @@ bool names(const tls::certificate& certificate, const std::string& domain) {
 
 verify_function pin_san(domain_source domains) {
   return [domains = std::move(domains)](const http::request&, const watch_event& event,
-                                        const sender& from) {
+                                        const event_sender& from) {
     const auto domain = domains(event.owner, from.runtime_id);
     return domain && !domain->empty() && names(from.certificate, *domain);
   };

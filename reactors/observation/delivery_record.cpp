@@ -16,10 +16,10 @@ delivery_record::delivery_record(boost::asio::any_io_executor executor, std::str
                                  journal_environment writing,
                                  delivery_record_environment environment)
     : has_file_(!file.empty()),
-      in_(std::move(environment)),
+      environment_(std::move(environment)),
       journal_(std::move(executor), std::move(file),
                [&] {
-                 writing.all = [this](const record_writer& to) { write_all(to); };
+                 writing.write_all = [this](const record_writer& to) { write_all(to); };
                  writing.on_written = [this] { on_written(); };
                  return std::move(writing);
                }()),
@@ -27,7 +27,7 @@ delivery_record::delivery_record(boost::asio::any_io_executor executor, std::str
             [this](const auto& of, std::uint32_t number, bool lost) { drop(of, number, lost); }) {}
 
 void delivery_record::load() {
-  in_.objects.set_history(false);
+  environment_.objects.set_history(false);
   if (!has_file_) return;
   auto content = journal_.load();
   const auto begin = content.gaps.extract(begin_record);
@@ -35,20 +35,22 @@ void delivery_record::load() {
   began_without_ = !was_reported || journal_.state() == "missing";
   unreported_ = began_without_;
   kept_.restore(std::move(content.watches));
-  in_.objects.set_history(content.complete);
-  if (in_.gaps == nullptr) return;
-  in_.gaps->restore_series(content.series);
-  for (const auto& [manager, counts] : content.gaps) in_.gaps->restore(manager, counts);
+  environment_.objects.set_history(content.complete);
+  if (environment_.gaps == nullptr) return;
+  environment_.gaps->restore_series(content.series);
+  for (const auto& [manager, counts] : content.gaps) environment_.gaps->restore(manager, counts);
 }
 
-void delivery_record::keep_removed(const plan& next) {
-  in_.objects.visit([&](const auto& table) {
-    const auto& watch = in_.objects.watch_of(table);
+void delivery_record::keep_removed(const observation_plan& next) {
+  environment_.objects.visit([&](const auto& table) {
+    const auto& watch = environment_.objects.watch_of(table);
     if (next.has(watch)) return;
-    journal_content::objects known{.number = in_.objects.number_of(table),
-                                   .type = {in_.objects.kind_of(table), watch.watched.plural}};
-    in_.objects.visit(
-        table, [&](std::string_view key, mark delivered) { known.states.emplace(key, delivered); });
+    journal_content::objects known{
+        .number = environment_.objects.number_of(table),
+        .type = {environment_.objects.kind_of(table), watch.watched.plural}};
+    environment_.objects.visit(table, [&](std::string_view key, state_hash delivered) {
+      known.states.emplace(key, delivered);
+    });
     kept_.keep(watch, std::move(known));
   });
 }
@@ -56,30 +58,30 @@ void delivery_record::keep_removed(const plan& next) {
 void delivery_record::drop(const managed_watch& of, std::uint32_t number, bool lost) {
   journal_.watch(number, of, {});
   journal_.unwatch(number);
-  if (lost) in_.objects.report_gap(of.manager);
+  if (lost) environment_.objects.report_gap(of.manager);
 }
 
-void delivery_record::take(const managed_watch& added, const plan& next,
+void delivery_record::take(const managed_watch& added, const observation_plan& next,
                            const std::function<void(const k8s::resource_type&)>& set_type) {
-  auto& table = in_.objects.add(added);
+  auto& table = environment_.objects.add(added);
   const auto take_type = [&](const k8s::resource_type& type) {
-    const bool is_known = !in_.objects.kind_of(table).kind.empty();
+    const bool is_known = !environment_.objects.kind_of(table).kind.empty();
     if (!is_known && !type.gvk.kind.empty()) set_type(type);
   };
   const auto own = kept_.take(added);
   // Its manager may have been told of more by reviews, or for other Watchers.
-  if (!own || own->outdated || !is_first_plan_) in_.objects.set_history(table, false);
+  if (!own || own->outdated || !is_first_plan_) environment_.objects.set_history(table, false);
   if (own) {
     take_type(own->type);
     for (const auto& [key, delivered] : own->states) {
-      if (own->outdated) in_.objects.inherit(table, key);
-      if (!own->outdated) in_.objects.remember(table, key, delivered);
+      if (own->outdated) environment_.objects.inherit(table, key);
+      if (!own->outdated) environment_.objects.remember(table, key, delivered);
     }
   }
   for (const auto& gone : kept_.heritage_of(added, next)) {
     const auto known = kept_.inherit(gone);
     take_type(known.type);
-    for (const auto& [key, delivered] : known.states) in_.objects.inherit(table, key);
+    for (const auto& [key, delivered] : known.states) environment_.objects.inherit(table, key);
     journal_.watch(gone, known);
   }
 }
@@ -87,59 +89,60 @@ void delivery_record::take(const managed_watch& added, const plan& next,
 /// The table's number stands for its Watcher in the records that follow.
 template <typename Writer>
 void delivery_record::define(const dispatch::observed_objects::table& of, Writer& to) {
-  const auto number = in_.objects.number_of(of);
-  const auto& watch = in_.objects.watch_of(of);
-  const auto& kind = in_.objects.kind_of(of);
+  const auto number = environment_.objects.number_of(of);
+  const auto& watch = environment_.objects.watch_of(of);
+  const auto& kind = environment_.objects.kind_of(of);
   to.watch(number, watch, {kind, watch.watched.plural});
   if (defined_.size() <= number) defined_.resize(number + 1, "-");
   defined_[number] = kind.kind;
 }
 
 void delivery_record::record(const dispatch::observed_objects::table& of, std::string_view key,
-                             mark delivered, core::time_point now) {
+                             state_hash delivered, core::time_point now) {
   if (!has_file_) return;
-  const auto number = in_.objects.number_of(of);
-  if (defined_.size() <= number || defined_[number] != in_.objects.kind_of(of).kind) {
+  const auto number = environment_.objects.number_of(of);
+  if (defined_.size() <= number || defined_[number] != environment_.objects.kind_of(of).kind) {
     define(of, journal_);
   }
   const auto position = journal_.told(number, key, delivered);
-  const bool gates = delivered == unknown_mark && now != core::time_point();
+  const bool gates = delivered == unknown_state && now != core::time_point();
   if (!gates || journal_.written() >= position) return;
   if (unwritten_.empty() || unwritten_.back().second != now) unwritten_.emplace_back(0, now);
   unwritten_.back().first = position;
-  if (unwritten_.size() == 1) in_.objects.set_recorded(now - std::chrono::microseconds(1));
+  if (unwritten_.size() == 1) environment_.objects.set_recorded(now - std::chrono::microseconds(1));
 }
 
 void delivery_record::on_written() {
   const auto written = journal_.written();
   while (!unwritten_.empty() && unwritten_.front().first <= written) unwritten_.pop_front();
-  in_.objects.set_recorded(unwritten_.empty()
-                               ? core::time_point::max()
-                               : unwritten_.front().second - std::chrono::microseconds(1));
-  if (in_.on_recorded) in_.on_recorded();
+  environment_.objects.set_recorded(unwritten_.empty()
+                                        ? core::time_point::max()
+                                        : unwritten_.front().second - std::chrono::microseconds(1));
+  if (environment_.on_recorded) environment_.on_recorded();
 }
 
 void delivery_record::write_all(const record_writer& to) {
-  in_.objects.visit([&](const auto& table) {
+  environment_.objects.visit([&](const auto& table) {
     define(table, to);
-    const auto number = in_.objects.number_of(table);
-    in_.objects.visit(
-        table, [&](std::string_view key, mark delivered) { to.told(number, key, delivered); });
+    const auto number = environment_.objects.number_of(table);
+    environment_.objects.visit(table, [&](std::string_view key, state_hash delivered) {
+      to.told(number, key, delivered);
+    });
   });
-  for (const auto& [watch, objects] : kept_.all()) {
+  for (const auto& [watch, objects] : kept_.by_watch()) {
     to.watch(watch, objects);
     for (const auto& [key, delivered] : objects.states) to.told(objects.number, key, delivered);
   }
   to.gap(begin_record, {1, unreported_ ? 0U : 1U});
-  if (in_.gaps == nullptr) return;
-  for (const auto& [manager, counts] : in_.gaps->counts()) to.gap(manager, counts);
+  if (environment_.gaps == nullptr) return;
+  for (const auto& [manager, counts] : environment_.gaps->counts()) to.gap(manager, counts);
 }
 
 void delivery_record::reported() {
   if (std::exchange(unreported_, false)) journal_.gap(begin_record, {1, 1});
 }
 
-void delivery_record::applied(const plan& now) {
+void delivery_record::applied(const observation_plan& now) {
   kept_.outdate(now, [&](const auto& of, const auto& known) { journal_.watch(of, known); });
   is_first_plan_ = false;
 }

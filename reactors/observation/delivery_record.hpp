@@ -51,18 +51,18 @@ class delivery_record {
   // At a change of the Watchers, in this order.
 
   /// Remembers what was delivered of the objects of Watchers that are about to go.
-  void keep_removed(const plan& next);
+  void keep_removed(const observation_plan& next);
   /// Has the first list of a new Watcher compared with what is remembered of it, and of those in
   /// whose place it comes. Calls `set_type` where their kind is known, and the Watcher's is not: it
   /// may never be served again, or have ended before it was found.
-  void take(const managed_watch& added, const plan& next,
+  void take(const managed_watch& added, const observation_plan& next,
             const std::function<void(const k8s::resource_type&)>& set_type);
   /// Events of the Watchers follow.
-  void applied(const plan& now);
+  void applied(const observation_plan& now);
 
   /// What the objects tell (`observed_objects::listeners::on_record`).
   void record(const dispatch::observed_objects::table& of, std::string_view key,
-              dispatch::mark delivered, core::time_point now);
+              dispatch::state_hash delivered, core::time_point now);
   void record_gap(const std::string& manager, const gap_counts& now) { journal_.gap(manager, now); }
   /// KCP knows of a begin without a complete journal.
   void reported();
@@ -79,7 +79,7 @@ class delivery_record {
   void on_written();
 
   const bool has_file_;
-  const delivery_record_environment in_;
+  const delivery_record_environment environment_;
   journal journal_;
   kept_objects kept_;                 ///< of Watchers that are not there
   std::vector<std::string> defined_;  ///< kinds of tables in the journal, by number

@@ -43,7 +43,7 @@ std::uint64_t digest(const json::value& value) {
 
 }  // namespace
 
-marks marks_of(const json::value& object, std::string_view field, bool has_status) {
+state_hashes state_hashes_of(const json::value& object, std::string_view field, bool has_status) {
   const auto* spec = k8s::find(object, {"spec"});
   const auto* status = k8s::find(object, {"status"});
   const auto* part = field == "status" ? status : spec;
@@ -53,11 +53,11 @@ marks marks_of(const json::value& object, std::string_view field, bool has_statu
   // As a review: an update without spec is a change.
   const bool is_whole = spec == nullptr && (status == nullptr || field != "status");
   if (is_whole) hash.add(k8s::resource_version_of(object));
-  const auto without = std::max<mark>(hash.value(), absent_mark + 1);
+  const auto without = std::max<state_hash>(hash.value(), absent_state + 1);
   const auto* generation = k8s::find(object, {"metadata", "generation"});
   if (field != "spec" || !has_status || generation == nullptr) return {without, without};
   hash.add(json::serialize(*generation));
-  return {std::max<mark>(hash.value(), absent_mark + 1), without};
+  return {std::max<state_hash>(hash.value(), absent_state + 1), without};
 }
 
 bool has_labels(const json::value& object, const std::map<std::string, std::string>& labels) {

@@ -11,14 +11,15 @@
 
 namespace rw::observation {
 
-using dispatch::absent_mark;
-using dispatch::mark;
-using dispatch::unknown_mark;
+using dispatch::absent_state;
+using dispatch::state_hash;
+using dispatch::unknown_state;
 
 /// What an object's state is compared by.
-struct marks {
-  mark state = unknown_mark;
-  mark without_generation = unknown_mark;  ///< as `state` was made before it had the generation
+struct state_hashes {
+  state_hash state = unknown_state;
+  state_hash without_generation =
+      unknown_state;  ///< as `state` was made before it had the generation
 };
 
 /// Returns the state of an object as one Watcher sees it: a hash of its uid, of whether it is being
@@ -28,7 +29,8 @@ struct marks {
 /// in nothing else have the same mark. `field`: "spec" or "status". The order of members does not
 /// matter. An object without a spec, or for `status` with neither part, is marked by its
 /// resourceVersion too.
-marks marks_of(const boost::json::value& object, std::string_view field, bool has_status);
+state_hashes state_hashes_of(const boost::json::value& object, std::string_view field,
+                             bool has_status);
 
 /// Returns true if the object has all of the labels.
 bool has_labels(const boost::json::value& object, const std::map<std::string, std::string>& labels);

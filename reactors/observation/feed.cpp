@@ -38,7 +38,7 @@ const k8s::discovered_resource* find(const std::vector<k8s::discovered_resource>
 }
 
 k8s::list_watch_options options_of(const observed_resource& resource) {
-  return {.what = {.labels = selector_of(resource)},
+  return {.objects = {.labels = selector_of(resource)},
           .keep = k8s::projection::fields(
               {"spec", "status", "metadata.deletionTimestamp", "metadata.generation"})};
 }
@@ -48,26 +48,27 @@ k8s::list_watch_options options_of(const observed_resource& resource) {
 /// The client, for lists in turns.
 class feed::source final : public k8s::api_source {
  public:
-  explicit source(feed& owner) : owner_(owner), api_(k8s::source_of(owner.in_.api)) {}
+  explicit source(feed& owner) : owner_(owner), api_(k8s::source_of(owner.environment_.api)) {}
 
   asio::any_io_executor get_executor() const noexcept override { return api_->get_executor(); }
   asio::awaitable<k8s::result<std::pair<unsigned, unsigned>>> server_version() override {
     return api_->server_version();
   }
-  asio::awaitable<k8s::result<std::string>> list_text(k8s::resource_type type, k8s::selection what,
+  asio::awaitable<k8s::result<std::string>> list_text(k8s::resource_type type,
+                                                      k8s::selection objects,
                                                       k8s::list_options page) override {
     co_await owner_.turn_.begin();
-    auto text = co_await api_->list_text(std::move(type), std::move(what), std::move(page));
+    auto text = co_await api_->list_text(std::move(type), std::move(objects), std::move(page));
     co_return text;
   }
   asio::awaitable<k8s::result<k8s::opened_watch>> open_watch(k8s::resource_type type,
-                                                             k8s::selection what,
+                                                             k8s::selection objects,
                                                              k8s::watch_options options,
                                                              k8s::watch_sink& into) override {
     // It may be a list too.
     if (owner_.lists_) co_await owner_.turn_.begin();
     auto opened =
-        co_await api_->open_watch(std::move(type), std::move(what), std::move(options), into);
+        co_await api_->open_watch(std::move(type), std::move(objects), std::move(options), into);
     co_return opened;
   }
 
@@ -79,13 +80,14 @@ class feed::source final : public k8s::api_source {
 feed::feed(observed_resource resource, feed_options options, feed_environment environment)
     : resource_(std::move(resource)),
       options_(options),
-      in_(std::move(environment)),
-      stopped_(in_.api.get_executor()),
-      turn_(in_.turns) {}
+      environment_(std::move(environment)),
+      stopped_(environment_.api.get_executor()),
+      turn_(environment_.turns) {}
 
 asio::awaitable<void> feed::run(std::shared_ptr<feed> self) {
-  const auto timer = self->in_.clock.make_timer(self->in_.api.get_executor());
-  core::backoff retry(self->options_.retry_base, self->options_.retry_limit, self->in_.random);
+  const auto timer = self->environment_.clock.make_timer(self->environment_.api.get_executor());
+  core::backoff retry(self->options_.retry_base, self->options_.retry_limit,
+                      self->environment_.random);
   while (!self->ended_) {
     auto found = co_await self->discover();
     self->reason_.clear();
@@ -96,8 +98,9 @@ asio::awaitable<void> feed::run(std::shared_ptr<feed> self) {
     } else {
       self->reason_ = found.error().message;
       // It may have been served for a moment, and reviews told of its objects.
-      const bool has_objects = std::ranges::any_of(
-          self->resource_.watches, [&](const auto& each) { return self->in_.into.knows(each); });
+      const bool has_objects = std::ranges::any_of(self->resource_.watches, [&](const auto& each) {
+        return self->environment_.into.knows(each);
+      });
       if (self->is_absent_ && has_objects) {
         self->is_absent_ = false;
         self->unserved_since_.reset();
@@ -107,7 +110,7 @@ asio::awaitable<void> feed::run(std::shared_ptr<feed> self) {
     if (self->ended_ || self->reason_.empty()) co_return;
     self->give_up(self->reason_);
     const auto delay = std::max(self->options_.retry_base, retry.next());
-    timer->expires_at(self->in_.clock.now() + delay);
+    timer->expires_at(self->environment_.clock.now() + delay);
     const bool due = co_await timer->wait();
     if (!due) co_return;
   }
@@ -118,13 +121,13 @@ asio::awaitable<k8s::result<k8s::discovered_resource>> feed::discover() {
   const auto& of = resource_.resource;
   std::vector<std::string> versions{of.version};
   if (of.version == "*") {
-    auto served = co_await in_.api.versions(of.group);
+    auto served = co_await environment_.api.versions(of.group);
     if (!served) co_return served.error();
     versions = std::move(*served);
   }
   for (const auto& version : versions) {
     const k8s::group_version_kind gvk{of.group, version, {}};
-    const auto resources = co_await in_.api.resources(gvk.api_version());
+    const auto resources = co_await environment_.api.resources(gvk.api_version());
     if (!resources) co_return resources.error();
     const auto* found = find(*resources, of.plural);
     const bool watchable =
@@ -138,12 +141,12 @@ asio::awaitable<k8s::result<k8s::discovered_resource>> feed::discover() {
 /// Returns true if discovery is complete and no version of the group has the resource.
 asio::awaitable<bool> feed::is_unserved() {
   const auto& of = resource_.resource;
-  const auto served = co_await in_.api.versions(of.group);
+  const auto served = co_await environment_.api.versions(of.group);
   const bool readable = served && (!served->empty() || !of.group.empty());
   if (!readable) co_return false;
   for (const auto& version : *served) {
     const k8s::group_version_kind gvk{of.group, version, {}};
-    const auto resources = co_await in_.api.resources(gvk.api_version());
+    const auto resources = co_await environment_.api.resources(gvk.api_version());
     if (!resources || find(*resources, of.plural) != nullptr) co_return false;
   }
   co_return true;
@@ -154,7 +157,7 @@ asio::awaitable<bool> feed::is_unserved() {
 /// server starts.
 asio::awaitable<void> feed::look_for_absence() {
   const bool unserved = co_await is_unserved();
-  const auto now = in_.clock.now();
+  const auto now = environment_.clock.now();
   if (!unserved) {
     unserved_since_.reset();
     co_return;
@@ -163,20 +166,21 @@ asio::awaitable<void> feed::look_for_absence() {
   if (ended_ || now - *unserved_since_ < unserved_for) co_return;
   is_absent_ = true;
   for (const auto& watch : resource_.watches) {
-    in_.into.begin_listing(watch, now);
-    in_.into.end_listing(watch, now);
+    environment_.into.begin_listing(watch, now);
+    environment_.into.end_listing(watch, now);
   }
 }
 
 asio::awaitable<void> feed::observe(k8s::discovered_resource found) {
   has_status_ = found.has_status;
   for (const auto& watch : resource_.watches) {
-    in_.into.set_type(watch, found.type, found.has_status);
+    environment_.into.set_type(watch, found.type, found.has_status);
   }
-  k8s::list_watch driver(std::make_shared<source>(*this), found.type, options_of(resource_),
-                         {in_.clock, in_.log, in_.metrics, in_.random}, *this);
+  k8s::list_watch driver(
+      std::make_shared<source>(*this), found.type, options_of(resource_),
+      {environment_.clock, environment_.log, environment_.metrics, environment_.random}, *this);
   driver_ = &driver;
-  core::task_group tasks(in_.api.get_executor());
+  core::task_group tasks(environment_.api.get_executor());
   tasks.spawn(driver.run());
   co_await asio::this_coro::throw_if_cancelled(false);
   co_await stopped_.wait();
@@ -194,18 +198,19 @@ void feed::stop(std::string_view reason) {
 }
 
 void feed::give_up(const std::string& reason) {
-  live_since_ = is_absent_ ? std::optional(live_since_.value_or(in_.clock.now())) : std::nullopt;
-  for (const auto& watch : resource_.watches) in_.into.give_up(watch);
-  in_.on_input();
+  live_since_ =
+      is_absent_ ? std::optional(live_since_.value_or(environment_.clock.now())) : std::nullopt;
+  for (const auto& watch : resource_.watches) environment_.into.give_up(watch);
+  environment_.on_input();
   if (std::exchange(given_up_, reason) == reason) return;
-  in_.log.warning("resource not observed, events come from reviews alone",
-                  {{"group", resource_.resource.group},
-                   {"resource", resource_.resource.plural},
-                   {"reason", reason}});
+  environment_.log.warning("resource not observed, events come from reviews alone",
+                           {{"group", resource_.resource.group},
+                            {"resource", resource_.resource.plural},
+                            {"reason", reason}});
 }
 
 void feed::end() {
-  for (const auto& watch : resource_.watches) in_.into.set_live(watch, false);
+  for (const auto& watch : resource_.watches) environment_.into.set_live(watch, false);
   ended_ = true;
   stopped_.set();
 }
@@ -217,42 +222,45 @@ void feed::list_again() {
 void feed::begin_listing() {
   lists_ = true;
   if (ended_) return;
-  for (const auto& watch : resource_.watches) in_.into.begin_listing(watch, in_.clock.now());
+  for (const auto& watch : resource_.watches)
+    environment_.into.begin_listing(watch, environment_.clock.now());
 }
 
 void feed::put(k8s::object next) {
   if (ended_ || !reason_.empty()) return;
   const auto value = next.parse();
   for (const auto& watch : resource_.watches) {
-    const auto state = marks_of(value, watch.field, has_status_);
-    const bool taken = in_.into.put(watch, next.key(), state, in_.clock.now());
+    const auto state = state_hashes_of(value, watch.field, has_status_);
+    const bool taken = environment_.into.put(watch, next.key(), state, environment_.clock.now());
     if (!taken) stop("there are more objects than may be observed");
   }
 }
 
 void feed::remove(const k8s::object& last) {
   if (ended_ || !reason_.empty()) return;
-  for (const auto& watch : resource_.watches) in_.into.erase(watch, last.key(), in_.clock.now());
+  for (const auto& watch : resource_.watches)
+    environment_.into.erase(watch, last.key(), environment_.clock.now());
 }
 
 void feed::end_listing() {
   lists_ = false;
   turn_.end();
   if (ended_ || !reason_.empty()) return;
-  for (const auto& watch : resource_.watches) in_.into.end_listing(watch, in_.clock.now());
+  for (const auto& watch : resource_.watches)
+    environment_.into.end_listing(watch, environment_.clock.now());
 }
 
 void feed::live(bool live) {
   if (ended_ || !reason_.empty()) return;
   if (live) {
-    in_.log.info("resource observed",
-                 {{"group", resource_.resource.group}, {"resource", resource_.resource.plural}});
+    environment_.log.info("resource observed", {{"group", resource_.resource.group},
+                                                {"resource", resource_.resource.plural}});
     given_up_.clear();
     failures_ = 0;
   }
-  live_since_ = live ? std::optional(in_.clock.now()) : std::nullopt;
-  for (const auto& watch : resource_.watches) in_.into.set_live(watch, live);
-  in_.on_input();
+  live_since_ = live ? std::optional(environment_.clock.now()) : std::nullopt;
+  for (const auto& watch : resource_.watches) environment_.into.set_live(watch, live);
+  environment_.on_input();
 }
 
 void feed::request_failed(const k8s::failure& error) {
@@ -263,7 +271,7 @@ void feed::request_failed(const k8s::failure& error) {
 
 void feed::after_input() {
   if (driver_ != nullptr) driver_->report(0, 0);
-  in_.on_input();
+  environment_.on_input();
 }
 
 }  // namespace rw::observation

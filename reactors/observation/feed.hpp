@@ -82,7 +82,7 @@ class feed final : k8s::object_sink {
 
   const observed_resource resource_;
   const feed_options options_;
-  const feed_environment in_;
+  const feed_environment environment_;
   core::wake stopped_;
   list_turn turn_;
   bool lists_ = false;                              ///< a list is not complete

@@ -49,9 +49,9 @@ std::string read_file(const std::string& file, std::string& into) {
   return in ? "" : "it cannot be read";
 }
 
-core::counter& count_writes(core::metrics& r, const char* outcome) {
+core::counter& count_writes(core::metrics& r, const char* result) {
   return core::make_counter(r, "rw_observation_journal_writes_total",
-                            "Number of writes of the journal", {{"outcome", outcome}});
+                            "Number of writes of the journal", {{"outcome", result}});
 }
 
 }  // namespace
@@ -122,19 +122,20 @@ struct journal::disk {
 journal::journal(asio::any_io_executor executor, std::string file, journal_environment environment)
     : executor_(std::move(executor)),
       file_(std::move(file)),
-      in_(std::move(environment)),
-      writes_(count_writes(in_.metrics, "written")),
-      failures_(count_writes(in_.metrics, "failed")),
-      bytes_(core::make_gauge(in_.metrics, "rw_observation_journal_bytes",
+      environment_(std::move(environment)),
+      writes_(count_writes(environment_.metrics, "written")),
+      failures_(count_writes(environment_.metrics, "failed")),
+      bytes_(core::make_gauge(environment_.metrics, "rw_observation_journal_bytes",
                               "Size of the journal's file in bytes")),
-      series_(std::to_string(in_.random())),
+      series_(std::to_string(environment_.random())),
       failed_(file_.empty()),
-      timer_(in_.clock.make_timer(executor_)),
+      timer_(environment_.clock.make_timer(executor_)),
       advanced_(executor_),
-      disk_(std::make_shared<disk>(file_, in_.boot_id)) {
-  if (in_.blocking || file_.empty()) return;
+      disk_(std::make_shared<disk>(file_, environment_.boot_id)) {
+  if (environment_.blocking || file_.empty()) return;
   auto own = std::make_shared<asio::io_context>(1);
-  in_.blocking = asio::require(own->get_executor(), asio::execution::outstanding_work.tracked);
+  environment_.blocking =
+      asio::require(own->get_executor(), asio::execution::outstanding_work.tracked);
   thread_ = std::thread([own = std::move(own)] { own->run(); });
 }
 
@@ -145,7 +146,7 @@ journal::~journal() {
   disk_->abandoned = true;
   const bool hangs = !disk_->idle;
   lock.unlock();
-  in_.blocking = {};  // ends the thread, after its write
+  environment_.blocking = {};  // ends the thread, after its write
   if (!thread_.joinable()) return;
   if (hangs) {
     thread_.detach();
@@ -159,12 +160,12 @@ journal_content journal::load() {
   if (file_.empty()) return content;
   std::string bytes;
   content.reason = read_file(file_, bytes);
-  if (content.reason.empty()) content = decode_journal(bytes, in_.boot_id);
-  was_read_ = content.complete || content.old_ledger;
+  if (content.reason.empty()) content = decode_journal(bytes, environment_.boot_id);
+  was_read_ = content.complete || content.old_format;
   if (content.complete) {
     series_ = content.series;
   } else if (content.reason != text_of(ENOENT)) {
-    in_.log.warning("journal not complete", {{"file", file_}, {"reason", content.reason}});
+    environment_.log.warning("journal not complete", {{"file", file_}, {"reason", content.reason}});
   }
   content.series = series_;
   return content;
@@ -189,7 +190,7 @@ asio::awaitable<void> journal::run() {
 asio::awaitable<void> journal::flush() {
   const auto until = begin_ + buffer_.size();
   if (!buffer_.empty()) {
-    buffered_at_ = std::min(buffered_at_, in_.clock.now());
+    buffered_at_ = std::min(buffered_at_, environment_.clock.now());
     paused_until_ = core::time_point::min();
     post(&journal::poll);  // `run` may have ended
   }
@@ -223,7 +224,7 @@ journal::position journal::appended(std::size_t buffered) {
   if (failed_ && rewrite_) {
     drop();
   } else if (due_ == never) {
-    due_ = in_.clock.now() + delivery_delay;
+    due_ = environment_.clock.now() + delivery_delay;
     arm();
   }
   return position;
@@ -232,7 +233,7 @@ journal::position journal::appended(std::size_t buffered) {
 journal::position journal::appended_at_once(std::size_t buffered) {
   const auto position = appended(buffered);
   if (buffer_.empty() || buffered_at_ != never) return position;
-  buffered_at_ = in_.clock.now();
+  buffered_at_ = environment_.clock.now();
   if (buffered_at_ >= paused_until_) post(&journal::poll);
   arm();
   return position;
@@ -246,12 +247,12 @@ void journal::post(void (journal::*call)()) {
 
 void journal::poll() {
   if (!busy_) begin_write();
-  if (in_.clock.now() >= overdue_at()) fail("a write takes too long");
+  if (environment_.clock.now() >= overdue_at()) fail("a write takes too long");
   arm();
 }
 
 void journal::begin_write() {
-  const auto now = in_.clock.now();
+  const auto now = environment_.clock.now();
   const bool buffered = (buffered_at_ != never && paused_until_ <= now) || due_ <= now;
   if (rewrite_ ? now < retry_at_ : !buffered) return;
   auto kind = task::append;
@@ -259,8 +260,8 @@ void journal::begin_write() {
   if (rewrite_) {
     kind = failed_ ? task::restore : task::replace;
     const record_writer to(bytes);
-    to.header(in_.boot_id, series_);
-    in_.all(to);
+    to.header(environment_.boot_id, series_);
+    environment_.write_all(to);
     rewrite_ = false;
   } else if (size_ > least_compacted && size_ >= 2 * compacted_) {
     kind = task::compact;
@@ -275,8 +276,8 @@ void journal::begin_write() {
   paused_until_ = now + write_pause;
   busy_ = true;
   disk_->idle = false;
-  asio::post(in_.blocking, [kind, bytes = std::move(bytes), on = disk_, self = std::weak_ptr(self_),
-                            back = executor_]() mutable {
+  asio::post(environment_.blocking, [kind, bytes = std::move(bytes), on = disk_,
+                                     self = std::weak_ptr(self_), back = executor_]() mutable {
     auto error = on->perform(kind, std::move(bytes));
     const std::lock_guard lock(on->guard);
     on->idle = true;
@@ -306,7 +307,7 @@ void journal::end_write(task ended, const std::string& error, std::size_t size) 
   } else {
     failures_.Increment();
     rewrite_ = true;
-    retry_at_ = in_.clock.now() + core::doubled(first_pause, last_pause, failed_writes_++);
+    retry_at_ = environment_.clock.now() + core::doubled(first_pause, last_pause, failed_writes_++);
     fail(error);
   }
   poll();
@@ -321,13 +322,13 @@ void journal::drop() {
 }
 
 void journal::fail(std::string_view reason) {
-  in_.log.limited(log_limit_, core::log_level::error, "journal not written",
-                  {{"file", file_}, {"reason", reason}});
+  environment_.log.limited(log_limit_, core::log_level::error, "journal not written",
+                           {{"file", file_}, {"reason", reason}});
   if (!std::exchange(failed_, true)) post(&journal::notify);
 }
 
 void journal::notify() {
-  if (in_.on_written) in_.on_written();
+  if (environment_.on_written) environment_.on_written();
   advanced_.wake_all();
 }
 

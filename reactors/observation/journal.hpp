@@ -28,7 +28,7 @@ struct journal_environment {
   core::random_source random;
   std::string boot_id;  ///< of the node; empty: not known, no journal is complete
   /// Writes all watches, objects and gaps as they are: called when the file is written whole.
-  std::function<void(const record_writer&)> all = {};
+  std::function<void(const record_writer&)> write_all = {};
   std::function<void()> on_written = {};  ///< `written` has increased
   /// Where the file is written, which blocks. None: a thread of its own.
   boost::asio::any_io_executor blocking = {};
@@ -85,9 +85,9 @@ class journal {
     return appended_at_once(next_.left(number, key));
   }
   /// unknown_mark says that it left, too.
-  position told(std::uint32_t number, std::string_view key, mark delivered) {
+  position told(std::uint32_t number, std::string_view key, state_hash delivered) {
     const auto buffered = next_.told(number, key, delivered);
-    return delivered == unknown_mark ? appended_at_once(buffered) : appended(buffered);
+    return delivered == unknown_state ? appended_at_once(buffered) : appended(buffered);
   }
   position gap(std::string_view manager, gap_counts counts) {
     return appended_at_once(next_.gap(manager, counts));
@@ -121,7 +121,7 @@ class journal {
 
   const boost::asio::any_io_executor executor_;
   const std::string file_;
-  journal_environment in_;
+  journal_environment environment_;
   core::counter& writes_;
   core::counter& failures_;
   core::gauge& bytes_;

@@ -168,18 +168,18 @@ struct replay {
       known.objects.outdated = (flags & outdated_flag) != 0;
       known.objects.inherited = (flags & inherited_flag) != 0;
       if (known.objects.outdated) {
-        for (auto& [key, delivered] : known.objects.states) delivered = unknown_mark;
+        for (auto& [key, delivered] : known.objects.states) delivered = unknown_state;
       }
     } else if (kind == 'u') {
       watches.erase(number);
     } else if (kind == 'l' || kind == 't') {
       auto key = from.next<std::string>();
-      const auto delivered = kind == 't' ? from.next<mark>() : unknown_mark;
+      const auto delivered = kind == 't' ? from.next<state_hash>() : unknown_state;
       const auto at = watches.find(number);
       if (at == watches.end()) return true;
       auto& states = at->second.objects.states;
-      if (delivered != absent_mark) states.insert_or_assign(std::move(key), delivered);
-      if (delivered == absent_mark) states.erase(key);
+      if (delivered != absent_state) states.insert_or_assign(std::move(key), delivered);
+      if (delivered == absent_state) states.erase(key);
     } else {
       return false;
     }
@@ -192,8 +192,8 @@ struct replay {
   bool began = false;
 };
 
-journal_content decode_old_ledger(std::string_view bytes) {
-  journal_content content{.old_ledger = true, .reason = "it is a ledger of an earlier version"};
+journal_content decode_old_format(std::string_view bytes) {
+  journal_content content{.old_format = true, .reason = "it is a ledger of an earlier version"};
   const auto end = std::max(bytes.size() - sum_size, old_ledger_version.size());
   const auto sum = field_reader{bytes.substr(end)}.next<std::uint64_t>();
   field_reader from{bytes.substr(old_ledger_version.size(), end - old_ledger_version.size())};
@@ -202,46 +202,47 @@ journal_content decode_old_ledger(std::string_view bytes) {
     auto& states = content.watches[from.next<managed_watch>()].states;
     for (auto left = from.next<std::uint32_t>(); left > 0 && !from.failed; --left) {
       auto key = from.next<std::string>();
-      states.try_emplace(std::move(key), from.next<mark>());
+      states.try_emplace(std::move(key), from.next<state_hash>());
     }
   }
-  if (from.failed) content = {.old_ledger = true, .reason = "it is a damaged ledger"};
+  if (from.failed) content = {.old_format = true, .reason = "it is a damaged ledger"};
   return content;
 }
 
 }  // namespace
 
 std::size_t record_writer::header(std::string_view boot_id, std::string_view series) const {
-  return append_record(to_, 'h', journal_version, boot_id, series);
+  return append_record(out_, 'h', journal_version, boot_id, series);
 }
 
 std::size_t record_writer::watch(std::uint32_t number, const managed_watch& watch,
                                  const k8s::resource_type& type) const {
-  return append_record(to_, 'w', number, watch, type);
+  return append_record(out_, 'w', number, watch, type);
 }
 
 std::size_t record_writer::watch(const managed_watch& watch,
                                  const journal_content::objects& objects) const {
   const unsigned flags =
       (objects.outdated ? outdated_flag : 0U) | (objects.inherited ? inherited_flag : 0U);
-  return append_record(to_, 'w', objects.number, watch, objects.type,
+  return append_record(out_, 'w', objects.number, watch, objects.type,
                        static_cast<std::uint8_t>(flags));
 }
 
 std::size_t record_writer::unwatch(std::uint32_t number) const {
-  return append_record(to_, 'u', number);
+  return append_record(out_, 'u', number);
 }
 
 std::size_t record_writer::left(std::uint32_t number, std::string_view key) const {
-  return append_record(to_, 'l', number, key);
+  return append_record(out_, 'l', number, key);
 }
 
-std::size_t record_writer::told(std::uint32_t number, std::string_view key, mark delivered) const {
-  return append_record(to_, 't', number, key, delivered);
+std::size_t record_writer::told(std::uint32_t number, std::string_view key,
+                                state_hash delivered) const {
+  return append_record(out_, 't', number, key, delivered);
 }
 
 std::size_t record_writer::gap(std::string_view manager, gap_counts counts) const {
-  return append_record(to_, 'g', manager, counts.raised, counts.told);
+  return append_record(out_, 'g', manager, counts.raised, counts.told);
 }
 
 std::string encode_journal(const journal_content& content, std::string_view boot_id) {
@@ -257,7 +258,7 @@ std::string encode_journal(const journal_content& content, std::string_view boot
 }
 
 journal_content decode_journal(std::string_view bytes, std::string_view boot_id) {
-  if (bytes.starts_with(old_ledger_version)) return decode_old_ledger(bytes);
+  if (bytes.starts_with(old_ledger_version)) return decode_old_format(bytes);
   replay from;
   const auto* error = from.run(bytes);
   const bool rebooted = boot_id.empty() || boot_id != from.boot_id;

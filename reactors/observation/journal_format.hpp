@@ -44,21 +44,21 @@ struct journal_content {
     bool outdated = false;         ///< no state is known (kept_objects.hpp)
     bool inherited = false;        ///< by another Watcher, likewise
     /// By key; unknown_mark: the newest state is not delivered.
-    std::unordered_map<std::string, mark> states = {};
+    std::unordered_map<std::string, state_hash> states = {};
   };
 
   std::map<managed_watch, objects> watches = {};
   std::map<std::string, gap_counts> gaps = {};  ///< by manager
   std::string series = {};
   bool complete = false;    ///< otherwise it is a hint: records may be missing
-  bool old_ledger = false;  ///< the file is of a version that had a ledger in place of the journal
+  bool old_format = false;  ///< the file is of a version that had a ledger in place of the journal
   std::string reason = {};  ///< why it is not complete: the end of a sentence
 };
 
 /// Appends records to a string, which must outlive it. Each call returns the string's size.
 class record_writer {
  public:
-  explicit record_writer(std::string& to) : to_(to) {}
+  explicit record_writer(std::string& to) : out_(to) {}
 
   std::size_t header(std::string_view boot_id, std::string_view series) const;
   /// A Watcher has one number at a time.
@@ -68,11 +68,11 @@ class record_writer {
   std::size_t watch(const managed_watch& watch, const journal_content::objects& objects) const;
   std::size_t unwatch(std::uint32_t number) const;
   std::size_t left(std::uint32_t number, std::string_view key) const;
-  std::size_t told(std::uint32_t number, std::string_view key, mark delivered) const;
+  std::size_t told(std::uint32_t number, std::string_view key, state_hash delivered) const;
   std::size_t gap(std::string_view manager, gap_counts counts) const;
 
  private:
-  std::string& to_;
+  std::string& out_;
 };
 
 /// Returns a journal of the content, with the same numbers.

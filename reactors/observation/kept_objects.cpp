@@ -47,7 +47,7 @@ std::optional<kept_objects::objects> kept_objects::take(const managed_watch& wat
 }
 
 std::vector<managed_watch> kept_objects::heritage_of(const managed_watch& watch,
-                                                     const plan& present) const {
+                                                     const observation_plan& present) const {
   std::vector<managed_watch> result;
   for (const auto& [gone, known] : watches_) {
     const bool is_free = !known.inherited && is_same_resource(gone, watch);
@@ -59,18 +59,19 @@ std::vector<managed_watch> kept_objects::heritage_of(const managed_watch& watch,
 kept_objects::objects kept_objects::inherit(const managed_watch& watch) {
   auto& known = watches_.at(watch);
   known.inherited = known.outdated = true;
-  for (auto& [key, delivered] : known.states) delivered = unknown_mark;
+  for (auto& [key, delivered] : known.states) delivered = unknown_state;
   auto result = known;
   known.states.erase("");  // the heir tells it
   return result;
 }
 
 void kept_objects::outdate(
-    const plan& present, const std::function<void(const managed_watch&, const objects&)>& changed) {
+    const observation_plan& present,
+    const std::function<void(const managed_watch&, const objects&)>& changed) {
   for (auto& [watch, known] : watches_) {
     if (known.outdated || !present.has_manager(watch.manager)) continue;
     known.outdated = true;
-    for (auto& [key, delivered] : known.states) delivered = unknown_mark;
+    for (auto& [key, delivered] : known.states) delivered = unknown_state;
     changed(watch, known);
   }
 }

@@ -45,15 +45,16 @@ class kept_objects {
 
   /// Returns the Watchers whose objects a new one is to inherit: none is in the plan, and nobody
   /// has inherited of them.
-  std::vector<managed_watch> heritage_of(const managed_watch& watch, const plan& present) const;
+  std::vector<managed_watch> heritage_of(const managed_watch& watch,
+                                         const observation_plan& present) const;
   /// The Watcher's objects are inherited. Returns them; it must be one of a heritage.
   objects inherit(const managed_watch& watch);
   /// Events of these Watchers' managers will be sent: what they tell is not known of the Watchers
   /// that are gone. Calls `changed` with those of which all states are unknown from now on.
-  void outdate(const plan& present,
+  void outdate(const observation_plan& present,
                const std::function<void(const managed_watch&, const objects&)>& changed);
 
-  const std::map<managed_watch, objects>& all() const noexcept { return watches_; }
+  const std::map<managed_watch, objects>& by_watch() const noexcept { return watches_; }
 
  private:
   void drop(std::map<managed_watch, objects>::iterator at);

@@ -41,7 +41,7 @@ class list_turns {
 /// One list's turn: begun when it needs one, ended once.
 class list_turn {
  public:
-  explicit list_turn(std::shared_ptr<list_turns> of) : of_(std::move(of)) {}
+  explicit list_turn(std::shared_ptr<list_turns> of) : turns_(std::move(of)) {}
   ~list_turn() { end(); }
   list_turn(const list_turn&) = delete;
   list_turn& operator=(const list_turn&) = delete;
@@ -49,15 +49,15 @@ class list_turn {
   /// Has the turn after it. One call at a time.
   boost::asio::awaitable<void> begin() {
     if (has_turn_) co_return;
-    co_await of_->begin();
+    co_await turns_->begin();
     has_turn_ = true;
   }
   void end() {
-    if (std::exchange(has_turn_, false)) of_->end();
+    if (std::exchange(has_turn_, false)) turns_->end();
   }
 
  private:
-  const std::shared_ptr<list_turns> of_;
+  const std::shared_ptr<list_turns> turns_;
   bool has_turn_ = false;
 };
 

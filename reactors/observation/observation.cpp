@@ -22,7 +22,7 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr auto try_interval = std::chrono::seconds(30);  // of what receivers rejected for too long
-constexpr auto tick = std::chrono::seconds(1);           // of metrics, ledger and managers
+constexpr auto tick = std::chrono::seconds(1);           // of metrics, journal and managers
 constexpr std::size_t reviews_at_once = 256;
 constexpr std::size_t lists_at_once = 2;  // each has its pages in memory
 constexpr auto again_pause =
@@ -84,21 +84,21 @@ class observation::implementation {
         executor_(executor),
         options_(std::move(options)),
         reviews_(reviews),
-        in_(std::move(environment)),
-        calendar_(in_.clock),
-        random_(in_.random),
-        metrics_(in_.metrics),
+        environment_(std::move(environment)),
+        calendar_(environment_.clock),
+        random_(environment_.random),
+        metrics_(environment_.metrics),
         record_(executor, observes() ? options_.journal : std::string(),
-                {.clock = in_.clock,
-                 .log = in_.log,
-                 .metrics = in_.metrics,
+                {.clock = environment_.clock,
+                 .log = environment_.log,
+                 .metrics = environment_.metrics,
                  .random = [this] { return random_(); },
-                 .boot_id = in_.boot_id,
-                 .blocking = in_.blocking},
-                {.objects = in_.objects,
-                 .gaps = in_.gaps,
-                 .on_recorded = [this] { in_.dispatcher.pump(); }}),
-        timer_(in_.clock.make_timer(executor)),
+                 .boot_id = environment_.boot_id,
+                 .blocking = environment_.blocking},
+                {.objects = environment_.objects,
+                 .gaps = environment_.gaps,
+                 .on_recorded = [this] { environment_.dispatcher.pump(); }}),
+        timer_(environment_.clock.make_timer(executor)),
         space_(executor),
         turns_(std::make_shared<list_turns>(executor, lists_at_once)) {}
 
@@ -127,7 +127,7 @@ class observation::implementation {
   const asio::any_io_executor executor_;
   const observation_options options_;
   core::channel<watch_event>& reviews_;
-  const observation_environment in_;
+  const observation_environment environment_;
   const core::steady_calendar calendar_;
   core::random_source random_;  ///< of all feeds
   series metrics_;
@@ -162,7 +162,7 @@ asio::awaitable<void> observation::implementation::run() {
     failure = std::current_exception();
   }
   tasks_ = nullptr;
-  in_.dispatcher.close();
+  environment_.dispatcher.close();
   publish();
   if (failure) std::rethrow_exception(failure);
 }
@@ -173,7 +173,7 @@ asio::awaitable<void> observation::implementation::read_reviews() {
     taken.clear();
     const auto got = co_await reviews_.receive_some(taken, reviews_at_once);
     if (got.has_error()) break;
-    const auto now = in_.clock.now();
+    const auto now = environment_.clock.now();
     update_plan();  // a review of a Watcher may come before the tick that finds it
     for (auto& review : taken) observer_.accept(std::move(review), now);
     wake();
@@ -187,13 +187,13 @@ asio::awaitable<void> observation::implementation::read_reviews() {
 /// Does what the observer says: the only place that asks it.
 asio::awaitable<void> observation::implementation::drive() {
   for (;;) {
-    const auto now = in_.clock.now();
+    const auto now = environment_.clock.now();
     if (now >= tick_) on_tick(now);
     auto next = observer_.poll(now);
     if (!observer_.full()) space_.set();
     if (next.send) {
       metrics_.reviews.Increment();
-      in_.dispatcher.offer(std::move(*next.send));
+      environment_.dispatcher.offer(std::move(*next.send));
     } else if (next.confirm) {
       tasks_->spawn(confirm(std::move(*next.confirm)));
     } else if (next.list) {
@@ -202,7 +202,7 @@ asio::awaitable<void> observation::implementation::drive() {
       tasks_->cancel();
       co_return;
     } else {
-      in_.dispatcher.pump();
+      environment_.dispatcher.pump();
       timer_->expires_at(needs_tick() ? std::min(next.until, tick_) : next.until);
       co_await timer_->wait();
     }
@@ -212,7 +212,8 @@ asio::awaitable<void> observation::implementation::drive() {
 asio::awaitable<void> observation::implementation::confirm(observer::confirmation read) {
   using kind = observer::confirm_result::kind;
   const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(options_.read_timeout);
-  auto found = co_await in_.api->get(read.type, read.review.watched, false, {.deadline = limit});
+  auto found =
+      co_await environment_.api->get(read.type, read.review.watched, false, {.deadline = limit});
   observer::confirm_result result;
   if (found) {
     result = {kind::found, std::move(*found)};
@@ -220,24 +221,24 @@ asio::awaitable<void> observation::implementation::confirm(observer::confirmatio
     result = {kind::not_found};
   } else {
     metrics_.failed.Increment();
-    in_.log.limited(read_log_, core::log_level::warning,
-                    "object not readable, its resource is listed instead",
-                    {{"kind", read.type.gvk.kind},
-                     {"namespace", read.review.watched.ns},
-                     {"name", read.review.watched.name},
-                     {"error", found.error().message}});
+    environment_.log.limited(read_log_, core::log_level::warning,
+                             "object not readable, its resource is listed instead",
+                             {{"kind", read.type.gvk.kind},
+                              {"namespace", read.review.watched.ns},
+                              {"name", read.review.watched.name},
+                              {"error", found.error().message}});
   }
-  const auto outcome = observer_.confirm(read, result, in_.clock.now());
-  if (outcome == observer::confirmed::not_persisted) {
+  const auto ended = observer_.confirm(read, result, environment_.clock.now());
+  if (ended == observer::confirmed::not_persisted) {
     ++not_persisted_;
     metrics_.not_persisted.Increment();
   }
-  if (outcome == observer::confirmed::missed) {
+  if (ended == observer::confirmed::missed) {
     metrics_.missed.Increment();
-    in_.log.limited(lag_log_, core::log_level::warning, "watch lags behind, listing again",
-                    {{"kind", read.type.gvk.kind},
-                     {"namespace", read.review.watched.ns},
-                     {"name", read.review.watched.name}});
+    environment_.log.limited(lag_log_, core::log_level::warning, "watch lags behind, listing again",
+                             {{"kind", read.type.gvk.kind},
+                              {"namespace", read.review.watched.ns},
+                              {"name", read.review.watched.name}});
   }
   wake();
 }
@@ -252,7 +253,7 @@ void observation::implementation::list_again(const managed_watch& watch) {
 
 /// Lists and watches have brought something.
 void observation::implementation::on_input() {
-  in_.dispatcher.pump();
+  environment_.dispatcher.pump();
   if (observer_.waiting() > 0 || observer_.wants_list()) wake();
 }
 
@@ -262,14 +263,14 @@ void observation::implementation::on_tick(core::time_point now) {
   tell_gaps(now);
   if (now >= try_at_) {
     try_at_ = now + try_interval;
-    in_.objects.try_expired(now);
-    in_.dispatcher.pump();
+    environment_.objects.try_expired(now);
+    environment_.dispatcher.pump();
   }
   publish();
 }
 
 bool observation::implementation::observes() const {
-  return in_.api != nullptr && in_.managers != nullptr && options_.watches;
+  return environment_.api != nullptr && environment_.managers != nullptr && options_.watches;
 }
 
 /// Where nothing is observed and nothing happens, the process sleeps.
@@ -279,7 +280,7 @@ bool observation::implementation::needs_tick() const {
 
 void observation::implementation::update_plan() {
   if (!observes()) return;
-  auto current = in_.managers->current();
+  auto current = environment_.managers->current();
   if (current == managers_) return;
   managers_ = std::move(current);
   const auto next = make_plan(*managers_, options_.secrets);
@@ -288,12 +289,12 @@ void observation::implementation::update_plan() {
     record_.take(added, next, [&](const auto& type) { observer_.set_type(added, type, false); });
   }
   record_.applied(next);
-  for (const auto& other : next.others) {
-    in_.log.info("Watcher not observed, its events come from reviews alone",
-                 {{"manager", other.watch.manager},
-                  {"resource", other.watch.watched.plural},
-                  {"field", other.watch.field},
-                  {"reason", other.reason}});
+  for (const auto& other : next.unobserved) {
+    environment_.log.info("Watcher not observed, its events come from reviews alone",
+                          {{"manager", other.watch.manager},
+                           {"resource", other.watch.watched.plural},
+                           {"field", other.watch.field},
+                           {"reason", other.reason}});
   }
   std::vector<std::shared_ptr<feed>> feeds;
   for (const auto& resource : next.resources) {
@@ -311,8 +312,9 @@ void observation::implementation::update_plan() {
     if (runs) continue;
     feeds.push_back(std::make_shared<feed>(
         resource, options,
-        feed_environment{in_.clock, in_.log, in_.metrics, [this] { return random_(); }, *in_.api,
-                         observer_, [this] { on_input(); }, turns_}));
+        feed_environment{environment_.clock, environment_.log, environment_.metrics,
+                         [this] { return random_(); }, *environment_.api, observer_,
+                         [this] { on_input(); }, turns_}));
     tasks_->spawn(feed::run(feeds.back()));
   }
   feeds_ = std::move(feeds);
@@ -321,9 +323,9 @@ void observation::implementation::update_plan() {
 /// A manager whose receiver takes no heartbeats learns of its gaps by the events of all that
 /// exists.
 void observation::implementation::tell_gaps(core::time_point now) {
-  if (in_.gaps == nullptr) return;
-  const auto informed = in_.dispatcher.heartbeat_managers();
-  const auto counts = in_.gaps->counts();
+  if (environment_.gaps == nullptr) return;
+  const auto informed = environment_.dispatcher.heartbeat_managers();
+  const auto counts = environment_.gaps->counts();
   for (const auto& [manager, gaps] : counts) {
     const bool by_heartbeat =
         manager == heartbeat_component || std::ranges::find(informed, manager) != informed.end();
@@ -331,24 +333,24 @@ void observation::implementation::tell_gaps(core::time_point now) {
     auto& last = sent_again_.try_emplace(manager, core::time_point::min()).first->second;
     if (last != core::time_point::min() && now < last + again_pause) continue;
     // Without observed Watchers KCP alone knows.
-    if (!in_.objects.send_again(manager, now)) continue;
+    if (!environment_.objects.send_again(manager, now)) continue;
     last = now;
-    in_.log.warning("events of a manager were lost, all its objects are sent again",
-                    {{"manager", manager}});
-    in_.gaps->told(manager, gaps.raised);
+    environment_.log.warning("events of a manager were lost, all its objects are sent again",
+                             {{"manager", manager}});
+    environment_.gaps->told(manager, gaps.raised);
   }
 }
 
 bool observation::implementation::missed(const watch_event& review) {
-  const bool covered = observer_.missed(review, in_.clock.now());
+  const bool covered = observer_.missed(review, environment_.clock.now());
   if (covered) wake();
   return covered;
 }
 
 observation_statistics observation::implementation::statistics() const {
   observation_statistics out{.not_persisted = not_persisted_,
-                             .resyncs = in_.objects.taken_resyncs()};
-  out.ledger = record_.state();
+                             .resyncs = environment_.objects.taken_resyncs()};
+  out.journal = record_.state();
   return out;
 }
 
@@ -375,7 +377,7 @@ watch_report observation::implementation::report_of(const managed_watch& watch) 
 }
 
 void observation::implementation::publish() {
-  const auto& objects = in_.objects;
+  const auto& objects = environment_.objects;
   const auto count = [](core::counter& into, std::uint64_t& published, std::uint64_t now) {
     into.Increment(static_cast<double>(now - std::exchange(published, now)));
   };
@@ -400,7 +402,7 @@ bool observation::missed(const watch_event& review) {
   return impl_->missed(review);
 }
 void observation::record(const dispatch::observed_objects::table& of, std::string_view key,
-                         mark delivered, core::time_point now) {
+                         state_hash delivered, core::time_point now) {
   impl_->record().record(of, key, delivered, now);
 }
 void observation::record(const std::string& manager, const gap_counts& now) {

@@ -60,7 +60,7 @@ struct observation_statistics {
   /// Of the journal. none: no file is configured, or nothing observed; missing: there was none at
   /// the start, or none that is complete; read: it was read; failed: it cannot be written at
   /// present.
-  std::string_view ledger = "none";
+  std::string_view journal = "none";
 };
 
 /// Knows what is persisted: takes the events of admitted writes from a channel, watches the
@@ -97,8 +97,8 @@ class observation {
   /// A review was admitted whose event the channel could not take. False: nothing makes up for it.
   bool missed(const watch_event& review);
   /// What the objects tell (`observed_objects::listeners::on_record`).
-  void record(const dispatch::observed_objects::table& of, std::string_view key, mark delivered,
-              core::time_point now);
+  void record(const dispatch::observed_objects::table& of, std::string_view key,
+              state_hash delivered, core::time_point now);
   /// What the account of gaps tells.
   void record(const std::string& manager, const gap_counts& now);
 

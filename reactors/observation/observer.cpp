@@ -22,7 +22,7 @@ bool matches(std::string_view pattern, std::string_view name) {
 
 }  // namespace
 
-std::vector<managed_watch> observer::set_watches(const plan& from) {
+std::vector<managed_watch> observer::set_watches(const observation_plan& from) {
   std::vector<view> next;
   std::vector<managed_watch> added;
   for (const auto& resource : from.resources) {
@@ -41,7 +41,7 @@ std::vector<managed_watch> observer::set_watches(const plan& from) {
     const bool stays = std::ranges::find(next, old.watch, &view::watch) != next.end();
     if (!stays && old.objects != nullptr) removed.push_back(old);
   }
-  for (const auto& other : from.others) next.push_back(view{other.watch});
+  for (const auto& other : from.unobserved) next.push_back(view{other.watch});
   views_.swap(next);
   for (const auto& old : removed) {
     const bool has_heir = std::ranges::any_of(
@@ -99,11 +99,11 @@ void observer::begin_listing(const managed_watch& watch, core::time_point now) {
   objects_.begin_listing(*known->objects, !std::exchange(known->checks, false));
 }
 
-bool observer::put(const managed_watch& watch, const k8s::object_key& key, const marks& state,
-                   core::time_point now) {
+bool observer::put(const managed_watch& watch, const k8s::object_key& key,
+                   const state_hashes& state, core::time_point now) {
   auto* known = find(watch);
   if (known == nullptr) return true;
-  if (known->listing) objects_.remark(*known->objects, key, state.without_generation, state.state);
+  if (known->listing) objects_.rehash(*known->objects, key, state.without_generation, state.state);
   if (!objects_.put(*known->objects, key, state.state, now)) return false;
   if (!known->listing) shown(*known, key);
   return true;
@@ -131,22 +131,22 @@ void observer::end_listing(const managed_watch& watch, core::time_point now) {
 
 /// What was admitted shortly before a list may have been stored after it.
 bool observer::list_decides(const open_review& open) const {
-  return std::ranges::none_of(views_, [&](const view& one) {
-    return concerns(one, open.event) && one.listed < open.newest + wait();
+  return std::ranges::none_of(views_, [&](const view& view) {
+    return concerns(view, open.event) && view.listed < open.newest + wait();
   });
 }
 
 /// A watch has shown the object, so it is alive: what is persisted it will show.
-void observer::shown(const view& one, const k8s::object_key& key) {
-  if (open_.empty() || !one.type) return;
-  const auto& gvk = one.type->gvk;
-  const auto at = open_by_event_.find({one.watch.manager, {gvk.group, "", gvk.kind}, key, {}});
+void observer::shown(const view& view, const k8s::object_key& key) {
+  if (open_.empty() || !view.type) return;
+  const auto& gvk = view.type->gvk;
+  const auto at = open_by_event_.find({view.watch.manager, {gvk.group, "", gvk.kind}, key, {}});
   if (at != open_by_event_.end()) end(at->second);
 }
 
-bool observer::concerns(const view& one, const watch_event& event) const {
-  return one.watch.manager == event.manager && one.type && one.type->gvk.group == event.gvk.group &&
-         one.type->gvk.kind == event.gvk.kind;
+bool observer::concerns(const view& view, const watch_event& event) const {
+  return view.watch.manager == event.manager && view.type &&
+         view.type->gvk.group == event.gvk.group && view.type->gvk.kind == event.gvk.kind;
 }
 
 /// Returns true if live watches show all changes that the event may be of.
@@ -237,8 +237,8 @@ observer::confirmed observer::confirm(const confirmation& read, const confirm_re
   --reading_;
   // Another version of the object may differ where nothing has changed.
   const bool unknown =
-      result.outcome == kind::failed || std::ranges::any_of(views_, [&](const view& one) {
-        return concerns(one, review) && *one.type != read.type;
+      result.result == kind::failed || std::ranges::any_of(views_, [&](const view& view) {
+        return concerns(view, review) && *view.type != read.type;
       });
   if (unknown) {
     if (!closed_) {
@@ -251,14 +251,15 @@ observer::confirmed observer::confirm(const confirmation& read, const confirm_re
   }
   // The path of an object of a cluster-scoped kind is the same with any namespace.
   const bool is_another =
-      result.outcome == kind::found && k8s::key_of(result.object) != review.watched;
+      result.result == kind::found && k8s::key_of(result.object) != review.watched;
   bool missed = false;
   for (auto& each : views_) {
     if (is_another || !concerns(each, review)) continue;
     const bool exists =
-        result.outcome == kind::found && has_labels(result.object, each.watch.labels);
+        result.result == kind::found && has_labels(result.object, each.watch.labels);
     const auto stored =
-        exists ? marks_of(result.object, each.watch.field, each.has_status).state : absent_mark;
+        exists ? state_hashes_of(result.object, each.watch.field, each.has_status).state
+               : absent_state;
     if (objects_.state_of(*each.objects, review.watched) == stored) continue;
     missed = true;
     each.list_at = std::min(each.list_at, now);
@@ -338,15 +339,15 @@ void observer::check_overdue(core::time_point now) {
 /// A watch that goes on after a gap shows each change since, but what was told in the gap may not
 /// be stored, or may be undone by a restore of etcd; and a list that was to decide about reviews
 /// may not have ended.
-void observer::check_unknown(view& one, core::time_point now) const {
-  if (std::exchange(one.resumed, false)) one.check_at = now + options_.confirm_wait;
-  if (one.check_at > now) return;
-  one.check_at = core::time_point::max();
-  const bool is_open = one.list_for > one.listed;
-  const bool is_wanted = one.list_at != core::time_point::max();
-  if (!is_open && !dispatch::observed_objects::has_unknown(*one.objects)) return;
-  one.checks = !is_open && (one.checks || !is_wanted);
-  one.list_at = std::min(one.list_at, now);
+void observer::check_unknown(view& view, core::time_point now) const {
+  if (std::exchange(view.resumed, false)) view.check_at = now + options_.confirm_wait;
+  if (view.check_at > now) return;
+  view.check_at = core::time_point::max();
+  const bool is_open = view.list_for > view.listed;
+  const bool is_wanted = view.list_at != core::time_point::max();
+  if (!is_open && !dispatch::observed_objects::has_unknown(*view.objects)) return;
+  view.checks = !is_open && (view.checks || !is_wanted);
+  view.list_at = std::min(view.list_at, now);
 }
 
 bool observer::next_list(decision& result, core::time_point now) {
@@ -366,7 +367,7 @@ bool observer::next_list(decision& result, core::time_point now) {
 
 observer::confirmation observer::read(open_review& open, core::time_point now) {
   const auto of =
-      std::ranges::find_if(views_, [&](const view& one) { return concerns(one, open.event); });
+      std::ranges::find_if(views_, [&](const view& view) { return concerns(view, open.event); });
   open.number = ++reads_;
   open.read_at = now;
   ++reading_;

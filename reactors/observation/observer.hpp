@@ -66,7 +66,7 @@ class observer {
   };
   struct confirm_result {
     enum class kind : std::uint8_t { found, not_found, failed };
-    kind outcome = kind::failed;
+    kind result = kind::failed;
     boost::json::value object = {};
   };
   enum class confirmed : std::uint8_t {
@@ -88,7 +88,7 @@ class observer {
 
   /// Replaces the Watchers; the objects of those that stay are kept. Returns those observed that
   /// are new.
-  std::vector<managed_watch> set_watches(const plan& from);
+  std::vector<managed_watch> set_watches(const observation_plan& from);
   /// The resource of a Watcher was found. `has_status`: that subresource.
   void set_type(const managed_watch& watch, const k8s::resource_type& type, bool has_status);
   /// Its watch is live, or is not.
@@ -100,7 +100,7 @@ class observer {
 
   void begin_listing(const managed_watch& watch, core::time_point now);
   /// False: the object is one too many.
-  bool put(const managed_watch& watch, const k8s::object_key& key, const marks& state,
+  bool put(const managed_watch& watch, const k8s::object_key& key, const state_hashes& state,
            core::time_point now);
   void erase(const managed_watch& watch, const k8s::object_key& key, core::time_point now);
   void end_listing(const managed_watch& watch, core::time_point now);
@@ -162,11 +162,11 @@ class observer {
   using open_list = std::list<open_review>;
 
   view* find(const managed_watch& watch);
-  bool concerns(const view& one, const watch_event& event) const;
+  bool concerns(const view& view, const watch_event& event) const;
   bool is_covered(const watch_event& event) const;
   bool list_decides(const open_review& open) const;
   core::duration wait() const { return closed_ ? options_.settle : options_.confirm_wait; }
-  void shown(const view& one, const k8s::object_key& key);
+  void shown(const view& view, const k8s::object_key& key);
   void end(open_list::iterator open);
   void settle(watch_event event, core::time_point due);
   void make_unknown(const watch_event& event);
@@ -175,7 +175,7 @@ class observer {
   bool next_settled(decision& result, core::time_point now);
   bool next_open(decision& result, core::time_point now);
   bool next_list(decision& result, core::time_point now);
-  void check_unknown(view& one, core::time_point now) const;
+  void check_unknown(view& view, core::time_point now) const;
   void check_overdue(core::time_point now);
   confirmation read(open_review& open, core::time_point now);
 

@@ -4,30 +4,30 @@
 
 namespace rw::observation {
 
-bool is_same_resource(const managed_watch& one, const managed_watch& as) {
-  return one.manager == as.manager && one.watched.group == as.watched.group &&
-         one.watched.plural == as.watched.plural;
+bool is_same_resource(const managed_watch& watch, const managed_watch& as) {
+  return watch.manager == as.manager && watch.watched.group == as.watched.group &&
+         watch.watched.plural == as.watched.plural;
 }
 
-bool plan::has(const managed_watch& watch) const {
+bool observation_plan::has(const managed_watch& watch) const {
   return std::ranges::any_of(resources, [&](const auto& each) {
     return std::ranges::find(each.watches, watch) != each.watches.end();
   });
 }
 
-bool plan::has_manager(std::string_view manager) const {
+bool observation_plan::has_manager(std::string_view manager) const {
   const auto is_of = [&](const managed_watch& each) { return each.manager == manager; };
-  return std::ranges::any_of(others, is_of, &unobserved_watch::watch) ||
+  return std::ranges::any_of(unobserved, is_of, &unobserved_watch::watch) ||
          std::ranges::any_of(
              resources, [&](const auto& each) { return std::ranges::any_of(each.watches, is_of); });
 }
 
-plan make_plan(const known_managers& managers, bool secrets) {
-  plan result;
+observation_plan make_plan(const known_managers& managers, bool secrets) {
+  observation_plan result;
   for (const auto& watch : managers.watches()) {
     const auto reason = unobserved_reason(watch, secrets);
     if (!reason.empty()) {
-      result.others.push_back({watch, reason});
+      result.unobserved.push_back({watch, reason});
       continue;
     }
     const observed_resource own{watch.watched, watch.labels, {}};

@@ -22,7 +22,7 @@ struct observed_resource {
 };
 
 /// Returns true if they are of one manager and resource, in whatever version, part or selection.
-bool is_same_resource(const managed_watch& one, const managed_watch& as);
+bool is_same_resource(const managed_watch& watch, const managed_watch& as);
 
 /// A Watcher whose events come from reviews alone.
 struct unobserved_watch {
@@ -32,9 +32,9 @@ struct unobserved_watch {
 
 /// Which Watchers are observed. Wildcards, Secrets (unless `secrets`) and subresources other than
 /// status are not: what a watch would show of them is not what the Watcher asks for, or too much.
-struct plan {
+struct observation_plan {
   std::vector<observed_resource> resources;
-  std::vector<unobserved_watch> others;
+  std::vector<unobserved_watch> unobserved;
 
   /// Returns true if the Watcher is observed.
   bool has(const managed_watch& watch) const;
@@ -42,6 +42,6 @@ struct plan {
   bool has_manager(std::string_view manager) const;
 };
 
-plan make_plan(const known_managers& managers, bool secrets);
+observation_plan make_plan(const known_managers& managers, bool secrets);
 
 }  // namespace rw::observation

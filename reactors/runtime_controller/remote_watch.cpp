@@ -22,7 +22,7 @@ namespace rw {
 namespace {
 
 namespace asio = boost::asio;
-using event_kind = k8s::watch_event::kind;
+using event_kind = k8s::decoded_event::kind;
 
 constexpr std::size_t event_bytes = 1u << 20;
 constexpr auto retry_base = std::chrono::seconds(1);
@@ -145,7 +145,7 @@ class remote_watch::stream final : public k8s::watch_sink {
   void end(boost::system::error_code error) override;
 
  private:
-  bool handle(const k8s::watch_event& event);
+  bool handle(const k8s::decoded_event& event);
   void note_missing();
   void note_end(bool in_order);
 
@@ -324,7 +324,7 @@ bool remote_watch::stream::take(std::string_view bytes) {
   if (!decoder_) {
     decoder_ = std::make_unique<k8s::watch_decoder>(
         kind_.format, names_only(), event_bytes,
-        [this](const k8s::watch_event& event) { return handle(event); });
+        [this](const k8s::decoded_event& event) { return handle(event); });
   }
   if (!decoder_->feed(bytes)) {
     broken_ = !expired_;
@@ -334,17 +334,17 @@ bool remote_watch::stream::take(std::string_view bytes) {
   return true;
 }
 
-bool remote_watch::stream::handle(const k8s::watch_event& event) {
-  if (event.what == event_kind::error) {
+bool remote_watch::stream::handle(const k8s::decoded_event& event) {
+  if (event.type == event_kind::error) {
     expired_ = true;
     return false;
   }
   version_ = event.resource_version;
-  if (event.what == event_kind::bookmark) {
+  if (event.type == event_kind::bookmark) {
     if (std::exchange(listing_, false)) note_missing();
     return true;
   }
-  const bool deleted = event.what == event_kind::deleted;
+  const bool deleted = event.type == event_kind::deleted;
   const auto seen = version_of(what().type, event.subject.key(),
                                deleted ? std::string_view() : event.resource_version);
   const bool expected = find(cluster_.expected, seen) != cluster_.expected.end();

@@ -21,8 +21,8 @@ constexpr std::array counted_as = {&counts::waiting, &counts::aside,  &counts::u
 /// One call of `decide`.
 class planner {
  public:
-  planner(const state& before, const request& of, const runtimes& all, const limits& with,
-          time_point now)
+  planner(const state& before, const rollout_request& of, const runtimes& all, const limits& with,
+          wall_time now)
       : of_(of), all_(all), with_(with), now_(now) {
     out_.next = before;
     known_ = before.content == of.content;
@@ -237,14 +237,14 @@ class planner {
     if (next.at == phase::completed && present.ended.empty()) present.ended = now;
   }
 
-  void recheck_at(time_point when) {
+  void recheck_at(wall_time when) {
     if (!out_.recheck_at || when < *out_.recheck_at) out_.recheck_at = when;
   }
 
-  const request& of_;
+  const rollout_request& of_;
   const runtimes& all_;
   const limits& with_;
-  const time_point now_;
+  const wall_time now_;
   bool known_ = false;  ///< the facts are about this content
   decision out_;
   std::map<std::string, standing> standings_;
@@ -283,8 +283,8 @@ std::string_view phase_text(const state& next, const counts& now) noexcept {
   return partial ? "Partial" : to_string(next.at);
 }
 
-decision decide(const state& before, const request& of, const runtimes& all, const limits& with,
-                time_point now) {
+decision decide(const state& before, const rollout_request& of, const runtimes& all,
+                const limits& with, wall_time now) {
   return planner(before, of, all, with, now).run();
 }
 

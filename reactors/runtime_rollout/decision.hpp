@@ -15,7 +15,7 @@
 
 namespace rw::runtime_rollout {
 
-using time_point = std::chrono::system_clock::time_point;
+using wall_time = std::chrono::system_clock::time_point;
 
 /// A number of runtimes, absolute or as a share of all.
 struct share {
@@ -49,14 +49,14 @@ struct runtime_facts {
   std::string completed = {};  ///< of the content that was rolled out completely last
   std::string in_place = {};   ///< revision it has; empty: none
   health is = health::unreachable;
-  time_point since = {};           ///< of the health, or of the revision in place if that is later
-  time_point reported_since = {};  ///< the same as it was reported, which may be in the future
-  time_point observed = time_point::max();  ///< last time that its health was read
-  bool selected = false;                    ///< by the canaries' label
-  bool ahead = false;                       ///< another writer has applied the content
-  bool rejected = false;                    ///< it does not take the content
-  std::string error = {};                   ///< of one that failed, for people
-  std::optional<time_point> admitted = {};  ///< to the content that `state` names
+  wall_time since = {};           ///< of the health, or of the revision in place if that is later
+  wall_time reported_since = {};  ///< the same as it was reported, which may be in the future
+  wall_time observed = wall_time::max();   ///< last time that its health was read
+  bool selected = false;                   ///< by the canaries' label
+  bool ahead = false;                      ///< another writer has applied the content
+  bool rejected = false;                   ///< it does not take the content
+  std::string error = {};                  ///< of one that failed, for people
+  std::optional<wall_time> admitted = {};  ///< to the content that `state` names
 
   bool updated() const noexcept { return !wanted.empty() && in_place == wanted; }
   /// What it has was never rolled out completely.
@@ -102,7 +102,7 @@ struct state {
   friend bool operator==(const state&, const state&) = default;
 };
 
-struct request {
+struct rollout_request {
   std::string content = {};
   bool at_once = false;  ///< no canaries and no waves
   bool paused = false;
@@ -139,7 +139,7 @@ struct decision {
   std::set<std::string> to_inspect = {};  ///< canaries whose health must be read before they pass
   std::string message = {};               ///< for people
   std::string not_stored = {};  ///< why the content can't be kept as rolled out; empty: it can
-  std::optional<time_point> recheck_at = {};
+  std::optional<wall_time> recheck_at = {};
 };
 
 /// The one decision on a roll-out. Pure.
@@ -158,7 +158,7 @@ struct decision {
 ///   - Runtimes to which another writer has applied the content, or a part of it, are admitted,
 ///     also in a pause: whole it does less harm than half.
 ///   - Runtimes failing with a superseded content are the first after the canaries.
-decision decide(const state& before, const request& of, const runtimes& all, const limits& with,
-                time_point now);
+decision decide(const state& before, const rollout_request& of, const runtimes& all,
+                const limits& with, wall_time now);
 
 }  // namespace rw::runtime_rollout

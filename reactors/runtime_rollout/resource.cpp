@@ -57,7 +57,7 @@ constexpr std::array<std::pair<const char*, std::string record::*>, 4> record_fi
      {"outcome", &record::outcome}}};
 
 void set_conditions(const decision& decided, json::value& object, std::int64_t generation,
-                    time_point now) {
+                    wall_time now) {
   const auto& next = decided.next;
   const auto& counts = decided.now;
   const bool stalled = next.stopped() || !decided.not_stored.empty();
@@ -79,7 +79,7 @@ void set_conditions(const decision& decided, json::value& object, std::int64_t g
 
 void set_pinned(const std::string& revision, const state& next,
                 const std::vector<content_source>& waiting, json::value& object,
-                std::int64_t generation, time_point now) {
+                std::int64_t generation, wall_time now) {
   const auto pinned = decide_pin(revision, next);
   const bool is = !pinned.revision.empty() && next.content == pinned.revision;
   std::string message = "the sources are rolled out";
@@ -202,7 +202,7 @@ state read_state(const json::value& object) {
 }
 
 std::optional<json::value> next_status(const json::value& object, const decision& decided,
-                                       const rollout_spec& spec, time_point now,
+                                       const rollout_spec& spec, wall_time now,
                                        const std::vector<content_source>& waiting) {
   const auto& next = decided.next;
   json::value out{{"status",

@@ -65,7 +65,7 @@ pin decide_pin(const std::string& revision, const state& of);
 /// out, and newer content of the sources waits.
 std::optional<boost::json::value> next_status(const boost::json::value& object,
                                               const decision& decided, const rollout_spec& spec,
-                                              time_point now,
+                                              wall_time now,
                                               const std::vector<content_source>& waiting = {});
 
 }  // namespace rw::runtime_rollout

@@ -37,7 +37,7 @@ runtime_rollout::runtime_rollout(asio::any_io_executor executor, options with, e
                    .queue = {.retry_limit = std::chrono::seconds(30)}},
                   *this, in_.common) {
   controller_.watch(in_.rollouts, [this](const k8s::delta& change, k8s::controller::keys& out) {
-    if (change.any().key() == key_) out.push_back(key_);
+    if (change.latest().key() == key_) out.push_back(key_);
   });
 }
 

@@ -76,7 +76,7 @@ class runtime_rollout final : public content_gate, private k8s::reconciler {
   const std::string& closed() const noexcept { return closed_; }
   /// In CamelCase.
   std::string_view closed_reason() const noexcept { return closed_reason_; }
-  time_point closed_since() const noexcept { return closed_since_; }
+  wall_time closed_since() const noexcept { return closed_since_; }
   /// True if the runtime waits for its turn.
   bool holds(const std::string& runtime) const;
   /// Returns the revision that the runtime has; empty: none, or it is not known yet.
@@ -108,7 +108,7 @@ class runtime_rollout final : public content_gate, private k8s::reconciler {
       seen_;  ///< with known health, until it has warmed up
   std::string closed_;
   std::string_view closed_reason_;
-  time_point closed_since_ = {};
+  wall_time closed_since_ = {};
   shared_content content_;
   std::string stored_;    ///< content that was given to `callbacks::store`
   std::string kept_;      ///< content that was given to `callbacks::keep`

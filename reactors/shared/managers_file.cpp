@@ -137,30 +137,30 @@ known_managers merge(const known_managers& a, const known_managers& b) {
 
 managers_result parse_managers(std::string_view text) {
   if (text.size() > managers_file_bytes) {
-    return managers_defect{"it is larger than " + std::to_string(managers_file_bytes) + " bytes"};
+    return core::text_error{"it is larger than " + std::to_string(managers_file_bytes) + " bytes"};
   }
   boost::system::error_code error;
   json::parse_options options;
   options.max_depth = max_depth;
   const auto document = json::parse({text.data(), text.size()}, error, {}, options);
-  if (error) return managers_defect{"it is no JSON: " + error.message()};
+  if (error) return core::text_error{"it is no JSON: " + error.message()};
   const auto* const root = document.if_object();
-  if (root == nullptr) return managers_defect{"it must be a JSON object"};
+  if (root == nullptr) return core::text_error{"it must be a JSON object"};
   const auto* const version = root->if_contains("version");
   if (version == nullptr || *version != format_version) {
-    return managers_defect{"version must be " + std::to_string(format_version)};
+    return core::text_error{"version must be " + std::to_string(format_version)};
   }
   const auto* const value = root->if_contains("watches");
   const auto* const list = value == nullptr ? nullptr : value->if_array();
   if (list == nullptr || list->size() > managers_file_watches) {
-    return managers_defect{"watches must be an array of at most " +
-                           std::to_string(managers_file_watches) + " objects"};
+    return core::text_error{"watches must be an array of at most " +
+                            std::to_string(managers_file_watches) + " objects"};
   }
   std::vector<managed_watch> watches;
   for (std::size_t i = 0; i < list->size(); ++i) {
     watch_reader reader((*list)[i], i);
     watches.push_back(reader.read());
-    if (!reader.error().empty()) return managers_defect{reader.error()};
+    if (!reader.error().empty()) return core::text_error{reader.error()};
   }
   return known_managers(std::move(watches));
 }

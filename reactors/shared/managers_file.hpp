@@ -1,5 +1,6 @@
 #pragma once
 
+#include "rw/core/text_error.hpp"
 #include "rw/reactors/shared/watcher.hpp"
 
 #include <boost/system/result.hpp>
@@ -60,11 +61,8 @@ class known_managers {
 
 known_managers merge(const known_managers& a, const known_managers& b);
 
-/// Why a text is not a managers' file: a sentence that names the field.
-struct managers_defect {
-  std::string message;
-};
-using managers_result = boost::system::result<known_managers, managers_defect>;
+/// The error says why a file is invalid, in a sentence that begins with "it".
+using managers_result = boost::system::result<known_managers, core::text_error>;
 
 /// Limits of a file: its size, and its number of watches.
 inline constexpr std::size_t managers_file_bytes = 512u << 10;

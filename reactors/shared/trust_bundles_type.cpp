@@ -116,7 +116,8 @@ std::unique_ptr<k8s::informer> trust_bundle_informer(k8s::client& api, k8s::sele
   // A stream would begin without discovery.
   return std::make_unique<k8s::informer>(
       std::make_shared<trust_bundle_source>(api, in.clock, in.log), trust_bundles_type(),
-      k8s::informer_options{.what = std::move(what), .streaming_list = false, .any_version = true},
+      k8s::informer_options{
+          .objects = std::move(what), .streaming_list = false, .any_version = true},
       in);
 }
 

@@ -82,10 +82,10 @@ bool covers(const json::value& live, const json::value& desired) {
 
 bool has_owners(const json::value& live, const json::value& desired) {
   const auto there = k8s::owners_of(live);
-  return std::ranges::all_of(k8s::owners_of(desired), [&](const k8s::owner_reference& one) {
+  return std::ranges::all_of(k8s::owners_of(desired), [&](const k8s::owner_reference& owner) {
     return std::ranges::any_of(there, [&](const k8s::owner_reference& other) {
-      return other.uid == one.uid && other.name == one.name && other.kind == one.kind &&
-             other.api_version == one.api_version;
+      return other.uid == owner.uid && other.name == owner.name && other.kind == owner.kind &&
+             other.api_version == owner.api_version;
     });
   });
 }
@@ -113,14 +113,14 @@ boost::system::result<json::value, watcher_error> virtual_service_through(
 }
 
 boost::system::result<json::value, watcher_error> virtual_service_for(
-    const watcher& of, std::vector<json::value> gateways, std::string_view where) {
+    const watcher& of, std::vector<json::value> gateways, std::string_view location) {
   std::erase_if(gateways, [&](const json::value& one) {
     return !of.gateways.matches(k8s::find(one, {"metadata", "labels"}));
   });
   if (gateways.empty()) {
     return watcher_error{
         "GatewayNotFound",
-        "spec.gateway.selector selects no Gateway in the namespace " + std::string(where)};
+        "spec.gateway.selector selects no Gateway in the namespace " + std::string(location)};
   }
   std::ranges::sort(gateways, {},
                     [](const json::value& one) { return to_string(k8s::key_of(one)); });
@@ -138,7 +138,7 @@ bool is_as_desired(const json::value& live, const json::value& desired) {
 
 bool is_owned_by(const json::value& object, std::string_view uid) {
   return std::ranges::any_of(k8s::owners_of(object),
-                             [&](const k8s::owner_reference& one) { return one.uid == uid; });
+                             [&](const k8s::owner_reference& owner) { return owner.uid == uid; });
 }
 
 }  // namespace rw::watcher_controller

@@ -22,14 +22,14 @@ struct watcher_error {
 /// the paths that begin with `/v2/<manager>/event`. It has the Watcher's name and namespace, and
 /// the Watcher as an owner that does not control it. It has only fields that this project owns.
 ///
-/// `gateways` are the Gateways of one namespace, in any order, as the API returns them; `where`
+/// `gateways` are the Gateways of one namespace, in any order, as the API returns them; `location`
 /// names it in messages. The result does not depend on their order. A server's host may begin with
 /// a namespace ("ns/host", Istio: "Server"), which a VirtualService's must not: it is omitted.
 ///
 /// Errors: GatewayNotFound, the Watcher selects none; GatewayWithoutHosts, a selected one has no
 /// hosts.
 boost::system::result<boost::json::value, watcher_error> virtual_service_for(
-    const watcher& of, std::vector<boost::json::value> gateways, std::string_view where);
+    const watcher& of, std::vector<boost::json::value> gateways, std::string_view location);
 
 /// The same for a component without a Watcher: through one Gateway, and without an owner. `of`
 /// needs a key, a manager and a receiver.

@@ -45,8 +45,8 @@ json::value finalizers_change(const json::value& from, const json::value& to) {
 
 /// Returns true for failures of this process rather than of the object: it no longer leads, or is
 /// about to end.
-bool is_our_own(const k8s::failure& why) {
-  return why.is(k8s::errc::fenced) || why.is(k8s::errc::shut_down);
+bool is_our_own(const k8s::failure& error) {
+  return error.is(k8s::errc::fenced) || error.is(k8s::errc::shut_down);
 }
 
 std::optional<watcher> watcher_of(const std::optional<own_component>& own) {
@@ -61,10 +61,10 @@ std::optional<watcher> watcher_of(const std::optional<own_component>& own) {
 }  // namespace
 
 /// A step of a reconcile that changes the Watcher replaces `*watcher` by the new state.
-class controller::implementation final : public k8s::reconciler {
+class watcher_controller::implementation final : public k8s::reconciler {
  public:
-  implementation(asio::any_io_executor executor, controller_sources sources,
-                 controller_options options, controller_environment environment);
+  implementation(asio::any_io_executor executor, watcher_controller_sources sources,
+                 watcher_controller_options options, watcher_controller_environment environment);
 
   asio::awaitable<void> run() { return core_.run(); }
   const watcher_faults& faults() const noexcept { return faults_; }
@@ -85,16 +85,16 @@ class controller::implementation final : public k8s::reconciler {
   step remove_virtual_service(json::value* watcher);
 
   step write(json::value* watcher, json::value change, std::string subresource);
-  step tell(json::value* watcher, verdict to);
-  asio::awaitable<reconcile_result> give_up(json::value* watcher, watcher_error why, verdict to,
-                                            reconcile_result then);
+  step tell(json::value* watcher, desired_status to);
+  asio::awaitable<reconcile_result> give_up(json::value* watcher, watcher_error error,
+                                            desired_status to, reconcile_result then);
 
   std::vector<json::value> gateways() const;
   void map_gateway(const k8s::delta& change, k8s::controller::keys& keys) const;
 
-  const controller_sources sources_;
-  const controller_options options_;
-  const controller_environment environment_;
+  const watcher_controller_sources sources_;
+  const watcher_controller_options options_;
+  const watcher_controller_environment environment_;
   core::counter& writes_;
   const std::optional<watcher> own_;  ///< the own component, as a Watcher
   watcher_set set_;
@@ -104,9 +104,10 @@ class controller::implementation final : public k8s::reconciler {
   k8s::controller core_;
 };
 
-controller::implementation::implementation(asio::any_io_executor executor,
-                                           controller_sources sources, controller_options options,
-                                           controller_environment environment)
+watcher_controller::implementation::implementation(asio::any_io_executor executor,
+                                                   watcher_controller_sources sources,
+                                                   watcher_controller_options options,
+                                                   watcher_controller_environment environment)
     : sources_(sources),
       options_(std::move(options)),
       environment_(environment),
@@ -120,45 +121,46 @@ controller::implementation::implementation(asio::any_io_executor executor,
             {environment.clock, environment.watchdog, environment.log, environment.metrics,
              core::make_random_source()}) {
   core_.watch(sources_.watchers, [this](const k8s::delta& change, auto& keys) {
-    keys.push_back(change.any().key());
+    keys.push_back(change.latest().key());
     // Another that did not fit may fit now.
     for (const auto& [refused, error] : set_.current().refused) keys.push_back(refused);
   });
   core_.watch(sources_.gateways,
               [this](const k8s::delta& change, auto& keys) { map_gateway(change, keys); });
   core_.watch(sources_.virtual_services, [this](const k8s::delta& change, auto& keys) {
-    auto key = change.any().key();
+    auto key = change.latest().key();
     if (is_own(key) || sources_.watchers.objects().get(key)) keys.push_back(std::move(key));
   });
 }
 
 /// Adds the Watchers that select the Gateway in its current or previous state, and the own
 /// component if it is its Gateway.
-void controller::implementation::map_gateway(const k8s::delta& change,
-                                             k8s::controller::keys& keys) const {
-  if (own_ && change.any().name() == options_.own->gateway) keys.push_back(own_->key);
+void watcher_controller::implementation::map_gateway(const k8s::delta& change,
+                                                     k8s::controller::keys& keys) const {
+  if (own_ && change.latest().name() == options_.own->gateway) keys.push_back(own_->key);
   const auto before = change.before.parse();
   const auto now = change.now.parse();
-  sources_.watchers.objects().for_each([&](const k8s::object& one) {
-    const auto view = read_watcher(one.parse());
+  sources_.watchers.objects().for_each([&](const k8s::object& object) {
+    const auto view = read_watcher(object.parse());
     if (view.has_error()) return;
     const auto selects = [&](const json::value& gateway) {
       return !gateway.is_null() &&
              view->gateways.matches(k8s::find(gateway, {"metadata", "labels"}));
     };
-    if (selects(before) || selects(now)) keys.push_back(one.key());
+    if (selects(before) || selects(now)) keys.push_back(object.key());
   });
 }
 
-std::vector<json::value> controller::implementation::gateways() const {
+std::vector<json::value> watcher_controller::implementation::gateways() const {
   std::vector<json::value> found;
-  sources_.gateways.objects().for_each([&](const k8s::object& one) {
-    if (one.ns() == options_.gateway_namespace) found.push_back(one.parse());
+  sources_.gateways.objects().for_each([&](const k8s::object& object) {
+    if (object.ns() == options_.gateway_namespace) found.push_back(object.parse());
   });
   return found;
 }
 
-asio::awaitable<reconcile_result> controller::implementation::reconcile(k8s::object_key key) {
+asio::awaitable<reconcile_result> watcher_controller::implementation::reconcile(
+    k8s::object_key key) {
   const auto found = sources_.watchers.objects().get(key);
   if (!found) {
     own_writes_.forget(key);
@@ -183,7 +185,7 @@ asio::awaitable<reconcile_result> controller::implementation::reconcile(k8s::obj
 
 /// Keeps the VirtualService of the own component. Without its Gateway nothing is to be done: the
 /// Gateway's creation is a reason to come again.
-asio::awaitable<reconcile_result> controller::implementation::configure_own() {
+asio::awaitable<reconcile_result> watcher_controller::implementation::configure_own() {
   const auto gateway =
       sources_.gateways.objects().get({options_.gateway_namespace, options_.own->gateway});
   if (!gateway) co_return reconcile_result::done();
@@ -201,7 +203,8 @@ asio::awaitable<reconcile_result> controller::implementation::configure_own() {
 
 /// Adds the finalizer before anything is made for a Watcher: it keeps the Watcher until that is
 /// deleted.
-controller::implementation::step controller::implementation::begin(json::value* watcher) {
+watcher_controller::implementation::step watcher_controller::implementation::begin(
+    json::value* watcher) {
   auto kept = *watcher;
   if (k8s::add_finalizer(kept, watcher_finalizer)) {
     const auto ended = co_await write(watcher, finalizers_change(*watcher, kept), {});
@@ -212,7 +215,8 @@ controller::implementation::step controller::implementation::begin(json::value* 
   co_return ended;
 }
 
-asio::awaitable<reconcile_result> controller::implementation::configure(json::value* watcher) {
+asio::awaitable<reconcile_result> watcher_controller::implementation::configure(
+    json::value* watcher) {
   const auto view = read_watcher(*watcher);
   if (view.has_error()) {
     const watcher_error invalid{std::string(watcher_invalid), view.error().text()};
@@ -229,9 +233,9 @@ asio::awaitable<reconcile_result> controller::implementation::configure(json::va
   }
   auto desired = virtual_service_for(*view, gateways(), options_.gateway_namespace);
   if (desired.has_error()) {
-    const auto& why = desired.error();
-    auto result = co_await give_up(watcher, why, failed(why),
-                                   reconcile_result::error(why.message, why.reason));
+    const auto& cause = desired.error();
+    auto result = co_await give_up(watcher, cause, failed(cause),
+                                   reconcile_result::error(cause.message, cause.reason));
     co_return result;
   }
   faults_.erase(view->key);  // also where its write fails next
@@ -249,7 +253,8 @@ asio::awaitable<reconcile_result> controller::implementation::configure(json::va
 
 /// Writes a VirtualService. Returns nothing if it was repaired too often.
 asio::awaitable<std::optional<k8s::result<json::value>>>
-controller::implementation::write_virtual_service(k8s::object_key key, json::value desired) {
+watcher_controller::implementation::write_virtual_service(k8s::object_key key,
+                                                          json::value desired) {
   const std::chrono::duration<double> pause = options_.repair_pause;
   auto& repairs = repairs_.use(key, 1 / pause.count(), options_.repairs);
   if (!repairs.try_take(environment_.clock.now())) co_return std::nullopt;
@@ -265,21 +270,21 @@ controller::implementation::write_virtual_service(k8s::object_key key, json::val
   co_return written;
 }
 
-controller::implementation::step controller::implementation::apply(json::value* watcher,
-                                                                   json::value desired) {
+watcher_controller::implementation::step watcher_controller::implementation::apply(
+    json::value* watcher, json::value desired) {
   const auto written = co_await write_virtual_service(k8s::key_of(*watcher), std::move(desired));
   if (!written) co_return contested(*watcher);
   if (!written->has_error()) co_return std::nullopt;
   const auto& failure = written->error();
-  const watcher_error why{"VirtualServiceNotApplied", failure.message};
+  const watcher_error error{"VirtualServiceNotApplied", failure.message};
   auto result = reconcile_result::error(failure);
   if (is_our_own(failure)) co_return result;
-  result = co_await give_up(watcher, why, failed(why), std::move(result));
+  result = co_await give_up(watcher, error, failed(error), std::move(result));
   co_return result;
 }
 
 /// Stops immediate repairs: two controllers with opposite writes would repeat them at full speed.
-reconcile_result controller::implementation::contested(const json::value& watcher) const {
+reconcile_result watcher_controller::implementation::contested(const json::value& watcher) const {
   constexpr auto text =
       "another client changes the VirtualService after each repair; the next repair is delayed";
   environment_.events.warning(k8s::reference_to(watcher), "WatcherVirtualServiceContested", text);
@@ -288,7 +293,8 @@ reconcile_result controller::implementation::contested(const json::value& watche
   return result;
 }
 
-asio::awaitable<reconcile_result> controller::implementation::release(json::value* watcher) {
+asio::awaitable<reconcile_result> watcher_controller::implementation::release(
+    json::value* watcher) {
   if (!k8s::has_finalizer(*watcher, watcher_finalizer)) co_return reconcile_result::done();
   auto ended = co_await tell(watcher, deleting());
   if (ended) co_return *ended;
@@ -303,7 +309,7 @@ asio::awaitable<reconcile_result> controller::implementation::release(json::valu
   co_return reconcile_result::done();
 }
 
-controller::implementation::step controller::implementation::remove_virtual_service(
+watcher_controller::implementation::step watcher_controller::implementation::remove_virtual_service(
     json::value* watcher) {
   // The store may be older than this controller's own writes.
   const auto key = k8s::key_of(*watcher);
@@ -326,9 +332,8 @@ controller::implementation::step controller::implementation::remove_virtual_serv
 
 /// Writes the Watcher at its resourceVersion, with a merge patch. After a conflict the informer
 /// delivers the newer state.
-controller::implementation::step controller::implementation::write(json::value* watcher,
-                                                                   json::value change,
-                                                                   std::string subresource) {
+watcher_controller::implementation::step watcher_controller::implementation::write(
+    json::value* watcher, json::value change, std::string subresource) {
   const bool of_status = !subresource.empty();
   auto written = co_await environment_.api.patch(watchers_type(), k8s::key_of(*watcher),
                                                  k8s::patch_type::merge, std::move(change),
@@ -338,20 +343,20 @@ controller::implementation::step controller::implementation::write(json::value* 
     *watcher = std::move(*written);
     co_return std::nullopt;
   }
-  const auto& why = written.error();
+  const auto& error = written.error();
   own_writes_.forget(k8s::key_of(*watcher));
   // Deleted, unless only the status subresource is missing.
   const bool there = of_status && sources_.watchers.objects().get(k8s::key_of(*watcher));
-  if (why.is(k8s::errc::not_found) && !there) co_return reconcile_result::done();
-  if (why.is(k8s::errc::conflict)) co_return reconcile_result::requeue_after(catch_up);
-  if (of_status && !is_our_own(why)) {
-    environment_.events.warning(k8s::reference_to(*watcher), "WatcherStatusUpdate", why.message);
+  if (error.is(k8s::errc::not_found) && !there) co_return reconcile_result::done();
+  if (error.is(k8s::errc::conflict)) co_return reconcile_result::requeue_after(catch_up);
+  if (of_status && !is_our_own(error)) {
+    environment_.events.warning(k8s::reference_to(*watcher), "WatcherStatusUpdate", error.message);
   }
-  co_return reconcile_result::error(why);
+  co_return reconcile_result::error(error);
 }
 
-controller::implementation::step controller::implementation::tell(json::value* watcher,
-                                                                  verdict to) {
+watcher_controller::implementation::step watcher_controller::implementation::tell(
+    json::value* watcher, desired_status to) {
   auto status = next_status(*watcher, to, environment_.clock.wall());
   if (!status) co_return std::nullopt;
   const bool news = state_of(*watcher) != to.state;
@@ -368,33 +373,35 @@ controller::implementation::step controller::implementation::tell(json::value* w
 }
 
 /// Reports an error, if it is new, and returns `then`.
-asio::awaitable<reconcile_result> controller::implementation::give_up(json::value* watcher,
-                                                                      watcher_error why, verdict to,
-                                                                      reconcile_result then) {
+asio::awaitable<reconcile_result> watcher_controller::implementation::give_up(
+    json::value* watcher, watcher_error error, desired_status to, reconcile_result then) {
   auto& fault = faults_[k8s::key_of(*watcher)];
-  if (fault.error.reason != why.reason) fault.since = environment_.clock.wall();
-  fault.error = why;
+  if (fault.error.reason != error.reason) fault.since = environment_.clock.wall();
+  fault.error = error;
   const bool news = next_status(*watcher, to, environment_.clock.wall()).has_value();
   const auto ended = co_await tell(watcher, std::move(to));
   if (ended) co_return *ended;
   if (news) {
-    environment_.events.warning(k8s::reference_to(*watcher), "Watcher" + why.reason, why.message);
+    environment_.events.warning(k8s::reference_to(*watcher), "Watcher" + error.reason,
+                                error.message);
   }
   co_return then;
 }
 
-controller::controller(asio::any_io_executor executor, controller_sources sources,
-                       controller_options options, controller_environment environment)
+watcher_controller::watcher_controller(asio::any_io_executor executor,
+                                       watcher_controller_sources sources,
+                                       watcher_controller_options options,
+                                       watcher_controller_environment environment)
     : impl_(std::make_unique<implementation>(std::move(executor), sources, std::move(options),
                                              environment)) {}
 
-controller::~controller() = default;
+watcher_controller::~watcher_controller() = default;
 
-asio::awaitable<void> controller::run() {
+asio::awaitable<void> watcher_controller::run() {
   return impl_->run();
 }
 
-const watcher_faults& controller::faults() const noexcept {
+const watcher_faults& watcher_controller::faults() const noexcept {
   return impl_->faults();
 }
 

@@ -32,7 +32,7 @@ struct own_component {
   std::string gateway = {};      ///< a Gateway in the namespace of the Gateways
 };
 
-struct controller_options {
+struct watcher_controller_options {
   std::string gateway_namespace{kcp_namespace};
   /// Resync period of a Ready Watcher. A reconcile without changes costs no request, so this only
   /// bounds the time until a lost change is noticed.
@@ -49,14 +49,14 @@ struct controller_options {
 /// The sources of the controller. The caller runs the informers, which may serve other reactors too
 /// and may run before this process leads; all must outlive the controller, on its executor. They
 /// keep the whole objects, except for managedFields.
-struct controller_sources {
+struct watcher_controller_sources {
   k8s::informer& watchers;          ///< of all namespaces, or of those to handle
   k8s::informer& gateways;          ///< of the gateway namespace; others are ignored
   k8s::informer& virtual_services;  ///< of the Watchers' namespaces
 };
 
 /// All of it must outlive the controller.
-struct controller_environment {
+struct watcher_controller_environment {
   k8s::client& api;  ///< with the leader's fence, if there is one
   k8s::event_sink& events;
   core::clock& clock;
@@ -105,13 +105,14 @@ using watcher_faults = std::unordered_map<k8s::object_key, watcher_fault, k8s::o
 ///
 /// Metrics: `rw_watcher_virtual_service_writes_total`, which keeps growing while another client
 /// writes the same fields; and those of k8s::controller, with `controller="watcher"`.
-class controller {
+class watcher_controller {
  public:
-  controller(boost::asio::any_io_executor executor, controller_sources sources,
-             controller_options options, controller_environment environment);
-  ~controller();
-  controller(const controller&) = delete;
-  controller& operator=(const controller&) = delete;
+  watcher_controller(boost::asio::any_io_executor executor, watcher_controller_sources sources,
+                     watcher_controller_options options,
+                     watcher_controller_environment environment);
+  ~watcher_controller();
+  watcher_controller(const watcher_controller&) = delete;
+  watcher_controller& operator=(const watcher_controller&) = delete;
 
   /// Runs until cancelled. Running reconciles get time to end.
   boost::asio::awaitable<void> run();

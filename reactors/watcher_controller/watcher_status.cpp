@@ -19,12 +19,12 @@ k8s::condition virtual_service_is(std::string status, std::string reason, std::s
 
 }  // namespace
 
-verdict processing() {
+desired_status processing() {
   return {"Processing",
           virtual_service_is("Unknown", "Processing", "VirtualService is being configured")};
 }
 
-verdict ready(std::string_view unobserved) {
+desired_status ready(std::string_view unobserved) {
   std::string message = "VirtualService is configured";
   if (!unobserved.empty()) {
     message += "; events come from reviews alone (" + std::string(unobserved) + ")";
@@ -32,20 +32,21 @@ verdict ready(std::string_view unobserved) {
   return {"Ready", virtual_service_is("True", "Ready", std::move(message))};
 }
 
-verdict failed(const watcher_error& why) {
-  return {"Error", virtual_service_is("False", why.reason,
-                                      std::string(core::first_bytes(why.message, message_limit)))};
+desired_status failed(const watcher_error& error) {
+  return {"Error",
+          virtual_service_is("False", error.reason,
+                             std::string(core::first_bytes(error.message, message_limit)))};
 }
 
-verdict deleting() {
+desired_status deleting() {
   return {"Deleting"};
 }
 
-verdict deleting(const watcher_error& why) {
-  return {"Deleting", failed(why).condition};
+desired_status deleting(const watcher_error& error) {
+  return {"Deleting", failed(error).condition};
 }
 
-std::optional<json::value> next_status(const json::value& watcher, const verdict& to,
+std::optional<json::value> next_status(const json::value& watcher, const desired_status& to,
                                        std::chrono::system_clock::time_point now) {
   const auto* const before = k8s::find(watcher, {"status"});
   json::value next{{"status", before != nullptr && before->is_object() ? *before : json::object()}};

@@ -14,26 +14,27 @@ namespace rw::watcher_controller {
 
 /// The desired status of a Watcher: its state, and the condition "VirtualService". Of the states in
 /// its schema, a Watcher goes through "" -> Processing -> Ready or Error -> Deleting.
-struct verdict {
+struct desired_status {
   std::string state;
   std::optional<k8s::condition> condition = {};  ///< nothing: it stays
 };
 
 /// The first reconcile of the Watcher.
-verdict processing();
+desired_status processing();
 /// Its VirtualService exists, and is up to date. `unobserved`: why no watch on the runtimes shows
 /// its changes (managers_file.hpp); empty: one does.
-verdict ready(std::string_view unobserved = {});
-/// It has no VirtualService, or only its previous one, because of `why`.
-verdict failed(const watcher_error& why);
+desired_status ready(std::string_view unobserved = {});
+/// It has no VirtualService, or only its previous one, because of `error`.
+desired_status failed(const watcher_error& error);
 /// It is deleted once its VirtualService is; or why that is impossible yet.
-verdict deleting();
-verdict deleting(const watcher_error& why);
+desired_status deleting();
+desired_status deleting(const watcher_error& error);
 
 /// Returns the status with `to` for the Watcher's current generation. Nothing if it has that
 /// already, so that nothing is written without a change. Sets the condition's lastTransitionTime to
 /// `now` only if its status changes.
-std::optional<boost::json::value> next_status(const boost::json::value& watcher, const verdict& to,
+std::optional<boost::json::value> next_status(const boost::json::value& watcher,
+                                              const desired_status& to,
                                               std::chrono::system_clock::time_point now);
 
 std::string_view state_of(const boost::json::value& watcher) noexcept;

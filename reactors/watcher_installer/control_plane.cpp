@@ -38,7 +38,7 @@ std::string part_of(const object& from, std::initializer_list<std::string_view> 
 }
 
 bool kyma_changed(const delta& change) {
-  if (change.what != delta::kind::updated) return true;
+  if (change.type != delta::kind::updated) return true;
   for (const auto* field : {"labels", "annotations", "finalizers", "deletionTimestamp"}) {
     if (part_of(change.before, {"metadata", field}) != part_of(change.now, {"metadata", field})) {
       return true;
@@ -56,7 +56,7 @@ k8s::selection kubeconfig_secrets() {
 void watcher_installer::watch_all() {
   controller_.watch(from_.kymas, [this](const delta& change, keys& some) {
     if (!kyma_changed(change)) return;
-    some.push_back(change.any().key());
+    some.push_back(change.latest().key());
     // Another Kyma may be the owner of the cluster now, or no longer.
     for (const auto& one : {change.before, change.now}) {
       if (one) std::ranges::copy(claims_.sharing_id(one), std::back_inserter(some));
@@ -82,7 +82,7 @@ void watcher_installer::watch_all() {
   }
   for (auto* const one : from_.certificates) {
     controller_.watch(*one, [](const delta& change, keys& some) {
-      auto name = change.any().name();
+      auto name = change.latest().name();
       if (!name.ends_with(certificate_suffix)) return;
       name.remove_suffix(certificate_suffix.size());
       some.push_back({std::string(kcp_namespace), std::string(name)});

@@ -39,7 +39,7 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::leave(json::value kyma
     co_return result::requeue_after(left + std::chrono::milliseconds(10));
   }
   auto released = co_await release(kyma);
-  if (released.what == result::kind::done) {
+  if (released.type == result::kind::done) {
     note_removed(kyma, "this manager leaves it alone, by its Kyma's labels");
   }
   co_return released;
@@ -79,7 +79,7 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::finish_removal(json::v
   const auto done = co_await certificates_.remove(key);
   if (!done) co_return result::error(done.error());
   const auto ended = co_await writer_.set_finalizer(&kyma, with_.finalizer, false);
-  if (ended && ended->what != result::kind::done) co_return *ended;
+  if (ended && ended->type != result::kind::done) co_return *ended;
   forget(key);
   if (heir.empty()) {
     note_removed(kyma, abandoned);

@@ -42,7 +42,7 @@ k8s::client_options runtime_client_options() {
   out.request = std::chrono::seconds(10);
   out.retries = 1;
   // Thousands of runtimes are visited in one process, and none of them is believed.
-  out.answer_bytes = 4u << 20;
+  out.response_bytes = 4u << 20;
   return out;
 }
 

@@ -57,7 +57,7 @@ class informing {
     auto got = here_.call(deltas_->receive());
     BOOST_REQUIRE(got.has_value());
     static constexpr std::array words{"added ", "updated ", "deleted "};
-    return words.at(static_cast<std::size_t>(got->what)) + std::string(got->any().name());
+    return words.at(static_cast<std::size_t>(got->type)) + std::string(got->latest().name());
   }
 
   /// How many watches the server has ended in order, of all informers of ConfigMaps so far.
@@ -91,7 +91,7 @@ std::map<std::string, std::string> versions_of(const json& list) {
 BOOST_FIXTURE_TEST_CASE(informer_begins_with_present_objects, sandbox) {
   create(config_maps, config_map("a"));
   create(config_maps, config_map("b"));
-  informing seen(*this, config_maps, {.what = all()});
+  informing seen(*this, config_maps, {.objects = all()});
   BOOST_TEST((seen.objects() == versions_of(list(config_maps))));
   std::vector<std::string> told{seen.next(), seen.next()};
   std::ranges::sort(told);
@@ -101,13 +101,13 @@ BOOST_FIXTURE_TEST_CASE(informer_begins_with_present_objects, sandbox) {
 
 BOOST_FIXTURE_TEST_CASE(an_informer_reads_page_by_page, sandbox) {
   for (int i = 0; i < 25; ++i) create(config_maps, config_map("a" + std::to_string(i)));
-  informing seen(*this, config_maps, {.what = all(), .page = 4, .streaming_list = false});
+  informing seen(*this, config_maps, {.objects = all(), .page = 4, .streaming_list = false});
   BOOST_TEST(seen.objects().size() == 25u);
   BOOST_TEST((seen.objects() == versions_of(list(config_maps))));
 }
 
 BOOST_FIXTURE_TEST_CASE(informer_follows_changes, sandbox) {
-  informing seen(*this, config_maps, {.what = all()});
+  informing seen(*this, config_maps, {.objects = all()});
   create(config_maps, config_map("a", {{"k", "1"}}));
   BOOST_TEST(seen.next() == "added a");
   update(config_maps, config_map("a", {{"k", "2"}}));
@@ -120,7 +120,7 @@ BOOST_FIXTURE_TEST_CASE(informer_follows_changes, sandbox) {
 
 BOOST_FIXTURE_TEST_CASE(an_informer_tells_a_deletion_and_a_creation_apart, sandbox) {
   create(config_maps, config_map("a"));
-  informing seen(*this, config_maps, {.what = all()});
+  informing seen(*this, config_maps, {.objects = all()});
   BOOST_TEST(seen.next() == "added a");
   remove(config_maps, "a");
   create(config_maps, config_map("a"));
@@ -130,7 +130,7 @@ BOOST_FIXTURE_TEST_CASE(an_informer_tells_a_deletion_and_a_creation_apart, sandb
 
 BOOST_FIXTURE_TEST_CASE(an_informer_of_a_selection_sees_objects_come_and_go, sandbox) {
   create(config_maps, config_map("a"));
-  informing seen(*this, config_maps, {.what = {.ns = ns, .labels = "l=m"}});
+  informing seen(*this, config_maps, {.objects = {.ns = ns, .labels = "l=m"}});
   merge(config_maps, "a", R"({"metadata": {"labels": {"l": "m"}}})");
   BOOST_TEST(seen.next() == "added a");
   merge(config_maps, "a", R"({"metadata": {"labels": {"l": null}}})");
@@ -139,7 +139,7 @@ BOOST_FIXTURE_TEST_CASE(an_informer_of_a_selection_sees_objects_come_and_go, san
 
 BOOST_FIXTURE_TEST_CASE(an_informer_of_metadata_keeps_only_that, sandbox) {
   create(config_maps, config_map("a", {{"k", "v"}}, {{"l", "m"}}));
-  informing seen(*this, config_maps, {.what = {.ns = ns, .metadata_only = true}});
+  informing seen(*this, config_maps, {.objects = {.ns = ns, .metadata_only = true}});
   BOOST_TEST(seen.next() == "added a");
   const auto kept = seen.get(ns, "a");
   BOOST_TEST(text(kept, "/metadata/labels/l") == "m");
@@ -147,7 +147,7 @@ BOOST_FIXTURE_TEST_CASE(an_informer_of_metadata_keeps_only_that, sandbox) {
 }
 
 BOOST_FIXTURE_TEST_CASE(an_informer_of_custom_resources_follows_their_status, sandbox) {
-  informing seen(*this, gadgets(), {.what = all()});
+  informing seen(*this, gadgets(), {.objects = all()});
   create(gadgets(), gadget("a"));
   BOOST_TEST(seen.next() == "added a");
   merge(gadgets(), "a", R"({"status": {"ready": true}})", {.subresource = "status"});
@@ -156,7 +156,7 @@ BOOST_FIXTURE_TEST_CASE(an_informer_of_custom_resources_follows_their_status, sa
 }
 
 BOOST_FIXTURE_TEST_CASE(an_informer_goes_on_when_its_watch_has_timed_out, sandbox) {
-  informing seen(*this, config_maps, {.what = all(), .watch_timeout = std::chrono::seconds(1)});
+  informing seen(*this, config_maps, {.objects = all(), .watch_timeout = std::chrono::seconds(1)});
   create(config_maps, config_map("a"));
   BOOST_TEST(seen.next() == "added a");
   const auto before = seen.watches_ended();
@@ -166,7 +166,7 @@ BOOST_FIXTURE_TEST_CASE(an_informer_goes_on_when_its_watch_has_timed_out, sandbo
 }
 
 BOOST_FIXTURE_TEST_CASE(informer_converges_with_many_writers, sandbox) {
-  informing seen(*this, config_maps, {.what = all()});
+  informing seen(*this, config_maps, {.objects = all()});
   for (int round = 0; round < 60; ++round) {
     const auto name = "a" + std::to_string(round % 7);
     if (round % 5 == 4) {

@@ -17,9 +17,9 @@ namespace {
 using namespace rw::admission;
 using rw::fuzz::check;
 
-void check_answer(const decision& decided) {
+void check_answer(const review_decision& decided) {
   std::string out;
-  append_answer(out, decided);
+  append_response(out, decided);
   boost::system::error_code error;
   const auto answer = boost::json::parse(out, error);
   check(!error, "an answer is valid JSON");

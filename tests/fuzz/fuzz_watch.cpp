@@ -24,7 +24,7 @@ namespace {
 using namespace rw::k8s;
 using rw::fuzz::check;
 namespace json = boost::json;
-using kind = watch_event::kind;
+using kind = decoded_event::kind;
 
 resource_type configmaps() {
   return {{"", "v1", "ConfigMap"}, "configmaps", true};
@@ -112,8 +112,8 @@ bool is_ambiguous(std::string_view text, const json::value& parsed) {
 
 std::optional<json::value> project(const json::value& from, const projection::rule& keep) {
   using fate = projection::rule::fate;
-  if (keep.what == fate::drop) return std::nullopt;
-  if (keep.what == fate::keep) return from;
+  if (keep.treatment == fate::drop) return std::nullopt;
+  if (keep.treatment == fate::keep) return from;
   if (const auto* object = from.if_object()) {
     json::object left;
     for (const auto& each : *object) {
@@ -130,7 +130,7 @@ std::optional<json::value> project(const json::value& from, const projection::ru
     }
     return left;
   }
-  if (keep.others == fate::drop) return std::nullopt;
+  if (keep.unnamed == fate::drop) return std::nullopt;
   return from;
 }
 
@@ -213,9 +213,9 @@ struct outcome {
 
 outcome decode(std::string_view stream, std::size_t portion, const projection& keep) {
   outcome out;
-  watch_decoder decoder({configmaps(), false}, keep, 1 << 20, [&](const watch_event& event) {
-    told next{.what = event.what};
-    if (event.what != kind::error) next.version = event.resource_version;
+  watch_decoder decoder({configmaps(), false}, keep, 1 << 20, [&](const decoded_event& event) {
+    told next{.what = event.type};
+    if (event.type != kind::error) next.version = event.resource_version;
     if (event.subject) {
       next.name = event.subject.name();
       next.ns = event.subject.ns();
@@ -233,7 +233,7 @@ outcome decode(std::string_view stream, std::size_t portion, const projection& k
     out.refused = !decoder.feed({copy.data(), copy.size()});
     stream.remove_prefix(bytes);
   }
-  check(out.refused == decoder.problem().code.failed(), "what is refused has a reason");
+  check(out.refused == decoder.error().code.failed(), "what is refused has a reason");
   return out;
 }
 

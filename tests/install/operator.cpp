@@ -28,7 +28,7 @@ struct config_map {
 };
 BOOST_DESCRIBE_STRUCT(config_map, (), (metadata, data))
 
-boost::asio::awaitable<k8s::reconcile_result> reconcile(k8s::request<backup> of) {
+boost::asio::awaitable<k8s::reconcile_result> reconcile(k8s::operator_request<backup> of) {
   config_map plan{{.name = of.key().name + "-plan"}, {{"schedule", of.object.spec.schedule}}};
   const auto applied = co_await of.apply(std::move(plan));
   if (!applied) co_return k8s::reconcile_result::error(applied.error());

@@ -29,7 +29,7 @@ const history::state& history::view::at(time_point when) const {
 }
 
 /// Returns the first state with that mark that the runtime may have seen since it counted one.
-int history::view::find(dispatch::mark mark) const {
+int history::view::find(dispatch::state_hash mark) const {
   const auto from = [&](int first) {
     while (first <= newest() && states[static_cast<std::size_t>(std::max(first, 0))].mark != mark) {
       ++first;
@@ -58,10 +58,10 @@ void history::persisted(const model_kind& kind, const k8s::object_key& key, cons
     auto& states = subjects_[{watch.manager, kind.kind + " " + key.name}].views[i].states;
     auto digest = digest_of(watch, kind, now);
     if (digest == states.back().digest) continue;
-    const auto mark =
-        digest.empty()
-            ? dispatch::absent_mark
-            : observation::marks_of(boost::json::parse(text), watch.field, kind.has_status).state;
+    const auto mark = digest.empty() ? dispatch::absent_state
+                                     : observation::state_hashes_of(boost::json::parse(text),
+                                                                    watch.field, kind.has_status)
+                                           .state;
     states.push_back({in_.now(), std::move(digest), mark});
     ++changes_;
   }
@@ -78,10 +78,10 @@ void history::lost_records(const managed_watch& watch) {
   }
 }
 
-void history::recorded(const managed_watch& watch, std::string_view key, dispatch::mark delivered,
-                       bool changes) {
+void history::recorded(const managed_watch& watch, std::string_view key,
+                       dispatch::state_hash delivered, bool changes) {
   if (key.empty()) {
-    if (delivered == dispatch::unknown_mark) lost_records(watch);
+    if (delivered == dispatch::unknown_state) lost_records(watch);
     return;
   }
   const auto name = std::string(key.substr(key.find('/') + 1));
@@ -89,13 +89,13 @@ void history::recorded(const managed_watch& watch, std::string_view key, dispatc
   auto& of = subjects_[{watch.manager, kind->kind + " " + name}];
   const auto index = std::ranges::find(watches_, watch) - watches_.begin();
   auto& seen = of.views[static_cast<std::size_t>(index)];
-  if (delivered == dispatch::unknown_mark && seen.changes && !changes) {
+  if (delivered == dispatch::unknown_state && seen.changes && !changes) {
     // It was delivered, in a state that is not known.
     of.recorded = in_.now();
     if (std::exchange(of.as_review, false)) ++of.reviews;
     seen.changes = seen.unknown_told = false;
     seen.unknown = true;
-  } else if (delivered == dispatch::unknown_mark) {
+  } else if (delivered == dispatch::unknown_state) {
     (changes ? seen.changes : seen.unknown) = true;
     seen.unknown_told = seen.unknown_told && changes;
   } else {
@@ -140,7 +140,7 @@ void history::restarted(const observation::journal_content& journal, time_point 
   came_to_rest();
   for (auto& [name, of] : subjects_) {
     for (auto& [index, seen] : of.views) {
-      auto mark = dispatch::absent_mark;
+      auto mark = dispatch::absent_state;
       bool outdated = false;
       if (const auto known = journal.watches.find(watches_[index]);
           known != journal.watches.end()) {
@@ -154,12 +154,12 @@ void history::restarted(const observation::journal_content& journal, time_point 
         seen.records.clear();
         seen.delivered = 0;
         seen.changes = seen.unknown_told = false;
-        seen.unknown = mark == dispatch::unknown_mark;
+        seen.unknown = mark == dispatch::unknown_state;
         continue;
       }
       const auto has = [&](const record& each) {
         return (each.state == nothing
-                    ? dispatch::unknown_mark
+                    ? dispatch::unknown_state
                     : seen.states[static_cast<std::size_t>(each.state)].mark) == mark;
       };
       auto lost = seen.records.end();
@@ -169,7 +169,8 @@ void history::restarted(const observation::journal_content& journal, time_point 
         violate("the journal lacks a record of " + name.second);
       }
       const bool begins = lost == seen.records.begin();
-      const bool known = begins ? mark == dispatch::absent_mark : std::prev(lost)->state != nothing;
+      const bool known =
+          begins ? mark == dispatch::absent_state : std::prev(lost)->state != nothing;
       seen.delivered = begins || !known ? 0 : std::prev(lost)->state;
       seen.records.erase(lost, seen.records.end());
       seen.changes = seen.unknown_told = false;

@@ -74,7 +74,7 @@ class history {
   void observe(const std::vector<managed_watch>& watches);
   /// Its record of what is delivered of an object, `observed_objects::listeners::on_record`.
   /// `changes`: the object has left "delivered" for a change or a resync.
-  void recorded(const managed_watch& watch, std::string_view key, dispatch::mark delivered,
+  void recorded(const managed_watch& watch, std::string_view key, dispatch::state_hash delivered,
                 bool changes);
   /// A gap has all objects of a manager sent again.
   void sent_again(const std::string& manager);
@@ -117,7 +117,7 @@ class history {
   struct state {
     time_point since;
     std::string digest;  ///< empty: it does not exist for this Watcher
-    dispatch::mark mark;
+    dispatch::state_hash mark;
   };
   struct record {
     time_point at;
@@ -125,7 +125,7 @@ class history {
   };
   /// An object as one Watcher sees it.
   struct view {
-    std::vector<state> states = {{time_point::min(), {}, dispatch::absent_mark}};
+    std::vector<state> states = {{time_point::min(), {}, dispatch::absent_state}};
     std::vector<record> records = {};
     time_point told = time_point::min();  ///< the latest event while the Watcher was observed
     int delivered = 0;                    ///< the state that the runtime knows to be told
@@ -135,7 +135,7 @@ class history {
 
     const state& at(time_point when) const;
     int newest() const { return static_cast<int>(states.size()) - 1; }
-    int find(dispatch::mark mark) const;
+    int find(dispatch::state_hash mark) const;
   };
   /// An object as its manager is told of it.
   struct subject {

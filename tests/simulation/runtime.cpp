@@ -64,14 +64,15 @@ struct runtime::process {
                if (is_told && manager != heartbeat_component) owner.history_.sent_again(manager);
                observer.record(manager, now);
              }),
-        objects(
-            of.options_.objects,
-            {.on_record =
-                 [this](const auto& table, std::string_view key, dispatch::mark told, auto now) {
-                   owner.history_.recorded(objects.watch_of(table), key, told, now != time_point());
-                   observer.record(table, key, told, now);
-                 },
-             .on_gap = [this](const std::string& manager) { gaps.raise(manager); }}),
+        objects(of.options_.objects,
+                {.on_record =
+                     [this](const auto& table, std::string_view key, dispatch::state_hash told,
+                            auto now) {
+                       owner.history_.recorded(objects.watch_of(table), key, told,
+                                               now != time_point());
+                       observer.record(table, key, told, now);
+                     },
+                 .on_gap = [this](const std::string& manager) { gaps.raise(manager); }}),
         dispatcher(
             of.in_.executor(), dispatch_options(),
             {of.in_.clock, of.in_.watchdog, *to_kcp, of.in_.log, metrics, make_seeded_source(),

@@ -159,7 +159,7 @@ asio::awaitable<void> gateway::implementation::follow_secret() {
   for (;;) {
     const auto got = co_await changes->receive();
     if (got.has_error()) co_return;
-    if (got->any().key() != with_.secret) continue;
+    if (got->latest().key() != with_.secret) continue;
     if (got->now) {
       use(got->now);
     } else {
@@ -208,7 +208,7 @@ asio::awaitable<void> gateway::implementation::follow_routes() {
     if (got->now) {
       routes_.put(got->now.key(), got->now.parse());
     } else {
-      routes_.erase(got->any().key());
+      routes_.erase(got->latest().key());
     }
     routes_gauge_.Set(static_cast<double>(routes_.size()));
   }

@@ -85,7 +85,7 @@ issuer::implementation::implementation(asio::any_io_executor executor, options w
   controller_.watch(from_.certificates);
   controller_.watch(from_.secrets, [this](const k8s::delta& change, k8s::controller::keys& keys) {
     const auto found =
-        from_.certificates.objects().by_index(secret_index, to_string(change.any().key()));
+        from_.certificates.objects().by_index(secret_index, to_string(change.latest().key()));
     for (const auto& one : found) keys.push_back(one.key());
   });
 }

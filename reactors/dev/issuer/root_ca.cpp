@@ -53,7 +53,7 @@ root_ca::root_ca(asio::any_io_executor executor, const options& with, sources fr
       controller_(executor, {.name = "dev-issuer-root", .concurrent = 1}, *this,
                   {in.clock, in.watchdog, in.log, in.metrics, in.random}) {
   controller_.watch(from.secrets, [this](const k8s::delta& change, k8s::controller::keys& keys) {
-    if (change.any().key() == with_.root) keys.push_back(with_.root);
+    if (change.latest().key() == with_.root) keys.push_back(with_.root);
   });
   controller_.add(with_.root);  // no event triggers the reconcile of a missing Secret
 }

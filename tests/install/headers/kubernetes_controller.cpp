@@ -20,7 +20,7 @@ BOOST_DESCRIBE_STRUCT(widget, (), (metadata))
 
 namespace {
 
-asio::awaitable<k8s::reconcile_result> reconcile(k8s::request<widget> of) {
+asio::awaitable<k8s::reconcile_result> reconcile(k8s::operator_request<widget> of) {
   EXPECT(!of.key().name.empty());
   co_return k8s::reconcile_result::done();
 }

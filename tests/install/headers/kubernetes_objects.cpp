@@ -37,7 +37,7 @@ void use_kubernetes_objects() {
   const auto stored = k8s::object::from_text(R"({"metadata":{"name":"n","resourceVersion":"7"}})");
   EXPECT(stored.name() == "n" && stored.resource_version() == "7");
   const k8s::delta change{k8s::delta::kind::deleted, stored, {}};
-  EXPECT(change.any().name() == "n");
+  EXPECT(change.latest().name() == "n");
   EXPECT(!k8s::projection::metadata().root().inside.empty());
   EXPECT(k8s::make_error_code(k8s::errc::not_found).category() == k8s::api_category());
 }

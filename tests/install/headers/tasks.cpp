@@ -1,7 +1,7 @@
 #include "use.hpp"
 #include <rw/core/backoff.hpp>
+#include <rw/core/circuit_breaker.hpp>
 #include <rw/core/clock.hpp>
-#include <rw/core/gate.hpp>
 #include <rw/core/gather.hpp>
 #include <rw/core/task_group.hpp>
 #include <rw/core/token_bucket.hpp>
@@ -77,6 +77,6 @@ void use_tasks() {
   core::token_bucket bucket(1, 1);
   const auto now = core::real_clock().now();
   EXPECT(bucket.try_take(now) && !bucket.try_take(now));
-  core::gate gate(1, backoff);
-  EXPECT(gate.fail(gate.enter(), now, 1s) && !gate.passable(now));
+  core::circuit_breaker breaker(1, backoff);
+  EXPECT(breaker.fail(breaker.enter(), now, 1s) && !breaker.passable(now));
 }

@@ -15,23 +15,24 @@ namespace {
 using namespace rw::admission;
 namespace json = boost::json;
 
-json::value written_for(const decision& decided, std::vector<std::string_view> warnings = {}) {
+json::value written_for(const review_decision& decided,
+                        std::vector<std::string_view> warnings = {}) {
   std::string out;
-  append_answer(out, decided, warnings);
+  append_response(out, decided, warnings);
   return json::parse(out);
 }
 
-decision decided_with(const std::string& uid, verdict what = verdict::event) {
-  decision decided;
+review_decision decided_with(const std::string& uid, review_effect what = review_effect::event) {
+  review_decision decided;
   decided.uid = uid;
-  decided.what = what;
+  decided.effect = what;
   return decided;
 }
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(it_allows_and_echoes_the_uid) {
-  const auto written = written_for(decided_with("u-1", verdict::connect_unsupported));
+  const auto written = written_for(decided_with("u-1", review_effect::connect_unsupported));
   const auto expected = json::parse(R"({"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1",
     "response":{"uid":"u-1","allowed":true,
     "status":{"metadata":{},"status":"Success","message":"operation CONNECT not supported"}}})");
@@ -46,8 +47,8 @@ BOOST_AUTO_TEST_CASE(it_is_of_the_version_of_the_review) {
 }
 
 BOOST_AUTO_TEST_CASE(every_verdict_is_allowed_and_has_a_message) {
-  for (int i = 0; i <= static_cast<int>(verdict::unknown_manager); ++i) {
-    const auto written = written_for(decided_with("u", static_cast<verdict>(i)));
+  for (int i = 0; i <= static_cast<int>(review_effect::unknown_manager); ++i) {
+    const auto written = written_for(decided_with("u", static_cast<review_effect>(i)));
     const auto& response = written.at("response").as_object();
     BOOST_TEST(response.at("allowed").as_bool());
     BOOST_TEST(!response.at("status").at("message").as_string().empty());
@@ -70,7 +71,7 @@ BOOST_AUTO_TEST_CASE(hostile_uids_stay_inside_their_string) {
 
 BOOST_AUTO_TEST_CASE(it_is_appended) {
   std::string out = "before";
-  append_answer(out, decided_with("u"));
+  append_response(out, decided_with("u"));
   BOOST_TEST(out.starts_with("before{"));
 }
 

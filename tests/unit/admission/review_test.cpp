@@ -34,12 +34,12 @@ result read_fast(const std::string& body, contract agreed = contract::v2) {
   return read(body, agreed);
 }
 
-void check_verdict(const review_text& review, verdict expected) {
+void check_verdict(const review_text& review, review_effect expected) {
   const auto decided = read_fast(review.text());
   BOOST_REQUIRE(decided.has_value());
-  BOOST_TEST(message(decided->what) == message(expected));
+  BOOST_TEST(message(decided->effect) == message(expected));
   BOOST_TEST(decided->uid == "0df28fbd-5f5f-11e8-bc74-36e6bb280816");
-  const bool told = expected == verdict::event || expected == verdict::no_owner;
+  const bool told = expected == review_effect::event || expected == review_effect::no_owner;
   if (!told) BOOST_TEST((decided->event == rw::watch_event{}));
 }
 
@@ -75,16 +75,16 @@ review_text status_update(review_text::json status, review_text::json old_status
 BOOST_AUTO_TEST_CASE(update_of_a_subresource_is_an_event_when_it_is_watched) {
   const std::vector<std::string> watched{"scale", "resize"};
   review_text review;
-  for (const auto& [name, expected] :
-       {std::pair(R"("scale")", verdict::event), std::pair(R"("resize")", verdict::event),
-        std::pair(R"("Scale")", verdict::invalid_subresource),
-        std::pair(R"("log")", verdict::invalid_subresource)}) {
+  for (const auto& [name, expected] : {std::pair(R"("scale")", review_effect::event),
+                                       std::pair(R"("resize")", review_effect::event),
+                                       std::pair(R"("Scale")", review_effect::invalid_subresource),
+                                       std::pair(R"("log")", review_effect::invalid_subresource)}) {
     review.subresource = name;
     reader fast(contract::v2);
     const auto decided = fast.read(review.text(), watched);
     BOOST_REQUIRE(decided.has_value());
     BOOST_TEST(fast.deferred() == 0u);
-    BOOST_TEST((decided->what == expected));
+    BOOST_TEST((decided->effect == expected));
     BOOST_TEST((decided == read_review_reference(review.text(), contract::v2, watched)));
   }
 }
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(a_create_is_an_event_for_the_object) {
   review_text review;
   review.operation = "\"CREATE\"";
   review.old_object = "null";
-  check_verdict(review, verdict::event);
+  check_verdict(review, review_effect::event);
   BOOST_TEST((read(review.text())->event == kyma_default));
 }
 
@@ -101,74 +101,75 @@ BOOST_AUTO_TEST_CASE(a_delete_is_an_event_for_the_old_object) {
   review_text review;
   review.operation = "\"DELETE\"";
   review.object = "null";
-  check_verdict(review, verdict::event);
+  check_verdict(review, review_effect::event);
   BOOST_TEST((read(review.text())->event == kyma_default));
   review.object = R"({"metadata":{"name":"other"}})";
   BOOST_TEST(read_fast(review.text())->event.watched.name == "default");
 }
 
 BOOST_AUTO_TEST_CASE(an_update_is_an_event_if_the_specs_differ) {
-  check_verdict(update(R"({"a":1})", R"({"a":2})"), verdict::event);
-  check_verdict(update(R"({"a":[1,2]})", R"({"a":[2,1]})"), verdict::event);
-  check_verdict(update(R"({"a":[1,2]})", R"({"a":[1]})"), verdict::event);
-  check_verdict(update(R"({"a":{"b":1}})", R"({"a":{}})"), verdict::event);
-  check_verdict(update(R"({"a":1})", R"({"a":1,"b":null})"), verdict::event);
-  check_verdict(update(R"("x")", R"("y")"), verdict::event);
-  check_verdict(update(R"({"a":"1"})", R"({"a":1})"), verdict::event);
-  check_verdict(update(R"({"a":true})", R"({"a":false})"), verdict::event);
-  check_verdict(update(R"({"a":9007199254740993})", R"({"a":9007199254740992})"), verdict::event);
+  check_verdict(update(R"({"a":1})", R"({"a":2})"), review_effect::event);
+  check_verdict(update(R"({"a":[1,2]})", R"({"a":[2,1]})"), review_effect::event);
+  check_verdict(update(R"({"a":[1,2]})", R"({"a":[1]})"), review_effect::event);
+  check_verdict(update(R"({"a":{"b":1}})", R"({"a":{}})"), review_effect::event);
+  check_verdict(update(R"({"a":1})", R"({"a":1,"b":null})"), review_effect::event);
+  check_verdict(update(R"("x")", R"("y")"), review_effect::event);
+  check_verdict(update(R"({"a":"1"})", R"({"a":1})"), review_effect::event);
+  check_verdict(update(R"({"a":true})", R"({"a":false})"), review_effect::event);
+  check_verdict(update(R"({"a":9007199254740993})", R"({"a":9007199254740992})"),
+                review_effect::event);
   BOOST_TEST((read(review_text().text())->event == kyma_default));
 }
 
 BOOST_AUTO_TEST_CASE(an_update_is_no_event_if_the_specs_are_equal) {
-  check_verdict(update(R"({"a":1,"b":[{}]})", R"({"a":1,"b":[{}]})"), verdict::no_change);
-  check_verdict(update(R"({"a":1,"b":2})", R"({"b":2, "a":1})"), verdict::no_change);
-  check_verdict(update(R"({"a":1.0,"b":-0})", R"({"a":10e-1,"b":0})"), verdict::no_change);
-  check_verdict(update(R"({"a":"\u0041\/"})", R"({"a":"A/"})"), verdict::no_change);
-  check_verdict(update(R"({"a":1,"a":2})", R"({"a":3,"a":2})"), verdict::no_change);
+  check_verdict(update(R"({"a":1,"b":[{}]})", R"({"a":1,"b":[{}]})"), review_effect::no_change);
+  check_verdict(update(R"({"a":1,"b":2})", R"({"b":2, "a":1})"), review_effect::no_change);
+  check_verdict(update(R"({"a":1.0,"b":-0})", R"({"a":10e-1,"b":0})"), review_effect::no_change);
+  check_verdict(update(R"({"a":"\u0041\/"})", R"({"a":"A/"})"), review_effect::no_change);
+  check_verdict(update(R"({"a":1,"a":2})", R"({"a":3,"a":2})"), review_effect::no_change);
   check_verdict(update(R"({"x":{"a":1},"x":{"a":2}})", R"({"x":{"a":3},"\u0078":{"a":2}})"),
-                verdict::no_change);
+                review_effect::no_change);
 }
 
 BOOST_AUTO_TEST_CASE(an_update_is_an_event_if_a_spec_is_missing) {
-  check_verdict(update(std::nullopt, R"({"a":1})"), verdict::event);
-  check_verdict(update(R"({"a":1})", std::nullopt), verdict::event);
-  check_verdict(update(std::nullopt, std::nullopt), verdict::event);
-  check_verdict(update("null", "null"), verdict::event);
+  check_verdict(update(std::nullopt, R"({"a":1})"), review_effect::event);
+  check_verdict(update(R"({"a":1})", std::nullopt), review_effect::event);
+  check_verdict(update(std::nullopt, std::nullopt), review_effect::event);
+  check_verdict(update("null", "null"), review_effect::event);
 }
 
 BOOST_AUTO_TEST_CASE(an_update_of_the_status_is_an_event_if_the_statuses_differ) {
-  check_verdict(status_update(R"({"s":1})", R"({"s":2})"), verdict::event);
-  check_verdict(status_update(R"({"s":1})", std::nullopt), verdict::event);
-  check_verdict(status_update("null", R"({"s":1})"), verdict::event);
-  check_verdict(status_update(R"({"s":1,"t":2})", R"({"t":2,"s":1})"), verdict::no_change);
-  check_verdict(status_update(std::nullopt, "null"), verdict::no_change);
+  check_verdict(status_update(R"({"s":1})", R"({"s":2})"), review_effect::event);
+  check_verdict(status_update(R"({"s":1})", std::nullopt), review_effect::event);
+  check_verdict(status_update("null", R"({"s":1})"), review_effect::event);
+  check_verdict(status_update(R"({"s":1,"t":2})", R"({"t":2,"s":1})"), review_effect::no_change);
+  check_verdict(status_update(std::nullopt, "null"), review_effect::no_change);
   auto review = status_update(R"({"s":1})", R"({"s":2})");
   review.subresource = "\"StAtUs\"";
-  check_verdict(review, verdict::event);
+  check_verdict(review, review_effect::event);
 }
 
 BOOST_AUTO_TEST_CASE(an_update_of_another_subresource_is_no_event) {
   review_text review;
   review.subresource = "\"scale\"";
-  check_verdict(review, verdict::invalid_subresource);
+  check_verdict(review, review_effect::invalid_subresource);
   review.subresource = "\"statuses\"";
-  check_verdict(review, verdict::invalid_subresource);
+  check_verdict(review, review_effect::invalid_subresource);
 }
 
 BOOST_AUTO_TEST_CASE(an_empty_or_null_subresource_is_none) {
   review_text review;
   for (const auto* none : {"\"\"", "null"}) {
     review.subresource = none;
-    check_verdict(review, verdict::event);
+    check_verdict(review, review_effect::event);
   }
 }
 
 BOOST_AUTO_TEST_CASE(connect_is_not_supported) {
   review_text review;
   review.operation = "\"CONNECT\"";
-  check_verdict(review, verdict::connect_unsupported);
-  BOOST_TEST(message(verdict::connect_unsupported) == "operation CONNECT not supported");
+  check_verdict(review, review_effect::connect_unsupported);
+  BOOST_TEST(message(review_effect::connect_unsupported) == "operation CONNECT not supported");
 }
 
 BOOST_AUTO_TEST_CASE(a_dry_run_is_never_an_event) {
@@ -176,7 +177,7 @@ BOOST_AUTO_TEST_CASE(a_dry_run_is_never_an_event) {
   review.dry_run = "true";
   for (const auto* operation : {"CREATE", "UPDATE", "DELETE", "CONNECT", "PATCH"}) {
     review.operation = '"' + std::string(operation) + '"';
-    check_verdict(review, verdict::dry_run);
+    check_verdict(review, review_effect::dry_run);
   }
 }
 
@@ -186,7 +187,7 @@ BOOST_AUTO_TEST_CASE(an_operation_that_is_unknown_or_missing_is_no_event) {
        {review_text::json("\"PATCH\""), review_text::json("\"update\""), review_text::json("null"),
         review_text::json()}) {
     review.operation = operation;
-    check_verdict(review, verdict::unknown_operation);
+    check_verdict(review, review_effect::unknown_operation);
   }
 }
 
@@ -224,10 +225,10 @@ BOOST_AUTO_TEST_CASE(an_object_without_name_or_kind_is_not_told_about) {
   review.operation = "\"CREATE\"";
   review.name = "\"\"";
   review.object = R"({"kind":"Pod","metadata":{"generateName":"x-"}})";
-  check_verdict(review, verdict::unidentified);
+  check_verdict(review, review_effect::unidentified);
   review.object = R"({"metadata":{"name":"x"}})";
   review.gvk = "{}";
-  check_verdict(review, verdict::unidentified);
+  check_verdict(review, review_effect::unidentified);
 }
 
 BOOST_AUTO_TEST_CASE(contract_v1_takes_the_owner_from_the_annotation) {
@@ -241,15 +242,15 @@ BOOST_AUTO_TEST_CASE(contract_v1_takes_the_owner_from_the_annotation) {
     return read_fast(review.text(), contract::v1);
   };
   const auto decided = owned(R"("kcp-system/kyma-1")");
-  BOOST_TEST((decided->what == verdict::event));
+  BOOST_TEST((decided->effect == review_effect::event));
   BOOST_TEST((decided->event.owner == rw::object_key{"kcp-system", "kyma-1"}));
   for (const auto* bad :
        {"\"\"", "\"/\"", "\"a\"", "\"a/\"", "\"/a\"", "\"a/b/c\"", "null", "1", "{}"}) {
     const auto refused = owned(bad);
-    BOOST_TEST((refused->what == verdict::no_owner));
+    BOOST_TEST((refused->effect == review_effect::no_owner));
     BOOST_TEST((refused->event == kyma_default));
   }
-  BOOST_TEST((read_fast(review_text().text(), contract::v1)->what == verdict::no_owner));
+  BOOST_TEST((read_fast(review_text().text(), contract::v1)->effect == review_effect::no_owner));
 }
 
 BOOST_AUTO_TEST_CASE(contract_v1_takes_the_owner_of_a_deleted_object_from_the_old_one) {
@@ -265,7 +266,7 @@ BOOST_AUTO_TEST_CASE(contract_v1_takes_the_owner_of_a_deleted_object_from_the_ol
 BOOST_AUTO_TEST_CASE(contract_v2_does_not_look_at_annotations) {
   review_text review;
   review.object = review_text::watched("1", "2", review_text::metadata(R"(,"annotations":[1])"));
-  BOOST_TEST((read_fast(review.text())->what == verdict::event));
+  BOOST_TEST((read_fast(review.text())->effect == review_effect::event));
   BOOST_TEST((read(review.text(), contract::v1).error() == review_error::wrong_type));
 }
 
@@ -399,9 +400,10 @@ BOOST_AUTO_TEST_CASE(five_hundred_levels_are_read_and_compared) {
   const auto nested = [](const std::string& inner) {
     return std::string(500, '[') + inner + std::string(500, ']');
   };
-  check_verdict(update(nested("1"), nested("2")), verdict::event);
-  check_verdict(update(nested("1"), nested("1.0")), verdict::no_change);
-  check_verdict(update(nested(R"({"a":1,"b":2})"), nested(R"({"b":2,"a":1})")), verdict::no_change);
+  check_verdict(update(nested("1"), nested("2")), review_effect::event);
+  check_verdict(update(nested("1"), nested("1.0")), review_effect::no_change);
+  check_verdict(update(nested(R"({"a":1,"b":2})"), nested(R"({"b":2,"a":1})")),
+                review_effect::no_change);
 }
 
 BOOST_AUTO_TEST_CASE(reader_rejects_other_objects_than_admission_reviews) {
@@ -490,25 +492,26 @@ BOOST_AUTO_TEST_CASE(review_is_unidentified_when_a_name_exceeds_253_bytes) {
     review.object = review_text::watched(R"({"a":1})", {}, metadata);
     return review;
   };
-  check_verdict(with_metadata(R"({"name":)" + name(253) + "}"), verdict::event);
-  check_verdict(with_metadata(R"({"name":)" + name(254) + "}"), verdict::name_too_long);
-  check_verdict(with_metadata(R"({"name":"a","namespace":)" + name(253) + "}"), verdict::event);
+  check_verdict(with_metadata(R"({"name":)" + name(253) + "}"), review_effect::event);
+  check_verdict(with_metadata(R"({"name":)" + name(254) + "}"), review_effect::name_too_long);
+  check_verdict(with_metadata(R"({"name":"a","namespace":)" + name(253) + "}"),
+                review_effect::event);
   check_verdict(with_metadata(R"({"name":"a","namespace":)" + name(254) + "}"),
-                verdict::name_too_long);
+                review_effect::name_too_long);
   for (const auto* part : {"group", "version", "kind"}) {
     for (const std::size_t size : {253, 254}) {
       review_text review;
       review.gvk = R"({"kind":"Kyma",")" + std::string(part) + "\":" + name(size) + "}";
-      check_verdict(review, size == 253 ? verdict::event : verdict::name_too_long);
+      check_verdict(review, size == 253 ? review_effect::event : review_effect::name_too_long);
     }
   }
   review_text of_request = with_metadata("{}");
   of_request.name = name(254);
-  check_verdict(of_request, verdict::name_too_long);
+  check_verdict(of_request, review_effect::name_too_long);
   review_text equal;
   equal.object = equal.old_object =
       review_text::watched(R"({"a":1})", {}, R"({"name":)" + name(254) + "}");
-  check_verdict(equal, verdict::no_change);
+  check_verdict(equal, review_effect::no_change);
 }
 
 BOOST_AUTO_TEST_CASE(owner_is_invalid_when_a_part_exceeds_253_bytes) {
@@ -518,12 +521,12 @@ BOOST_AUTO_TEST_CASE(owner_is_invalid_when_a_part_exceeds_253_bytes) {
         R"({"a":1})", {},
         review_text::metadata(R"(,"annotations":{"operator.kyma-project.io/owned-by":")" + owner +
                               "\"}"));
-    return read_fast(review.text(), contract::v1)->what;
+    return read_fast(review.text(), contract::v1)->effect;
   };
   const std::string longest(253, 'o');
-  BOOST_TEST((decided_with(longest + "/" + longest) == verdict::event));
-  BOOST_TEST((decided_with(longest + "o/x") == verdict::no_owner));
-  BOOST_TEST((decided_with("x/o" + longest) == verdict::no_owner));
+  BOOST_TEST((decided_with(longest + "/" + longest) == review_effect::event));
+  BOOST_TEST((decided_with(longest + "o/x") == review_effect::no_owner));
+  BOOST_TEST((decided_with("x/o" + longest) == review_effect::no_owner));
 }
 
 BOOST_AUTO_TEST_CASE(review_is_refused_when_its_uid_exceeds_253_bytes) {

@@ -52,7 +52,7 @@ class landscape : public test_env {
 
   asio::awaitable<void> begin() {
     const auto of_kcp = [this](const k8s::resource_type& type) {
-      return &inform(type, {.what = {.ns = "kcp-system"}});
+      return &inform(type, {.objects = {.ns = "kcp-system"}});
     };
     rollouts_ = of_kcp(runtime_rollouts_type());
     resources_ = of_kcp(bootstrapper::runtime_bootstrappers_type());

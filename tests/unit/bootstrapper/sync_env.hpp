@@ -65,7 +65,7 @@ class sync_env : public test::environment {
   std::map<std::string, bootstrapper::sync_state> states;  ///< as the status has it
   int recorded = 0;                                        ///< writes to the control plane
   std::optional<bootstrapper::render_input> withheld;      ///< the newest, not admitted
-  bootstrapper::apply_options options;
+  bootstrapper::apply_settings options;
   bootstrapper::sync_request like;  ///< of each request: `write`, `adopt`, `may_write`
 };
 

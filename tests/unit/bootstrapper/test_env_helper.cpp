@@ -64,7 +64,7 @@ test_env::~test_env() {
 
 void test_env::start() {
   const auto inform_of = [this](const k8s::resource_type& type, k8s::selection what) {
-    return &inform(type, {.what = std::move(what)});
+    return &inform(type, {.objects = std::move(what)});
   };
   const std::string label(kyma_name_label);
   auto* const bootstrappers =

@@ -29,7 +29,7 @@ struct bench : cluster {
     certificates = &inform(type, certificates_informer(options.certificates));
     secrets = &inform(secrets_type(), secrets_informer(options.certificates));
     k8s::informer_options one;
-    one.what = {.ns = "istio-system", .fields = "metadata.name=klm-istio-gateway"};
+    one.objects = {.ns = "istio-system", .fields = "metadata.name=klm-istio-gateway"};
     gateways = &inform(secrets_type(), one);
     until([&] { return certificates->synced() && secrets->synced() && gateways->synced(); },
           "the informers");
@@ -42,17 +42,17 @@ struct bench : cluster {
   }
   ~bench() { stop(); }
 
-  time_point now() const { return std::chrono::floor<std::chrono::seconds>(clock.wall()); }
+  wall_time now() const { return std::chrono::floor<std::chrono::seconds>(clock.wall()); }
 
   /// The gateway's bundle as it is from now on.
-  void trust(std::vector<tls::certificate> all, time_point added_at) {
+  void trust(std::vector<tls::certificate> all, wall_time added_at) {
     auto made = secret("klm-istio-gateway", {{"ca.crt", tls::ca_bundle(all).pem()}});
     k8s::set_annotation(made, ca_added_annotation, k8s::format_time(added_at));
     put(secrets_type(), made);
     await(*gateways, secrets_type(), "klm-istio-gateway");
   }
   /// What an issuer does.
-  void issue(const root& by, time_point from) {
+  void issue(const root& by, wall_time from) {
     const auto pair = by.client("runtime-1", from);
     auto made = secret(name, {{"tls.crt", pair.certificate}, {"tls.key", pair.key}});
     k8s::set_label(made, "operator.kyma-project.io/purpose", "klm-watcher-cert-manager");

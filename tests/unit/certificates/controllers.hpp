@@ -21,11 +21,11 @@ using namespace std::chrono_literals;
 /// (pkg/controller/issuer/certificate: checkForRenewAndSucceeded).
 struct controller_model {
   issuer_kind kind;
-  time_point works_from = time_point::max();  ///< before, each issuance fails
-  bool fails_at_times = false;                ///< every second issuance, the first one included
+  wall_time works_from = wall_time::max();  ///< before, each issuance fails
+  bool fails_at_times = false;              ///< every second issuance, the first one included
   std::chrono::seconds takes = 20s;
 
-  void step(json::value& certificate, time_point now) {
+  void step(json::value& certificate, wall_time now) {
     if (kind == issuer_kind::cert_manager) {
       step_cert_manager(certificate, now);
     } else {
@@ -33,11 +33,11 @@ struct controller_model {
     }
   }
 
-  bool fails(time_point now) const {
+  bool fails(wall_time now) const {
     return now < works_from || (fails_at_times && started % 2 == 1);
   }
 
-  void step_cert_manager(json::value& certificate, time_point now) {
+  void step_cert_manager(json::value& certificate, wall_time now) {
     const auto issuing = k8s::find_condition(certificate, "Issuing");
     if (!issuing || issuing->status != "True") return begun.reset();
     if (!begun) {
@@ -59,7 +59,7 @@ struct controller_model {
     status["notAfter"] = k8s::format_time(now + 1440h);
   }
 
-  void step_gardener(json::value& certificate, time_point now) {
+  void step_gardener(json::value& certificate, wall_time now) {
     auto& spec = certificate.at("spec").as_object();
     auto& status = certificate.at("status").as_object();
     const auto issued =
@@ -91,13 +91,13 @@ struct controller_model {
     status["expirationDate"] = k8s::format_time(now + 1440h);
   }
 
-  std::optional<time_point> begun = {};
-  std::optional<time_point> failed = {};
+  std::optional<wall_time> begun = {};
+  std::optional<wall_time> failed = {};
   unsigned started = 0;
 };
 
 /// A Certificate of either issuer_kind that was issued then.
-inline json::value issued_certificate(time_point at) {
+inline json::value issued_certificate(wall_time at) {
   auto made = json::parse(R"({"metadata": {"name": "k1-webhook-tls", "resourceVersion": "1"},
                               "spec": {}, "status": {"state": "Ready"}})");
   auto& status = made.at("status").as_object();
@@ -126,7 +126,7 @@ inline void merge(json::value& into, const json::value& change) {
 
 /// Asks the issuer if it is its turn, as certificate_service does. True if it was asked.
 inline bool ask_in_turn(json::value& certificate, issuer_kind kind, reissue_cause cause,
-                        time_point now) {
+                        wall_time now) {
   if (is_being_issued(certificate, kind, cause)) return false;
   const auto turn = next_reissue(certificate, cause, {}, now);
   if (turn.at > now) return false;

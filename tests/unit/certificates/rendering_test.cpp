@@ -27,7 +27,7 @@ json::value kyma() {
 std::string refusal(const json::value& of) {
   const auto made = certificate_for(of, {});
   BOOST_REQUIRE(made.has_error());
-  return made.error().text;
+  return made.error().message;
 }
 
 }  // namespace

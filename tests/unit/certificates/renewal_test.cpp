@@ -33,11 +33,11 @@ const root& r2() {
 trust_bundle grown() {
   return {.authorities = tls::ca_bundle({r2().certificate, r1().certificate}), .added_at = day0};
 }
-tls::certificate leaf(const root& of, time_point from) {
+tls::certificate leaf(const root& of, wall_time from) {
   return parsed(of.client("runtime-1", from).certificate);
 }
 bool due(const tls::certificate& one, const trust_bundle& trust = grown(),
-         time_point now = day0 + 24h, const std::optional<validity>& told = {}) {
+         wall_time now = day0 + 24h, const std::optional<validity>& told = {}) {
   return must_be_reissued(one, told, trust, now);
 }
 
@@ -210,7 +210,7 @@ namespace {
 struct rotation {
   unsigned asked = 0;
   unsigned started = 0;
-  std::optional<time_point> renewed = {};
+  std::optional<wall_time> renewed = {};
 };
 
 /// The bundle grew at day 0; each second the controller works, and then the reissue is decided.

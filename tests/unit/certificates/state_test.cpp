@@ -32,16 +32,16 @@ json::value secret(const tls::key_pair& pair) {
   return out;
 }
 
-trust_bundle of(std::vector<tls::certificate> all, time_point added_at = day0) {
+trust_bundle of(std::vector<tls::certificate> all, wall_time added_at = day0) {
   return {.authorities = tls::ca_bundle(all), .added_at = added_at};
 }
 
-judged_certificate judged(const evidence& of, time_point now) {
+judged_certificate judged(const evidence& of, wall_time now) {
   usable_pairs pairs;
   return judge(of, pairs, issuer_kind::cert_manager, {}, now);
 }
 
-judged_certificate judged(const json::value& in, const trust_bundle& trust, time_point now) {
+judged_certificate judged(const json::value& in, const trust_bundle& trust, wall_time now) {
   return judged({.runtime_id = "runtime-1", .secret = in, .trust = &trust}, now);
 }
 

@@ -52,8 +52,9 @@ struct test_env::running {
   explicit running(test_env& in)
       : api(in.connect("kcp", {.name = "reactor", .retry_base = {}})),
         reading(in.connect("kcp", {.name = "informers", .retry_base = {}})),
-        config_maps(*reading, config_maps_type(), {.what = {.ns = kcp}}, in.informer_environment()),
-        secrets(*reading, secrets_type(), {.what = {.ns = kcp}}, in.informer_environment()),
+        config_maps(*reading, config_maps_type(), {.objects = {.ns = kcp}},
+                    in.informer_environment()),
+        secrets(*reading, secrets_type(), {.objects = {.ns = kcp}}, in.informer_environment()),
         trust_bundles(trust_bundle_informer(*reading, {}, in.informer_environment())),
         runtimes(*reading, runtimes_type(), runtimes_informer(), in.informer_environment()),
         events(in.context.get_executor(), k8s::objects_of(*reading), {.component = "test"},

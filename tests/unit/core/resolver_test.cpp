@@ -100,7 +100,7 @@ BOOST_FIXTURE_TEST_CASE(a_name_is_looked_up_and_one_without_addresses_says_why, 
   auto failed = end(none);
   BOOST_TEST_REQUIRE(comes(failed));
   BOOST_TEST(failed.get().empty());
-  BOOST_TEST(none->problem == "no such name");
+  BOOST_TEST(none->error == "no such name");
 }
 
 BOOST_FIXTURE_TEST_CASE(localhost_is_loopback_and_nobody_is_asked, fixture) {
@@ -111,7 +111,7 @@ BOOST_FIXTURE_TEST_CASE(localhost_is_loopback_and_nobody_is_asked, fixture) {
     auto found = end(known);
     BOOST_TEST_REQUIRE(comes(found), name);
     BOOST_TEST((found.get() == loopback), name);
-    BOOST_TEST(known->problem.empty());
+    BOOST_TEST(known->error.empty());
     BOOST_TEST(servers.asked(name) == 0);
   }
   for (const auto* name : {"nolocalhost", "localhost.example", ".", "localhost.."}) {
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(the_system_is_asked_for_other_names) {
   auto got = asio::co_spawn(context, wait(failed), asio::use_future);
   context.run();
   BOOST_TEST(got.get().empty());
-  BOOST_TEST(!failed->problem.empty());
+  BOOST_TEST(!failed->error.empty());
 }
 
 BOOST_FIXTURE_TEST_CASE(names_that_hang_delay_neither_those_beside_them_nor_other_lanes, fixture) {
@@ -185,10 +185,10 @@ BOOST_FIXTURE_TEST_CASE(beyond_the_bound_a_look_up_is_refused_at_once, fixture) 
   BOOST_TEST_REQUIRE(servers.await_asked(all.size()));
   for (std::size_t i = 0; i < rw::core::resolver::waiting; ++i) {
     all.push_back(begin("a", "waits" + std::to_string(i)));
-    BOOST_TEST_REQUIRE(all.back()->problem.empty());
+    BOOST_TEST_REQUIRE(all.back()->error.empty());
   }
   const auto refused = begin("a", "one more");
-  BOOST_TEST(refused->problem == "too many names are being looked up");
+  BOOST_TEST(refused->error == "too many names are being looked up");
   auto ended = end(refused);
   BOOST_TEST(comes(ended));
   auto known = end(begin("a", "dead0"));

@@ -32,7 +32,7 @@ struct world : gateway_secret::test::cluster {
     define(of == issuer_kind::gardener ? "cert.gardener.cloud_certificates.yaml"
                                        : "cert-manager.io_certificates.yaml");
     certificates = &inform(type, {});
-    secrets = &inform(secrets_type(), {.what = {.ns = "istio-system"}});
+    secrets = &inform(secrets_type(), {.objects = {.ns = "istio-system"}});
     with.kind = of;
     under_test.emplace(context.get_executor(), std::move(with), sources{*certificates, *secrets},
                        rw::dev_issuer::environment{*reactor_api, clock, watchdog, log, numbers,

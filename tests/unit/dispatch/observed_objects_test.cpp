@@ -23,9 +23,9 @@ const managed_watch kymas{"klm", {"op", "v1", "kymas"}, "spec", {}};
 struct bench {
   explicit bench(std::size_t limit = 1000)
       : objects(limit, {.on_record =
-                            [this](const auto&, std::string_view key, mark delivered, auto) {
+                            [this](const auto&, std::string_view key, state_hash delivered, auto) {
                               journal[std::string(key)] = delivered;
-                              if (delivered == absent_mark) journal.erase(std::string(key));
+                              if (delivered == absent_state) journal.erase(std::string(key));
                             },
                         .on_gap = [this](const std::string& manager) { gaps += manager + " "; }}),
         table(&add(kymas)) {}
@@ -35,7 +35,7 @@ struct bench {
     objects.set_kind(added, {"op", "v1", "Kyma"});
     return added;
   }
-  bool put(const std::string& name, mark state) {
+  bool put(const std::string& name, state_hash state) {
     now += 1ms;
     return objects.put(*table, {"ns", name}, state, now);
   }
@@ -43,7 +43,7 @@ struct bench {
     now += 1ms;
     objects.erase(*table, {"ns", name}, now);
   }
-  void list(const std::map<std::string, mark>& all) {
+  void list(const std::map<std::string, state_hash>& all) {
     objects.begin_listing(*table);
     for (const auto& [name, state] : all) put(name, state);
     objects.end_listing(*table, now);
@@ -61,13 +61,13 @@ struct bench {
     return {"klm", {"op", "v1", "Kyma"}, {"ns", name}, {}};
   }
   void deliver(const std::string& name) { objects.delivered(*waiting, event(name), now); }
-  void put_and_deliver(const std::string& name, mark state) {
+  void put_and_deliver(const std::string& name, state_hash state) {
     put(name, state);
     taken();
     deliver(name);
   }
 
-  std::map<std::string, mark> journal;  ///< by key
+  std::map<std::string, state_hash> journal;  ///< by key
   std::string gaps;
   rw::dispatch::observed_objects objects;
   rw::dispatch::observed_objects::table* table;
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(deletion_is_kept_until_it_is_delivered) {
   BOOST_TEST(b.taken() == "a ");
   b.deliver("a");
   BOOST_TEST(b.objects.size() == 0U);
-  BOOST_TEST(b.objects.state_of(*b.table, {"ns", "a"}) == absent_mark);
+  BOOST_TEST(b.objects.state_of(*b.table, {"ns", "a"}) == absent_state);
   b.erase("a");
   BOOST_TEST(b.taken() == "");
 }
@@ -215,7 +215,7 @@ BOOST_AUTO_TEST_CASE(interrupted_list_deletes_nothing) {
 BOOST_AUTO_TEST_CASE(journal_leaves_only_what_differs) {
   bench b;
   for (const auto* key : {"ns/same", "ns/changed", "ns/deleted", "ns/unsure"}) {
-    b.objects.remember(*b.table, key, std::string_view(key) == "ns/unsure" ? unknown_mark : 10);
+    b.objects.remember(*b.table, key, std::string_view(key) == "ns/unsure" ? unknown_state : 10);
   }
   BOOST_TEST(b.objects.undelivered() == 0U);
   b.list({{"same", 10}, {"changed", 11}, {"created", 12}, {"unsure", 13}});
@@ -230,21 +230,21 @@ BOOST_AUTO_TEST_CASE(record_says_unknown_before_a_change_can_be_taken) {
   bench b;
   b.objects.set_recorded(b.now);
   b.put("a", 10);
-  BOOST_TEST((b.journal.at("ns/a") == unknown_mark));
+  BOOST_TEST((b.journal.at("ns/a") == unknown_state));
   BOOST_TEST(b.taken() == "", "the record is not kept yet");
   b.objects.set_recorded(b.now);
   BOOST_TEST(b.taken() == "a ");
   b.deliver("a");
   BOOST_TEST(b.journal.at("ns/a") == 10U);
   b.put("a", 11);
-  BOOST_TEST(b.journal.at("ns/a") == unknown_mark);
+  BOOST_TEST(b.journal.at("ns/a") == unknown_state);
   b.objects.set_recorded(b.now);
   b.taken();
   b.deliver("a");
   b.erase("a");
   b.objects.set_recorded(b.now);
   b.taken();
-  BOOST_TEST(b.journal.at("ns/a") == unknown_mark);
+  BOOST_TEST(b.journal.at("ns/a") == unknown_state);
   b.deliver("a");
   BOOST_TEST(b.journal.empty());
 }
@@ -254,7 +254,7 @@ BOOST_AUTO_TEST_CASE(event_without_a_state_makes_a_difference_of_the_next_list) 
   b.put_and_deliver("a", 10);
   b.objects.make_unknown(*b.table, {"ns", "a"});
   b.objects.make_unknown(*b.table, {"ns", "new"});
-  BOOST_TEST(b.journal.at("ns/a") == unknown_mark);
+  BOOST_TEST(b.journal.at("ns/a") == unknown_state);
   BOOST_TEST(b.taken() == "");
   b.list({{"a", 10}});
   const auto all = b.taken();
@@ -273,8 +273,8 @@ BOOST_AUTO_TEST_CASE(event_that_is_sent_without_a_live_watch_leaves_the_state_un
   BOOST_TEST(b.objects.has_unknown(*b.table), "the event may tell of it");
   b.deliver("a");
   b.deliver("b");
-  BOOST_TEST(b.journal.at("ns/a") == unknown_mark);
-  BOOST_TEST(b.journal.at("ns/b") == unknown_mark);
+  BOOST_TEST(b.journal.at("ns/a") == unknown_state);
+  BOOST_TEST(b.journal.at("ns/b") == unknown_state);
   BOOST_TEST(b.objects.has_unknown(*b.table));
   b.list({{"a", 11}, {"c", 10}});
   const auto all = b.taken();
@@ -572,8 +572,9 @@ BOOST_AUTO_TEST_CASE(event_of_an_object_without_room_is_a_gap_at_the_next_list) 
   b.objects.make_unknown(*b.table, {"ns", "b"});
   BOOST_TEST(b.objects.size() == 1U);
   BOOST_TEST(b.gaps == "");
-  std::map<std::string, mark> written;
-  b.objects.visit(*b.table, [&](std::string_view key, mark told) { written.emplace(key, told); });
+  std::map<std::string, state_hash> written;
+  b.objects.visit(*b.table,
+                  [&](std::string_view key, state_hash told) { written.emplace(key, told); });
   BOOST_TEST(written.contains(""));
 
   bench next(1);
@@ -607,7 +608,7 @@ BOOST_AUTO_TEST_CASE(list_in_place_of_a_watch_sends_what_was_told_since_the_late
   b.put_and_deliver("a", 11);
   BOOST_TEST(b.journal.at("ns/a") == 11U);
   b.objects.begin_listing(*b.table, true);
-  BOOST_TEST(b.journal.at("ns/a") == unknown_mark);
+  BOOST_TEST(b.journal.at("ns/a") == unknown_state);
   b.put("a", 11);
   b.put("b", 10);
   b.objects.end_listing(*b.table, b.now);
@@ -644,7 +645,7 @@ BOOST_AUTO_TEST_CASE(inherited_object_is_told_whether_it_exists_or_not) {
   bench b;
   b.objects.inherit(*b.table, "ns/kept");
   b.objects.inherit(*b.table, "ns/deleted");
-  BOOST_TEST(b.journal.at("ns/deleted") == unknown_mark);
+  BOOST_TEST(b.journal.at("ns/deleted") == unknown_state);
   BOOST_TEST(b.taken() == "");
   b.list({{"kept", 10}});
   const auto told = b.taken();
@@ -725,12 +726,13 @@ BOOST_AUTO_TEST_CASE(state_that_an_earlier_version_marked_is_no_change) {
   bench b;
   b.objects.remember(*b.table, "ns/a", 10);
   b.objects.remember(*b.table, "ns/b", 20);
-  b.objects.remember(*b.table, "ns/c", unknown_mark);
+  b.objects.remember(*b.table, "ns/c", unknown_state);
   b.objects.begin_listing(*b.table);
   for (const auto& [name, from, to] :
        {std::tuple("a", 10, 11), std::tuple("b", 21, 22), std::tuple("c", 30, 31)}) {
-    b.objects.remark(*b.table, {"ns", name}, static_cast<mark>(from), static_cast<mark>(to));
-    b.put(name, static_cast<mark>(to));
+    b.objects.rehash(*b.table, {"ns", name}, static_cast<state_hash>(from),
+                     static_cast<state_hash>(to));
+    b.put(name, static_cast<state_hash>(to));
   }
   b.objects.end_listing(*b.table, b.now);
   BOOST_TEST(b.journal["ns/a"] == 11U);

@@ -14,9 +14,9 @@ BOOST_AUTO_TEST_SUITE(schedule)
 
 namespace core = rw::core;
 using namespace std::chrono_literals;
-using rw::dispatch::answer;
+using rw::dispatch::batch_response;
 using rw::dispatch::batch_result;
-using rw::dispatch::failure;
+using rw::dispatch::delivery_failure;
 using rw::dispatch::loss;
 using rw::dispatch::schedule_options;
 
@@ -74,14 +74,14 @@ struct bench {
 
   batch_result reply(batch load, unsigned status, std::chrono::seconds retry_after = 0s,
                      std::size_t offer = 1) {
-    return plan.answered(std::move(load), {status, retry_after, offer}, now);
+    return plan.on_response(std::move(load), {status, retry_after, offer}, now);
   }
   batch_result send_next(unsigned status, std::chrono::seconds retry_after = 0s,
                          std::size_t offer = 1) {
     return reply(next(), status, retry_after, offer);
   }
-  bool fail(batch load, failure what) { return plan.failed(std::move(load), what, now); }
-  bool fail_next(failure what) { return fail(next(), what); }
+  bool fail(batch load, delivery_failure cause) { return plan.failed(std::move(load), cause, now); }
+  bool fail_next(delivery_failure cause) { return fail(next(), cause); }
 
   /// Lets the receiver of `manager` offer batches.
   void take_batches(std::size_t events, const std::string& manager = "m") {
@@ -297,7 +297,7 @@ BOOST_AUTO_TEST_CASE(retry_after_of_a_batch_that_was_accepted_in_part_holds_back
   b.take_batches(10);
   b.offer("taken");
   b.offer("busy");
-  b.plan.answered(b.next(), {.status = 207, .retry_after = 7s, .each = {200, 503}}, b.now);
+  b.plan.on_response(b.next(), {.status = 207, .retry_after = 7s, .each = {200, 503}}, b.now);
   b.offer("fresh");
   BOOST_TEST(names(b.next()) == strings{"fresh"});
   BOOST_TEST((b.next_time() == b.now + 7s));
@@ -345,7 +345,7 @@ BOOST_AUTO_TEST_CASE(event_expires_on_time_by_its_latest_change_although_nothing
   b.offer("old");
   b.offer("changed");
   b.offer("old", "other");
-  b.fail_next(failure::connect);
+  b.fail_next(delivery_failure::connect);
   b.now += 8s;
   b.offer("changed");
   b.offer("new");
@@ -384,7 +384,7 @@ BOOST_AUTO_TEST_CASE(event_that_expired_in_flight_is_given_up_when_its_flight_fa
     BOOST_TEST(!b.ready());
     BOOST_TEST(b.plan.size() == 1U);
     if (answered) b.reply(std::move(flight), 503);
-    if (!answered) b.fail(std::move(flight), failure::connect);
+    if (!answered) b.fail(std::move(flight), delivery_failure::connect);
     BOOST_TEST(!b.ready());
     BOOST_TEST(b.losses[loss::expired] == 1);
     BOOST_TEST(b.plan.empty());
@@ -579,7 +579,7 @@ BOOST_AUTO_TEST_CASE(refused_event_of_a_batch_is_reported_whatever_its_place) {
     b.offer_many(2);
     std::vector<unsigned> statuses{200, 200};
     statuses[bad] = 422;
-    b.plan.answered(b.next(), {.status = 207, .each = statuses}, b.now);
+    b.plan.on_response(b.next(), {.status = 207, .each = statuses}, b.now);
     BOOST_TEST(b.refused() == "x" + std::to_string(bad) + " 422");
   }
 }
@@ -619,7 +619,7 @@ BOOST_AUTO_TEST_CASE(schedule_sends_only_a_probe_while_no_connection_can_be_open
   b.take_batches(10);
   b.offer_many(5);
   b.draw(100ms);
-  b.fail_next(failure::connect);
+  b.fail_next(delivery_failure::connect);
   BOOST_TEST((b.next_time() == b.now + 100ms));
   b.offer("x", "other");
   BOOST_TEST((b.next_time() == b.now + 100ms));
@@ -638,8 +638,8 @@ BOOST_AUTO_TEST_CASE(failed_connect_counts_once_for_all_requests_that_waited_for
   b.offer_many(3);
   auto first = b.next();
   auto second = b.next();
-  BOOST_TEST(b.fail(std::move(first), failure::connect));
-  BOOST_TEST(!b.fail(std::move(second), failure::connect));
+  BOOST_TEST(b.fail(std::move(first), delivery_failure::connect));
+  BOOST_TEST(!b.fail(std::move(second), delivery_failure::connect));
   BOOST_TEST(b.open_circuits() == 1U);
 }
 
@@ -650,7 +650,7 @@ BOOST_AUTO_TEST_CASE(unsent_events_are_sent_again_without_an_attempt_or_a_failur
   for (int i = 0; i < 20; ++i) {
     auto load = b.next();
     BOOST_TEST(load->events.front().attempts() == 0U);
-    b.fail(std::move(load), failure::connect);
+    b.fail(std::move(load), delivery_failure::connect);
   }
   b.plan.connected(64);
   BOOST_TEST(b.open_circuits() == 0U);
@@ -662,15 +662,15 @@ BOOST_AUTO_TEST_CASE(unsent_events_are_sent_again_without_an_attempt_or_a_failur
 BOOST_AUTO_TEST_CASE(requests_that_nobody_looked_at_open_no_breaker_and_are_slowed_down) {
   bench b;
   b.offer("a");
-  b.fail_next(failure::unprocessed);
-  b.fail_next(failure::unprocessed);
+  b.fail_next(delivery_failure::unprocessed);
+  b.fail_next(delivery_failure::unprocessed);
   b.draw(100ms);
-  b.fail_next(failure::unprocessed);
+  b.fail_next(delivery_failure::unprocessed);
   BOOST_TEST((b.next_time() == b.now + 100ms));
   BOOST_TEST(b.open_circuits() == 0U);
   for (int i = 0; i < 20; ++i) {
     b.now += 30s;
-    b.fail_next(failure::unprocessed);
+    b.fail_next(delivery_failure::unprocessed);
   }
   BOOST_TEST(b.open_circuits() == 0U);
 }
@@ -680,8 +680,8 @@ BOOST_AUTO_TEST_CASE(answer_ends_a_row_of_requests_that_nobody_looked_at) {
   b.draw(100ms);
   for (int i = 0; i < 3; ++i) {
     b.offer("a");
-    b.fail_next(failure::unprocessed);
-    b.fail_next(failure::unprocessed);
+    b.fail_next(delivery_failure::unprocessed);
+    b.fail_next(delivery_failure::unprocessed);
     BOOST_TEST(b.delayed() == 0U);
     b.send_next(200);
   }
@@ -696,7 +696,7 @@ BOOST_AUTO_TEST_CASE(operator_that_closes_every_kept_connection_opens_its_own_br
   for (int i = 0; i < 10; ++i) {
     BOOST_TEST(b.open_circuits() == 0U);
     b.now += 30s;
-    b.fail_next(failure::unprocessed);
+    b.fail_next(delivery_failure::unprocessed);
   }
   BOOST_TEST(b.open_circuits() == 1U);
   BOOST_TEST(!b.plan.upstream_open());
@@ -708,10 +708,10 @@ BOOST_AUTO_TEST_CASE(first_broken_connection_costs_no_backoff) {
   b.offer_many(2);
   auto first = b.next();
   auto second = b.next();
-  BOOST_TEST(b.fail(std::move(first), failure::stream));
-  BOOST_TEST(!b.fail(std::move(second), failure::stream));  // the same connection
+  BOOST_TEST(b.fail(std::move(first), delivery_failure::stream));
+  BOOST_TEST(!b.fail(std::move(second), delivery_failure::stream));  // the same connection
   BOOST_TEST(b.delayed() == 0U);
-  b.fail_next(failure::stream);
+  b.fail_next(delivery_failure::stream);
   BOOST_TEST(b.delayed() == 1U);
 }
 
@@ -722,7 +722,7 @@ BOOST_AUTO_TEST_CASE(operator_that_closes_connections_opens_its_own_breaker_only
   b.draw(3s);
   for (int i = 0; i < 10; ++i) {
     b.offer("x" + std::to_string(i), "closes");
-    while (b.ready()) b.fail_next(failure::stream);
+    while (b.ready()) b.fail_next(delivery_failure::stream);
     b.offer("x" + std::to_string(i), "well");
     auto load = b.next();
     BOOST_TEST(*load->manager == "well");
@@ -737,9 +737,9 @@ BOOST_AUTO_TEST_CASE(connections_that_break_under_different_managers_open_the_sh
   b.offer("x", "a");
   b.offer("x", "b");
   b.offer("x", "c");
-  b.fail_next(failure::stream);
+  b.fail_next(delivery_failure::stream);
   BOOST_TEST(!b.plan.upstream_open());
-  b.fail_next(failure::stream);
+  b.fail_next(delivery_failure::stream);
   BOOST_TEST(b.plan.upstream_open());
   auto healthy = b.next();  // one that has not failed is let through
   BOOST_TEST(*healthy->manager == "c");
@@ -755,8 +755,8 @@ BOOST_AUTO_TEST_CASE(connection_that_breaks_under_several_managers_at_once_is_on
   b.offer("x", "b");
   auto first = b.next();
   auto second = b.next();
-  b.fail(std::move(first), failure::stream);
-  b.fail(std::move(second), failure::stream);
+  b.fail(std::move(first), delivery_failure::stream);
+  b.fail(std::move(second), delivery_failure::stream);
   BOOST_TEST(!b.plan.upstream_open());
   BOOST_TEST(b.ready());
 }
@@ -766,7 +766,7 @@ BOOST_AUTO_TEST_CASE(operators_that_hang_open_no_shared_breaker) {
   b.draw(100ms);
   for (const auto* manager : {"a", "b", "c"}) {
     b.offer("x", manager);
-    b.fail_next(failure::timeout);
+    b.fail_next(delivery_failure::timeout);
   }
   BOOST_TEST(!b.plan.upstream_open());
   BOOST_TEST(b.delayed() == 3U);
@@ -803,7 +803,7 @@ BOOST_AUTO_TEST_CASE(manager_that_fails_has_one_request_under_way_and_all_that_f
   b.draw(100ms);
   for (int i = 0; i < 7; ++i) {
     b.offer("first", "sick" + std::to_string(i));
-    b.fail_next(failure::timeout);
+    b.fail_next(delivery_failure::timeout);
   }
   for (int i = 0; i < 7; ++i) b.offer_many(3, "sick" + std::to_string(i));
   const auto requests = b.hang();
@@ -978,7 +978,7 @@ BOOST_AUTO_TEST_CASE(each_event_of_a_batch_has_its_own_outcome) {
   for (const auto* name : {"taken", "busy", "bad"}) b.offer(name);
   auto load = b.next();
   BOOST_REQUIRE(load->events.size() == 3U);
-  const auto result = b.plan.answered(
+  const auto result = b.plan.on_response(
       std::move(load), {.status = 207, .batch_offer = 10, .each = {200, 503, 400}}, b.now);
   BOOST_TEST(result.delivered == 1U);
   BOOST_TEST(result.retried == 1U);
@@ -1183,15 +1183,15 @@ class model {
     flights_.erase(at);
     for (const auto& [k, change] : one.changes) in_flight_.erase(k);
     if (how < 4) {
-      plan_.failed(std::move(one.load), static_cast<failure>(how), now_);
+      plan_.failed(std::move(one.load), static_cast<delivery_failure>(how), now_);
       return;
     }
     plan_.connected(random_() % 12);
-    answer a{.status = how == 4   ? 503U
-                       : how == 5 ? 404U
-                       : how == 7 ? 400U
-                                  : 200U,
-             .batch_offer = random_() % 6};
+    batch_response a{.status = how == 4   ? 503U
+                               : how == 5 ? 404U
+                               : how == 7 ? 400U
+                                          : 200U,
+                     .batch_offer = random_() % 6};
     if (how == 6 && one.load->as_batch) {
       a.status = 207;
       for (const auto& e : one.load->events) a.each.push_back(e.attempts() % 2 == 0 ? 503 : 200);
@@ -1201,7 +1201,7 @@ class model {
       // What was delivered is the state at the time of sending: a later change is still due.
       if (a.status_of(i) == 200 && pending_[k].change == one.changes.at(k)) pending_.erase(k);
     }
-    plan_.answered(std::move(one.load), a, now_);
+    plan_.on_response(std::move(one.load), a, now_);
   }
 
   void finish() {
@@ -1284,7 +1284,7 @@ BOOST_AUTO_TEST_CASE(change_of_an_observed_object_is_taken_and_delivered) {
   BOOST_REQUIRE(sent);
   BOOST_TEST(sent->events.at(0).key().watched.name == "a");
   BOOST_TEST(o.plan.size() == 1U);
-  o.plan.answered(std::move(sent), {200}, o.now);
+  o.plan.on_response(std::move(sent), {200}, o.now);
   BOOST_TEST(o.objects.undelivered() == 0U);
   BOOST_TEST(o.plan.empty());
 }
@@ -1295,22 +1295,22 @@ BOOST_AUTO_TEST_CASE(change_during_its_request_is_sent_again) {
   auto sent = o.next();
   o.put("a", 11);
   BOOST_TEST(!o.next(), "one event of an object is under way at a time");
-  o.plan.answered(std::move(sent), {200}, o.now);
+  o.plan.on_response(std::move(sent), {200}, o.now);
   sent = o.next();
   BOOST_REQUIRE(sent);
-  o.plan.answered(std::move(sent), {200}, o.now);
+  o.plan.on_response(std::move(sent), {200}, o.now);
   BOOST_TEST(o.objects.undelivered() == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(change_between_two_requests_is_told_by_the_second) {
   observing o;
   o.put("a", 10);
-  o.plan.answered(o.next(), {503}, o.now);
+  o.plan.on_response(o.next(), {503}, o.now);
   o.put("a", 11);
   o.now += 1s;
   auto sent = o.next();
   BOOST_REQUIRE(sent);
-  o.plan.answered(std::move(sent), {200}, o.now);
+  o.plan.on_response(std::move(sent), {200}, o.now);
   BOOST_TEST(o.objects.undelivered() == 0U);
   BOOST_TEST(!o.next());
 }
@@ -1321,18 +1321,18 @@ BOOST_AUTO_TEST_CASE(change_and_review_of_one_object_are_one_event) {
   auto sent = o.next();
   o.put("a", 10);
   BOOST_TEST(!o.next());
-  o.plan.answered(std::move(sent), {200}, o.now);
+  o.plan.on_response(std::move(sent), {200}, o.now);
   BOOST_TEST(o.objects.undelivered() == 1U, "the review's event was sent before the change");
   sent = o.next();
   BOOST_REQUIRE(sent);
-  o.plan.answered(std::move(sent), {200}, o.now);
+  o.plan.on_response(std::move(sent), {200}, o.now);
   BOOST_TEST(o.objects.undelivered() == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(changes_fill_a_batch_after_the_events_that_were_offered) {
   observing o;
   o.put("a", 10);
-  o.plan.answered(o.next(), {.status = 200, .batch_offer = 3}, o.now);
+  o.plan.on_response(o.next(), {.status = 200, .batch_offer = 3}, o.now);
   for (const auto* name : {"b", "c", "d"}) o.put(name, 10);
   o.plan.offer(event("r"), o.now);
   const auto sent = o.next();
@@ -1345,7 +1345,7 @@ BOOST_AUTO_TEST_CASE(changes_fill_a_batch_after_the_events_that_were_offered) {
 BOOST_AUTO_TEST_CASE(change_is_not_lost_for_lack_of_capacity_or_time) {
   observing o({.capacity = 2});
   o.put("a", 10);
-  o.plan.answered(o.next(), {503}, o.now);
+  o.plan.on_response(o.next(), {503}, o.now);
   for (const auto* name : {"x", "y", "z"}) o.plan.offer(event(name), o.now);
   BOOST_TEST(o.lost.find('a') == std::string::npos);
   o.now += 2h;
@@ -1358,7 +1358,7 @@ BOOST_AUTO_TEST_CASE(change_is_not_lost_for_lack_of_capacity_or_time) {
 BOOST_AUTO_TEST_CASE(rejected_change_expires_as_a_gap_and_is_sent_at_its_next_change) {
   observing o;
   o.put("a", 10);
-  o.plan.answered(o.next(), {400}, o.now);
+  o.plan.on_response(o.next(), {400}, o.now);
   o.now += 2h;
   BOOST_TEST(!o.next());
   BOOST_TEST(o.gaps == 1);
@@ -1367,7 +1367,7 @@ BOOST_AUTO_TEST_CASE(rejected_change_expires_as_a_gap_and_is_sent_at_its_next_ch
   o.put("a", 11);
   auto sent = o.next();
   BOOST_REQUIRE(sent);
-  o.plan.answered(std::move(sent), {200}, o.now);
+  o.plan.on_response(std::move(sent), {200}, o.now);
   BOOST_TEST(o.objects.undelivered() == 0U);
 }
 
@@ -1376,21 +1376,21 @@ BOOST_AUTO_TEST_CASE(only_changes_that_were_rejected_each_time_expire) {
   for (const bool breaks : {false, true}) {
     observing o;
     o.put("first", 10);
-    o.plan.answered(o.next(), {.status = 200, .batch_offer = 2}, o.now);
+    o.plan.on_response(o.next(), {.status = 200, .batch_offer = 2}, o.now);
     for (const auto* name : {"a", "b"}) o.put(name, 10);
     auto sent = o.next();
     BOOST_REQUIRE((sent && sent->as_batch));
-    o.plan.answered(std::move(sent), {400}, o.now);
+    o.plan.on_response(std::move(sent), {400}, o.now);
     for (int i = 0; i < 2; ++i) {
       sent = o.next();
       BOOST_REQUIRE((sent && !sent->as_batch));
       if (breaks) {
-        o.plan.failed(std::move(sent), rw::dispatch::failure::timeout, o.now);
+        o.plan.failed(std::move(sent), rw::dispatch::delivery_failure::timeout, o.now);
         o.now += 1min;
         sent = o.next();
         BOOST_REQUIRE(sent);
       }
-      o.plan.answered(std::move(sent), {400}, o.now);
+      o.plan.on_response(std::move(sent), {400}, o.now);
     }
     o.now += 2h;
     o.next();
@@ -1403,7 +1403,7 @@ BOOST_AUTO_TEST_CASE(deletions_that_nobody_takes_are_bounded) {
   for (int i = 0; i < 10000; ++i) {
     const auto name = "n" + std::to_string(i);
     o.put(name, 10);
-    if (auto sent = o.next()) o.plan.answered(std::move(sent), {404}, o.now);
+    if (auto sent = o.next()) o.plan.on_response(std::move(sent), {404}, o.now);
     o.objects.erase(o.table, event(name).watched, o.now);
     o.now += 1s;
   }
@@ -1421,7 +1421,7 @@ BOOST_AUTO_TEST_CASE(closed_schedule_takes_no_resync) {
   auto sent = o.next();
   BOOST_REQUIRE(sent);
   BOOST_TEST(sent->events.at(0).key().watched.name == "live");
-  o.plan.answered(std::move(sent), {200}, o.now);
+  o.plan.on_response(std::move(sent), {200}, o.now);
   BOOST_TEST(!o.next());
   BOOST_TEST(o.plan.empty());
 }
@@ -1429,7 +1429,7 @@ BOOST_AUTO_TEST_CASE(closed_schedule_takes_no_resync) {
 BOOST_AUTO_TEST_CASE(figures_include_what_waits_at_the_objects) {
   observing o;
   o.put("a", 10);
-  o.plan.answered(o.next(), {503}, o.now);
+  o.plan.on_response(o.next(), {503}, o.now);
   const auto begin = o.now;
   o.put("b", 10);
   o.put("c", 10);
@@ -1448,7 +1448,7 @@ BOOST_AUTO_TEST_CASE(abandoned_events_are_reported_but_for_changes) {
   observing o;
   o.plan.offer(event("r"), o.now);
   o.put("a", 10);
-  for (int i = 0; i < 2; ++i) o.plan.answered(o.next(), {503}, o.now);
+  for (int i = 0; i < 2; ++i) o.plan.on_response(o.next(), {503}, o.now);
   o.plan.abandon(o.now);
   BOOST_TEST(o.lost == "r ");
   BOOST_TEST(o.plan.size() == 0U);

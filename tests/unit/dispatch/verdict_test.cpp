@@ -6,26 +6,26 @@
 
 BOOST_AUTO_TEST_SUITE(verdict)
 
-using rw::dispatch::judge;
 using rw::dispatch::retry_after;
+using rw::dispatch::verdict_of;
 using std::chrono::seconds;
 
 BOOST_AUTO_TEST_CASE(success_is_any_2xx) {
   for (unsigned status = 200; status < 300; ++status) {
-    BOOST_TEST((judge(status) == rw::dispatch::verdict::delivered));
+    BOOST_TEST((verdict_of(status) == rw::dispatch::delivery_verdict::delivered));
   }
 }
 
 BOOST_AUTO_TEST_CASE(what_may_recover_is_tried_again) {
   for (const unsigned status :
        {401, 403, 404, 408, 429, 500, 501, 502, 503, 504, 599, 301, 307, 0}) {
-    BOOST_TEST((judge(status) == rw::dispatch::verdict::retry), status);
+    BOOST_TEST((verdict_of(status) == rw::dispatch::delivery_verdict::retry), status);
   }
 }
 
 BOOST_AUTO_TEST_CASE(other_4xx_is_a_rejection_of_the_event) {
   for (const unsigned status : {400, 405, 413, 402, 406, 410, 415, 418, 421, 426, 431, 451, 499}) {
-    BOOST_TEST((judge(status) == rw::dispatch::verdict::rejected), status);
+    BOOST_TEST((verdict_of(status) == rw::dispatch::delivery_verdict::rejected), status);
   }
 }
 

@@ -86,7 +86,7 @@ class landscape {
   bool comes_to_rest() {
     for (int round = 0; round < 30 && broken.empty(); ++round) {
       settle();
-      if (gateway_->served == roots_.back().certificate && last_.where == phase::settled)
+      if (gateway_->served == roots_.back().certificate && last_.phase == rotation_phase::settled)
         return true;
       now_ += with_.read_only > 0 ? 24h : 4h;
     }
@@ -105,11 +105,11 @@ class landscape {
  private:
   /// What pods, or an API server, have: they follow what was written.
   struct follower {
-    std::optional<time_point> at = {};  ///< when they get it
-    void written(time_point when) {
+    std::optional<wall_time> at = {};  ///< when they get it
+    void written(wall_time when) {
       if (!at || when < *at) at = when;
     }
-    bool due(time_point now) {
+    bool due(wall_time now) {
       const bool is = at && *at <= now;
       if (is) at.reset();
       return is;
@@ -125,7 +125,7 @@ class landscape {
     boost::json::value certificate;
     certificates::test::controller_model controller{certificates::issuer_kind::cert_manager};
     tls::key_pair issued;
-    time_point issued_at;
+    wall_time issued_at;
     std::string secret_version = "0";
     // On the runtime cluster.
     watcher_installer::observed_trust has;
@@ -134,14 +134,14 @@ class landscape {
     tls::ca_bundle webhook_ca;  ///< as its API server knows it
     tls::ca_bundle secret_ca;   ///< as its pod does
     std::optional<tls::certificate> client;
-    std::optional<time_point> away_since;
-    time_point back_at;
+    std::optional<wall_time> away_since;
+    wall_time back_at;
     bool excused = false;  ///< was given up; until it is installed again
     // What the manager knows.
     std::vector<pod_report> reports = {};  ///< of its only pod
     certificates::judged_certificate judged;
     std::string judged_by;
-    time_point judged_at;
+    wall_time judged_at;
   };
 
   static std::chrono::milliseconds ms(std::int64_t most) { return std::chrono::milliseconds(most); }
@@ -409,10 +409,10 @@ class landscape {
 
   std::mt19937_64 random_;
   const climate with_;
-  time_point now_ = day0;
+  wall_time now_ = day0;
   std::chrono::seconds clock_skew_{0};
   std::deque<root> roots_;
-  time_point rooted_at_;
+  wall_time rooted_at_;
   std::size_t issuer_root_ = 0;
   std::size_t seen_root_ = 0;
   std::optional<gateway_content> gateway_;
@@ -420,7 +420,7 @@ class landscape {
   std::optional<trust_bundle> view_;  ///< the installer's, which may be behind
   certificates::usable_pairs pairs_;
   cluster_states board_;
-  plan last_;
+  rotation_plan last_;
   std::vector<runtime> runtimes_;
   std::map<std::string, std::string> issuers_;
   bool checking_ = false;

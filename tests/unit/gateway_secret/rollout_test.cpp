@@ -15,12 +15,12 @@ using namespace rw::gateway_secret::test;
 
 namespace {
 
-const time_point since = day0;
+const wall_time since = day0;
 const trust_demand demand{.authority = "new", .newest = "newest", .since = since};
 const rotation_options options{.propagation = 90s, .excuse_after = 1h};
 
 runtime_trust with(std::vector<std::string> authorities, std::string issuer,
-                   time_point client_from) {
+                   wall_time client_from) {
   return {.authorities = std::move(authorities),
           .client_not_before = client_from,
           .client_issuer = std::move(issuer)};
@@ -28,7 +28,7 @@ runtime_trust with(std::vector<std::string> authorities, std::string issuer,
 const auto ready = with({"new", "old"}, "new", since + 5s);
 const cluster_error away{status_reason::runtime_unreachable, cluster_fault::tenant, since};
 
-shortfall of(const cluster_state& one, time_point now = since + 2h) {
+shortfall of(const cluster_state& one, wall_time now = since + 2h) {
   return lacks(one, demand, options, now);
 }
 

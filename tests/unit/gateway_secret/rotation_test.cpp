@@ -48,8 +48,8 @@ cluster_states nobody() {
 
 /// Checks what must hold of every plan: nothing is left to do once its write was done, and what is
 /// served has its authority in the bundle.
-plan planned(const observed& world, const cluster_states& board, time_point now,
-             const rotation_options& options = {}) {
+rotation_plan planned(const observed& world, const cluster_states& board, wall_time now,
+                      const rotation_options& options = {}) {
   auto first = make_plan(world, board, options, now);
   BOOST_TEST(first.write.has_value() == !first.steps.empty());
   if (first.write) {
@@ -66,11 +66,11 @@ plan planned(const observed& world, const cluster_states& board, time_point now,
   return first;
 }
 
-bool serves(const plan& made, const root& which) {
+bool serves(const rotation_plan& made, const root& which) {
   return made.write && made.write->served == which.certificate &&
          made.write->pair.key == which.ca.own().key;
 }
-bool bundled(const plan& made, std::vector<tls::certificate> all) {
+bool bundled(const rotation_plan& made, std::vector<tls::certificate> all) {
   return made.write && made.write->bundle == tls::ca_bundle(all);
 }
 
@@ -82,15 +82,15 @@ BOOST_AUTO_TEST_CASE(without_a_gateway_secret_one_is_made_of_the_root) {
   BOOST_TEST(serves(made, r1()));
   BOOST_TEST(bundled(made, {r1().certificate}));
   BOOST_TEST((made.write->ca_added_at == day0));
-  BOOST_TEST((made.where == phase::settled));
+  BOOST_TEST((made.phase == rotation_phase::settled));
 }
 
 BOOST_AUTO_TEST_CASE(without_either_secret_nothing_is_done) {
   observed world;
-  world.root_problem = "the root Secret is missing";
+  world.root_error = "the root Secret is missing";
   const auto made = planned(world, nobody(), day0);
   BOOST_TEST(made.steps.empty());
-  BOOST_TEST((made.where == phase::no_root));
+  BOOST_TEST((made.phase == rotation_phase::no_root));
   BOOST_TEST(made.waiting.find("is missing") != std::string::npos);
 }
 
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(what_is_settled_stays) {
   const auto made =
       planned(rooted(r1(), gateway(r1(), {r1().certificate}, day0)), nobody(), day0 + 24h * 30);
   BOOST_TEST(made.steps.empty());
-  BOOST_TEST((made.where == phase::settled));
+  BOOST_TEST((made.phase == rotation_phase::settled));
   BOOST_TEST(made.waiting.empty());
 }
 
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(a_new_root_is_put_in_front_of_the_bundle_and_not_served) {
   BOOST_TEST(serves(made, r1()));
   BOOST_TEST(bundled(made, {r2().certificate, r1().certificate}));
   BOOST_TEST((made.write->ca_added_at == now));
-  BOOST_TEST((made.where == phase::grace));
+  BOOST_TEST((made.phase == rotation_phase::grace));
   BOOST_TEST((made.recheck_at == now + 4 * 24h));
 }
 
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(the_gateway_switches_after_the_grace_period_and_not_before)
   const auto board = board_with(r2(), r1());
   const auto early = planned(world, board, day0 + 4 * 24h - 1s);
   BOOST_TEST(early.steps.empty());
-  BOOST_TEST((early.where == phase::grace));
+  BOOST_TEST((early.phase == rotation_phase::grace));
   BOOST_TEST((early.recheck_at == day0 + 4 * 24h));
   const auto due = planned(world, board, day0 + 4 * 24h);
   BOOST_TEST((due.steps == steps{step::switch_server}));
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(the_gateway_does_not_switch_before_every_runtime_was_seen) 
   board.expect(kyma("b"));
   const auto made = planned(world, board, late);
   BOOST_TEST(made.steps.empty());
-  BOOST_TEST((made.where == phase::distributing));
+  BOOST_TEST((made.phase == rotation_phase::distributing));
   BOOST_TEST(made.missing == 1U);
   BOOST_TEST(made.waiting.find("kcp-system/b (not observed yet)") != std::string::npos);
   BOOST_TEST((planned(world, cluster_states(), late).steps.empty()));  // a board not complete
@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(few_runtimes_are_excused_at_once) {
   const auto world = rooted(r2(), gateway(r1(), {r2().certificate, r1().certificate}, day0));
   const auto late = day0 + 24h * 30;
   auto board = board_with(r2(), r1());
-  const auto fails = [&](const std::string& name, time_point since) {
+  const auto fails = [&](const std::string& name, wall_time since) {
     board.expect(kyma(name));
     board.failing(kyma(name), status_reason::write_rejected, cluster_fault::tenant, since);
   };
@@ -241,7 +241,7 @@ BOOST_AUTO_TEST_CASE(who_is_missing_is_told_within_the_grace_period_already) {
   board.complete();
   board.observed(kyma("a"), runtime_with({&r1()}, r1(), day0 - 1h), day0);
   const auto made = planned(world, board, day0 + 1h);
-  BOOST_TEST((made.where == phase::grace));
+  BOOST_TEST((made.phase == rotation_phase::grace));
   BOOST_TEST(made.missing == 1U);
   BOOST_TEST(made.waiting ==
              "the grace period ends at 2026-03-05T00:00:00Z; missing: 1 of 1 runtimes: "
@@ -262,7 +262,7 @@ BOOST_AUTO_TEST_CASE(a_rotation_that_overtakes_another_waits_for_the_latest_root
   BOOST_TEST(planned(world, board_with(r2(), r1()), day0 + 5 * 24h).steps.empty());
   BOOST_TEST(planned(world, board_with(r3(), r1()), day0 + 5 * 24h).steps.empty());
   const auto late = second + 4 * 24h;
-  BOOST_TEST((planned(world, board_with(r2(), r1()), late).where == phase::distributing));
+  BOOST_TEST((planned(world, board_with(r2(), r1()), late).phase == rotation_phase::distributing));
   BOOST_TEST(serves(planned(world, board_with(r3(), r1()), late), r3()));
 }
 
@@ -289,7 +289,8 @@ BOOST_AUTO_TEST_CASE(roots_faster_than_the_grace_period_do_not_let_what_is_serve
   BOOST_TEST((relaxed.recheck_at == day0 + 8 * 24h));
   BOOST_TEST(planned(world, ready, day0 + 7 * 24h + 1h, options).steps.empty());
   // A day before the end only the runtimes count,
-  BOOST_TEST((planned(world, unready, day0 + 8 * 24h, options).where == phase::distributing));
+  BOOST_TEST(
+      (planned(world, unready, day0 + 8 * 24h, options).phase == rotation_phase::distributing));
   BOOST_TEST(serves(planned(world, ready, day0 + 8 * 24h, options), r2()));
   BOOST_TEST(planned(world, ready, day0 + 8 * 24h, {.time_only = true}).steps.empty());
   // and after it nobody has anything to lose.
@@ -316,11 +317,11 @@ BOOST_AUTO_TEST_CASE(an_expired_root_is_neither_added_nor_served) {
   const root brief("brief", day0 - 48h, 24h);
   const auto made = planned(rooted(brief, gateway(r1(), {r1().certificate}, day0)), nobody(), day0);
   BOOST_TEST(made.steps.empty());
-  BOOST_TEST((made.where == phase::blocked));
+  BOOST_TEST((made.phase == rotation_phase::blocked));
   BOOST_TEST(made.waiting == "the root certificate has expired");
   const auto none = planned(rooted(brief), nobody(), day0);
   BOOST_TEST(none.steps.empty());
-  BOOST_TEST((none.where == phase::blocked));
+  BOOST_TEST((none.phase == rotation_phase::blocked));
 }
 
 BOOST_AUTO_TEST_CASE(a_root_of_the_future_is_trusted_at_once_and_served_when_it_is_valid) {
@@ -338,11 +339,11 @@ BOOST_AUTO_TEST_CASE(a_root_of_the_future_is_trusted_at_once_and_served_when_it_
 
 BOOST_AUTO_TEST_CASE(a_root_that_cannot_be_used_changes_nothing) {
   observed world{.root = {},
-                 .root_problem = "tls.key is missing",
+                 .root_error = "tls.key is missing",
                  .gateway = gateway(r1(), {r1().certificate}, day0)};
   const auto made = planned(world, nobody(), day0 + 24h);
   BOOST_TEST(made.steps.empty());
-  BOOST_TEST((made.where == phase::no_root));
+  BOOST_TEST((made.phase == rotation_phase::no_root));
   BOOST_TEST(made.waiting == "tls.key is missing");
 }
 
@@ -376,11 +377,11 @@ BOOST_AUTO_TEST_CASE(switch_goes_on_without_the_missing_before_what_is_served_en
   unready.expect(kyma("b"));
   const auto deadline = day0 + 9 * 24h;
   const auto early = planned(world, unready, day0 + 1h);
-  BOOST_TEST((early.where == phase::grace));
+  BOOST_TEST((early.phase == rotation_phase::grace));
   BOOST_TEST((early.deadline == deadline));
   BOOST_TEST(early.missing == 2U);
   const auto waiting = planned(world, unready, day0 + 5 * 24h);
-  BOOST_TEST((waiting.where == phase::distributing));
+  BOOST_TEST((waiting.phase == rotation_phase::distributing));
   BOOST_TEST(waiting.waiting ==
              "missing: 2 of 2 runtimes: kcp-system/a (without the new CA), kcp-system/b (not "
              "observed yet); not waited for after 2026-03-10T00:00:00Z");
@@ -501,11 +502,11 @@ BOOST_AUTO_TEST_CASE(a_missing_bundle_is_made_anew) {
 }
 
 BOOST_AUTO_TEST_CASE(without_any_authority_nothing_is_written) {
-  gateway_content empty{.bundle_problem = "ca.crt is missing"};
-  observed world{.root = {}, .root_problem = "missing", .gateway = empty};
+  gateway_content empty{.bundle_error = "ca.crt is missing"};
+  observed world{.root = {}, .root_error = "missing", .gateway = empty};
   const auto made = planned(world, nobody(), day0);
   BOOST_TEST(made.steps.empty());
-  BOOST_TEST((made.where == phase::blocked));
+  BOOST_TEST((made.phase == rotation_phase::blocked));
 }
 
 BOOST_AUTO_TEST_CASE(the_authority_of_what_is_served_comes_back_if_somebody_took_it_out) {
@@ -533,25 +534,25 @@ BOOST_AUTO_TEST_CASE(a_gateway_secret_that_was_deleted_comes_back_as_it_was) {
 }
 
 BOOST_AUTO_TEST_CASE(gateway_secret_comes_back_where_the_root_is_gone_too) {
-  observed world{.root = {}, .root_problem = "missing", .gateway = {}};
+  observed world{.root = {}, .root_error = "missing", .gateway = {}};
   world.last_whole = gateway(r1(), {r2().certificate, r1().certificate}, day0);
   const auto made = planned(world, nobody(), day0 + 1h);
   BOOST_TEST((made.steps == steps{step::create}));
   BOOST_TEST(serves(made, r1()));
   BOOST_TEST(bundled(made, {r2().certificate, r1().certificate}));
   BOOST_TEST((made.write->ca_added_at == day0));
-  BOOST_TEST((made.where == phase::no_root), "a person has to restore the root");
+  BOOST_TEST((made.phase == rotation_phase::no_root), "a person has to restore the root");
   // What has expired serves nobody.
   const auto late = planned(world, nobody(), r1().certificate.not_after() + 1h);
   BOOST_TEST(late.steps.empty());
-  BOOST_TEST((late.where == phase::no_root));
+  BOOST_TEST((late.phase == rotation_phase::no_root));
 }
 
 BOOST_AUTO_TEST_CASE(a_full_bundle_needs_a_person) {
   const auto made = planned(rooted(r3(), gateway(r1(), {r2().certificate, r1().certificate}, day0)),
                             nobody(), day0 + 1h, {.authorities = 2});
   BOOST_TEST(made.steps.empty());
-  BOOST_TEST((made.where == phase::blocked));
+  BOOST_TEST((made.phase == rotation_phase::blocked));
   BOOST_TEST(made.waiting.find("2 authorities") != std::string::npos);
 }
 
@@ -602,7 +603,7 @@ BOOST_AUTO_TEST_CASE(what_is_written_keeps_everything_else_of_the_secret) {
   const auto read = read_gateway_secret(made);
   BOOST_TEST((read.served == r1().certificate));
   BOOST_TEST((read.ca_added_at == day0));
-  BOOST_TEST(read.bundle_problem.empty());
+  BOOST_TEST(read.bundle_error.empty());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -30,11 +30,11 @@ inline tls::certificate parsed(const std::string& pem) {
 }
 
 /// The day on which most tests begin; no clock is read.
-inline const time_point day0 = std::chrono::sys_days(std::chrono::year(2026) / 3 / 1);
+inline const wall_time day0 = std::chrono::sys_days(std::chrono::year(2026) / 3 / 1);
 
 /// A root as cert-manager makes it: a self-signed CA that serves, too.
 struct root {
-  explicit root(const std::string& name, time_point from = day0 - 24h,
+  explicit root(const std::string& name, wall_time from = day0 - 24h,
                 std::chrono::seconds validity = 24h * 365,
                 tls::key_type key = tls::key_type::ecdsa_p256)
       : ca(good(tls::issuer::create({.common_name = name,
@@ -44,7 +44,7 @@ struct root {
                                      .validity = validity}))),
         certificate(parsed(ca.certificate_pem())) {}
 
-  tls::key_pair client(const std::string& runtime, time_point from,
+  tls::key_pair client(const std::string& runtime, wall_time from,
                        std::chrono::seconds validity = 24h * 60,
                        tls::key_type key = tls::key_type::ecdsa_p256) const {
     return good(ca.issue({.common_name = runtime,
@@ -70,7 +70,7 @@ struct root {
 
 /// A gateway Secret that serves with `served` and trusts `bundle`, the newest first.
 inline gateway_content gateway(const root& served, std::vector<tls::certificate> bundle,
-                               time_point added_at) {
+                               wall_time added_at) {
   return {.pair = served.ca.own(),
           .served = served.certificate,
           .bundle = tls::ca_bundle(bundle),
@@ -79,7 +79,7 @@ inline gateway_content gateway(const root& served, std::vector<tls::certificate>
 
 /// What a runtime looks like that trusts these, with a client certificate of `issuer`.
 inline runtime_trust runtime_with(const std::vector<const root*>& trusted, const root& issuer,
-                                  time_point client_from) {
+                                  wall_time client_from) {
   runtime_trust out{.client_not_before = client_from,
                     .client_issuer = issuer.certificate.fingerprint()};
   for (const auto* one : trusted) out.authorities.push_back(one->certificate.fingerprint());

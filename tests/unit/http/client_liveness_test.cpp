@@ -85,7 +85,7 @@ struct fixture : client_fixture {
 
 BOOST_AUTO_TEST_CASE(a_quiet_connection_is_asked_for_a_sign_of_life_and_kept) {
   quiet_upstream peer(true);
-  fixture f(peer.port(), {.ping = milliseconds(30), .ping_answer = std::chrono::seconds(10)});
+  fixture f(peer.port(), {.ping = milliseconds(30), .ping_response = std::chrono::seconds(10)});
   auto watch = f.watch();
   BOOST_TEST(eventually([&] { return peer.pings >= 5; }));
   peer.finish = true;
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(a_quiet_connection_is_asked_for_a_sign_of_life_and_kept) {
 
 BOOST_AUTO_TEST_CASE(a_connection_that_gives_no_sign_of_life_is_left) {
   quiet_upstream peer(false);
-  fixture f(peer.port(), {.ping = milliseconds(50), .ping_answer = milliseconds(100)});
+  fixture f(peer.port(), {.ping = milliseconds(50), .ping_response = milliseconds(100)});
   auto watch = f.watch();
   BOOST_TEST(client_fixture::end(std::move(watch)).error ==
              make_error_code(client_error::timed_out));

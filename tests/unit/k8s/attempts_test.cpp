@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(text_of_a_proxy_is_the_message) {
   BOOST_TEST(empty.error().message ==
              "cannot update configmaps team/a: the API server is unavailable (502 Bad Gateway)");
   f.script.answers(302, "");
-  BOOST_TEST(f.call(write(f.api())).error().is(errc::bad_answer));
+  BOOST_TEST(f.call(write(f.api())).error().is(errc::bad_response));
 }
 
 BOOST_AUTO_TEST_CASE(responses_of_another_kind_are_bad_answers) {
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(responses_of_another_kind_are_bad_answers) {
     f.script.answers(200, body);
     const auto got = f.call(read(api));
     BOOST_REQUIRE(got.has_error());
-    BOOST_TEST(got.error().is(errc::bad_answer));
+    BOOST_TEST(got.error().is(errc::bad_response));
     BOOST_TEST(got.error().message.starts_with("cannot get configmaps team/a: " + why),
                got.error().message);
   }
@@ -139,10 +139,10 @@ BOOST_AUTO_TEST_CASE(responses_of_another_kind_are_bad_answers) {
     f.script.answers(200, body);
     const auto got = f.call(api.list(config_maps, {.ns = "team"}));
     BOOST_REQUIRE(got.has_error());
-    BOOST_TEST(got.error().is(errc::bad_answer));
+    BOOST_TEST(got.error().is(errc::bad_response));
   }
   f.script.answers(200, "no list");
-  BOOST_TEST(f.call(api.list_text(config_maps, {})).error().is(errc::bad_answer));
+  BOOST_TEST(f.call(api.list_text(config_maps, {})).error().is(errc::bad_response));
   // Of a name that stands twice the last one counts, as with encoding/json.
   f.script.answers(200, R"({"kind":"Secret","kind":"ConfigMap"})");
   BOOST_TEST(f.call(read(api)).has_value());
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(an_answer_beyond_the_bound_is_too_large) {
   for (const auto which : {protocol::h2, protocol::http1}) {
     api_fixture f(which);
     auto options = api_fixture::quick();
-    options.answer_bytes = 1000;
+    options.response_bytes = 1000;
     f.script.answers(200, "{\"kind\":\"ConfigMap\",\"x\":\"" + std::string(2000, 'x') + "\"}");
     const auto got = f.call(read(f.use(f.config(), options)));
     BOOST_REQUIRE(got.has_error());

@@ -56,10 +56,10 @@ k8s::election leader(k8s::election::step* waits) {
 BOOST_AUTO_TEST_CASE(a_lease_that_is_not_there_is_created) {
   k8s::election one(mine(), always(0));
   auto step = one.begin(start, wall);
-  BOOST_TEST((step.what == kind::read));
+  BOOST_TEST((step.type == kind::read));
   BOOST_TEST((step.until == start + 10s));
   step = one.resume(failed(errc::not_found), start + 1s, wall);
-  BOOST_TEST((step.what == kind::create));
+  BOOST_TEST((step.type == kind::create));
   BOOST_TEST(json::serialize(step.object) ==
              R"({"apiVersion":"coordination.k8s.io/v1","kind":"Lease",)"
              R"("metadata":{"namespace":"ns","name":"lock"},)"
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(a_lease_that_is_not_there_is_created) {
   BOOST_TEST(one.holder() == "me");
   // Counted from before the request was sent, at 1 s.
   BOOST_TEST((one.writes_until() == start + 15s));
-  BOOST_TEST((step.what == kind::wait));
+  BOOST_TEST((step.type == kind::wait));
   BOOST_TEST((step.until == start + 5s));
 }
 
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(a_leader_renews_without_reading_and_keeps_its_acquire_time)
   k8s::election::step step;
   auto one = leader(&step);
   step = one.resume(std::nullopt, start + 2s, wall + 2s);
-  BOOST_TEST((step.what == kind::update));
+  BOOST_TEST((step.type == kind::update));
   BOOST_TEST((step.until == start + 7s));  // half of the renew deadline: it may be tried again
   const auto spec = read_lease(step.object);
   BOOST_TEST((spec.acquired == wall));
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(leader_writes_its_annotations_which_outlast_its_term) {
   set_annotation(lease, "a/settings", "before");
   set_annotation(lease, "b", "somebody's");
   auto step = one.resume(result<json::value>(lease), start, wall);
-  BOOST_TEST((step.what == kind::update));
+  BOOST_TEST((step.type == kind::update));
   BOOST_TEST((annotation(step.object, "a/settings") == "now"));
   BOOST_TEST((annotation(step.object, "b") == "somebody's"));
   one.resume(result<json::value>(step.object), start, wall);
@@ -116,19 +116,19 @@ BOOST_AUTO_TEST_CASE(a_lease_of_another_is_taken_only_when_it_has_not_changed_fo
   one.begin(start, wall);
   // Its renewTime is years ago, which says nothing: clocks differ.
   auto step = one.resume(held("other", 1, "2001-01-01T00:00:00Z"), start, wall);
-  BOOST_TEST((step.what == kind::wait));
+  BOOST_TEST((step.type == kind::wait));
   BOOST_TEST((step.until == start + 2s));
   BOOST_TEST(one.holder() == "other");
   one.resume(std::nullopt, start + 14s, wall);
   step = one.resume(held("other", 2, "2001-01-01T00:00:10Z"), start + 14s, wall);  // renewed
-  BOOST_TEST((step.what == kind::wait));
+  BOOST_TEST((step.type == kind::wait));
   one.resume(std::nullopt, start + 28s, wall);
   step = one.resume(held("other", 3, "2001-01-01T00:00:10Z", 4), start + 28s, wall);
-  BOOST_TEST((step.what == kind::wait));  // transitions changed: somebody wrote
+  BOOST_TEST((step.type == kind::wait));  // transitions changed: somebody wrote
   one.resume(std::nullopt, start + 43s, wall);
   // Only its labels were changed.
   step = one.resume(held("other", 9, "2001-01-01T00:00:10Z", 4), start + 43s, wall + 1h);
-  BOOST_TEST((step.what == kind::update));
+  BOOST_TEST((step.type == kind::update));
   BOOST_TEST(resource_version_of(step.object) == "9");
   const auto spec = read_lease(step.object);
   BOOST_TEST(spec.holder == "me");
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(a_lease_that_was_given_back_is_taken_at_once) {
   k8s::election one(mine(), always(0));
   one.begin(start, wall);
   const auto step = one.resume(held("", 1, "2026-01-01T00:00:00Z", 1), start, wall);
-  BOOST_TEST((step.what == kind::update));
+  BOOST_TEST((step.type == kind::update));
   BOOST_TEST(read_lease(step.object).transitions == 2);
 }
 
@@ -148,16 +148,16 @@ BOOST_AUTO_TEST_CASE(a_follower_waits_with_jitter_after_a_failure_or_a_lost_race
   k8s::election one(mine(), always(~std::uint64_t{0}));
   one.begin(start, wall);
   auto step = one.resume(failed(errc::unreachable), start, wall);
-  BOOST_TEST((step.what == kind::wait));
+  BOOST_TEST((step.type == kind::wait));
   BOOST_TEST((step.until > start + 4390ms && step.until <= start + 4400ms));
-  BOOST_TEST(one.problem() == "failed");
+  BOOST_TEST(one.error() == "failed");
   step = one.resume(std::nullopt, step.until, wall);
-  BOOST_TEST((step.what == kind::read));
-  BOOST_TEST(one.problem().empty());
+  BOOST_TEST((step.type == kind::read));
+  BOOST_TEST(one.error().empty());
   step = one.resume(failed(errc::not_found), start, wall);
   step = one.resume(failed(errc::already_exists), start, wall);
-  BOOST_TEST((step.what == kind::wait));
-  BOOST_TEST(one.problem().empty());
+  BOOST_TEST((step.type == kind::wait));
+  BOOST_TEST(one.error().empty());
   BOOST_TEST(!one.leading());
 }
 
@@ -166,16 +166,16 @@ BOOST_AUTO_TEST_CASE(leader_loses_the_lease_at_the_renew_deadline_when_renewals_
   auto one = leader(&step);
   step = one.resume(std::nullopt, start + 2s, wall);
   step = one.resume(failed(errc::timed_out), start + 7s, wall);
-  BOOST_TEST((step.what == kind::wait));
+  BOOST_TEST((step.type == kind::wait));
   BOOST_TEST((step.until == start + 9s));
   step = one.resume(std::nullopt, start + 9s, wall);
-  BOOST_TEST((step.what == kind::update));
+  BOOST_TEST((step.type == kind::update));
   BOOST_TEST((step.until == start + 10s));
   step = one.resume(failed(errc::timed_out), start + 10s, wall);
   BOOST_TEST(!one.leading());
   BOOST_TEST((one.writes_until() == core::time_point::min()));
-  BOOST_TEST((step.what == kind::wait));
-  BOOST_TEST(one.problem() == "failed");
+  BOOST_TEST((step.type == kind::wait));
+  BOOST_TEST(one.error() == "failed");
 }
 
 BOOST_AUTO_TEST_CASE(a_renewal_that_is_answered_too_late_is_worth_nothing) {
@@ -198,9 +198,9 @@ BOOST_AUTO_TEST_CASE(a_leader_in_conflict_reads_and_goes_on_if_the_lease_is_stil
   auto one = leader(&step);
   one.resume(std::nullopt, start + 2s, wall);
   step = one.resume(failed(errc::conflict), start + 2s, wall);
-  BOOST_TEST((step.what == kind::read));
+  BOOST_TEST((step.type == kind::read));
   step = one.resume(held("me", 7, "2026-01-01T00:00:02Z"), start + 2s, wall);
-  BOOST_TEST((step.what == kind::update));
+  BOOST_TEST((step.type == kind::update));
   BOOST_TEST(resource_version_of(step.object) == "7");
   BOOST_TEST(one.leading());
 }
@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(a_leader_that_finds_another_holder_loses_at_once) {
     one.resume(failed(errc::conflict), start + 2s, wall);
     step = one.resume(held(holder, 7, "2026-01-01T00:00:02Z"), start + 2s, wall);
     BOOST_TEST(!one.leading());
-    BOOST_TEST((step.what == kind::wait));
+    BOOST_TEST((step.type == kind::wait));
   }
 }
 
@@ -222,9 +222,9 @@ BOOST_AUTO_TEST_CASE(leader_creates_a_deleted_lease_again) {
   auto one = leader(&step);
   one.resume(std::nullopt, start + 2s, wall);
   step = one.resume(failed(errc::not_found), start + 2s, wall);
-  BOOST_TEST((step.what == kind::read));
+  BOOST_TEST((step.type == kind::read));
   step = one.resume(failed(errc::not_found), start + 2s, wall);
-  BOOST_TEST((step.what == kind::create));
+  BOOST_TEST((step.type == kind::create));
   BOOST_TEST(one.leading());
 }
 
@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(a_release_clears_the_holder_and_keeps_the_transitions) {
   k8s::election::step step;
   auto one = leader(&step);
   step = one.release(start + 3s, wall + 3s);
-  BOOST_TEST((step.what == kind::update));
+  BOOST_TEST((step.type == kind::update));
   BOOST_TEST(!one.leading());
   const auto* const spec = find(step.object, {"spec"});
   BOOST_TEST((*spec == json::parse(R"({"leaseTransitions":0,"leaseDurationSeconds":1,

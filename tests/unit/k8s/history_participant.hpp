@@ -49,7 +49,7 @@ class participant {
         in_(in),
         chance_(seed),
         rules_(rules),
-        whole_(!options.what.metadata_only),
+        whole_(!options.objects.metadata_only),
         told_(in.clock),
         informer_(std::move(source), configmaps(), std::move(options),
                   {in.clock, in.log, in.metrics, chance_.source()}),
@@ -130,8 +130,8 @@ class participant {
 
   void note(const delta& told) {
     constexpr const char* kinds[] = {"added ", "updated ", "deleted "};
-    told_.note(kinds[static_cast<std::size_t>(told.what)] + std::string(told.any().name()) + " " +
-               std::string(told.before.resource_version()) + " -> " +
+    told_.note(kinds[static_cast<std::size_t>(told.type)] + std::string(told.latest().name()) +
+               " " + std::string(told.before.resource_version()) + " -> " +
                std::string(told.now.resource_version()));
   }
 

@@ -55,13 +55,14 @@ class history {
     for (const auto* name : {"writer", "shared", "other"}) clients_.push_back(connect(name));
     join("lists", 1, all_, {.streaming_list = false, .watch_timeout = 100s});
     join("pages", 1, all_, {.page = 3, .streaming_list = false, .watch_timeout = 40s});
-    join("metadata only, streams", 1, all_,
-         {.what = {.metadata_only = true}, .keep = projection::metadata(), .watch_timeout = 90s});
+    join(
+        "metadata only, streams", 1, all_,
+        {.objects = {.metadata_only = true}, .keep = projection::metadata(), .watch_timeout = 90s});
     join("notices silence, selects", 2, chosen_,
          {.page = 16, .watch_timeout = 60s, .silence = 45s});
     join("small events", 2, all_, {.watch_timeout = 60s, .event_bytes = 1500});
     join("metadata only, pages, selects", 2, chosen_,
-         {.what = {.metadata_only = true},
+         {.objects = {.metadata_only = true},
           .keep = projection::metadata(),
           .page = 4,
           .streaming_list = false,
@@ -135,8 +136,8 @@ class history {
   void join(const char* name, std::size_t which, const listed_truth& equal_to,
             informer_options options) {
     const bool selects = &equal_to == &chosen_;
-    options.what.ns = "default";
-    options.what.labels = selects ? chosen_labels : all_labels;
+    options.objects.ns = "default";
+    options.objects.labels = selects ? chosen_labels : all_labels;
     participants_.push_back(std::make_unique<participant>(
         name, seed_ * 100 + participants_.size(), source_of(*clients_.at(which)),
         std::move(options), view_rules{.leaves = selects, .restored = restored_},

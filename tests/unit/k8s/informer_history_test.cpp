@@ -39,7 +39,7 @@ class history {
          {.keep = projection::whole(), .page = 3, .streaming_list = false, .watch_timeout = 40s},
          {1, 20}, 1000);
     join("metadata only, streams",
-         {.what = {.metadata_only = true}, .keep = projection::metadata()}, {1, 34}, 1000);
+         {.objects = {.metadata_only = true}, .keep = projection::metadata()}, {1, 34}, 1000);
     join("notices silence, small answers",
          {.keep = projection::whole(), .page = 16, .watch_timeout = 60s, .silence = 45s}, {1, 32},
          10);

@@ -329,7 +329,7 @@ BOOST_AUTO_TEST_CASE(a_list_that_fails_is_tried_again_until_it_succeeds) {
       co_await w.pause();
       const auto& failing = w.under_test->failing();
       BOOST_REQUIRE(failing.has_value());
-      BOOST_TEST(failing->why.is(code));
+      BOOST_TEST(failing->cause.is(code));
       since = since.value_or(failing->since);
       BOOST_TEST((failing->since == *since));
     }
@@ -371,7 +371,7 @@ BOOST_AUTO_TEST_CASE(a_slow_subscriber_is_told_the_newest_state_of_each_object) 
     for (; deltas < 5; ++deltas) {
       const auto next = co_await told->receive();
       BOOST_REQUIRE(next.has_value());
-      const std::string name(next->any().name());
+      const std::string name(next->latest().name());
       BOOST_TEST(view[name] == next->before.resource_version());
       view[name] = next->now.resource_version();
     }
@@ -458,7 +458,7 @@ BOOST_AUTO_TEST_CASE(an_index_is_kept_from_the_beginning) {
 BOOST_AUTO_TEST_CASE(only_the_projection_is_kept) {
   informer_world w;
   w.options.keep = rw::k8s::projection::metadata();
-  w.options.what.metadata_only = true;
+  w.options.objects.metadata_only = true;
   w.run([&]() -> asio::awaitable<void> {
     co_await w.expect("list 500 metadata");
     w.source->answer(list("10", {configmap("a", "1")}));

@@ -19,7 +19,7 @@ result<list_page> decode(const std::string& body, bool metadata_only = false) {
 void check_refused(const std::string& body, const std::string& why) {
   const auto page = decode(body);
   BOOST_REQUIRE(page.has_error());
-  BOOST_TEST(page.error().is(errc::bad_answer));
+  BOOST_TEST(page.error().is(errc::bad_response));
   BOOST_TEST(page.error().message.find(why) != std::string::npos, page.error().message);
 }
 

@@ -125,12 +125,12 @@ struct bench : rw::test::environment {
   /// A host whose reconcile applies a ConfigMap and says so.
   running_host& add_backups(const std::string& name = "backup-operator") {
     auto& made = add_host(options(name));
-    made.host.watch<backup>().where({.ns = ns}).owns(config_map::type).run([this](auto of) {
+    made.host.watch<backup>().select({.ns = ns}).owns(config_map::type).run([this](auto of) {
       return reconcile(this, std::move(of));
     });
     return made;
   }
-  static asio::awaitable<reconcile_result> reconcile(bench* in, k8s::request<backup> of) {
+  static asio::awaitable<reconcile_result> reconcile(bench* in, k8s::operator_request<backup> of) {
     ++in->reconciled[of.key().name];
     config_map map{.metadata = {.name = of.key().name + "-plan"},
                    .data = {{"database", of.object.spec.database},
@@ -227,11 +227,12 @@ RW_COROUTINE_TEST(host_ignores_changes_that_raise_no_generation, bench) {
 RW_COROUTINE_TEST(host_reconciles_every_change_where_it_is_asked_to, bench) {
   auto& made = env->add_host(env->options("backup-operator"));
   std::vector<std::string> notes;
-  const auto note = [&notes](k8s::request<backup> of) -> asio::awaitable<reconcile_result> {
+  const auto note =
+      [&notes](k8s::operator_request<backup> of) -> asio::awaitable<reconcile_result> {
     notes.push_back(of.object.metadata.annotations["note"]);
     co_return reconcile_result::done();
   };
-  made.host.watch<backup>().where({.ns = env->ns}).on_every_change().run(note);
+  made.host.watch<backup>().select({.ns = env->ns}).on_every_change().run(note);
   env->start(made);
   co_await env->create_backup("orders", "orders-db");
   co_await env->merge(backup::type, {env->ns, "orders"},
@@ -245,14 +246,15 @@ RW_COROUTINE_TEST(deleted_object_stays_until_it_is_finalized, bench) {
   auto& made = env->add_host(env->options("backup-operator"));
   int finalized = 0;
   bool may_end = false;
-  const auto finalize = [&](k8s::request<backup> of) -> asio::awaitable<reconcile_result> {
+  const auto finalize = [&](k8s::operator_request<backup> of) -> asio::awaitable<reconcile_result> {
     BOOST_TEST(of.object.metadata.being_deleted);
     ++finalized;
     co_return may_end ? reconcile_result::done() : reconcile_result::error("not yet");
   };
-  made.host.watch<backup>().where({.ns = env->ns}).finalizer(finalizer, finalize).run([&](auto of) {
-    return bench::reconcile(env, std::move(of));
-  });
+  made.host.watch<backup>()
+      .select({.ns = env->ns})
+      .finalizer(finalizer, finalize)
+      .run([&](auto of) { return bench::reconcile(env, std::move(of)); });
   env->start(made);
   co_await env->create_backup("orders", "orders-db");
   co_await env->until_phase("orders", "Ready");
@@ -274,8 +276,8 @@ RW_COROUTINE_TEST(second_replica_reconciles_once_the_first_has_released_its_leas
   auto& second = env->add_host(env->options("backup-operator"));
   std::vector<std::string> keys;
   second.host.watch<backup>()
-      .where({.ns = env->ns})
-      .run([&keys](k8s::request<backup> of) -> asio::awaitable<reconcile_result> {
+      .select({.ns = env->ns})
+      .run([&keys](k8s::operator_request<backup> of) -> asio::awaitable<reconcile_result> {
         keys.push_back(of.key().name);
         co_return reconcile_result::done();
       });
@@ -321,8 +323,8 @@ RW_COROUTINE_TEST(event_names_the_object, bench) {
 RW_COROUTINE_TEST(object_that_does_not_fit_the_struct_holds_up_no_other, bench) {
   auto& made = env->add_host(env->options("strict-operator"));
   made.host.watch<numbers>()
-      .where({.ns = env->ns, .labels = "strict"})
-      .run([env](k8s::request<numbers> of) -> asio::awaitable<reconcile_result> {
+      .select({.ns = env->ns, .labels = "strict"})
+      .run([env](k8s::operator_request<numbers> of) -> asio::awaitable<reconcile_result> {
         ++env->reconciled[of.key().name];
         co_return reconcile_result::done();
       });

@@ -18,10 +18,10 @@ std::string told(rw::k8s::pending_deltas& pending) {
   std::string all;
   while (!pending.empty()) {
     const auto next = pending.take();
-    const std::string name(next.any().name());
+    const std::string name(next.latest().name());
     const std::string before(next.before.resource_version());
     const std::string now(next.now.resource_version());
-    switch (next.what) {
+    switch (next.type) {
       case delta::kind::added:
         all += "+" + name + "@" + now;
         break;
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(one_that_was_made_anew_and_deleted_again_is_told_as_deleted
 BOOST_AUTO_TEST_CASE(between_both_halves_of_a_remake_changes_go_on) {
   rw::k8s::pending_deltas pending;
   pending.note(configmap_object("a", "1", "old"), configmap_object("a", "5", "new"));
-  BOOST_TEST((pending.take().what == delta::kind::deleted));
+  BOOST_TEST((pending.take().type == delta::kind::deleted));
   pending.note(configmap_object("a", "5", "new"), {});
   BOOST_TEST(pending.empty());
 }

@@ -26,7 +26,7 @@ process_request shell(std::string script) {
   return {.command = "sh", .arguments = {"-c", std::move(script)}};
 }
 
-process_outcome ran(host& here, process_request what) {
+process_result ran(host& here, process_request what) {
   return here.call(run_process(here.executor(), here.watchdog, std::move(what)));
 }
 

@@ -19,12 +19,12 @@ namespace {
 /// What a projection leaves of an object that a watch tells of.
 std::string left_of(const std::string& text, const rw::k8s::projection& keep) {
   std::string left;
-  watch_decoder decoder({configmaps(), false}, keep, 1 << 20, [&](const watch_event& told) {
+  watch_decoder decoder({configmaps(), false}, keep, 1 << 20, [&](const decoded_event& told) {
     left = told.subject.text();
     return true;
   });
   decoder.feed(event("ADDED", text));
-  return decoder.problem().code ? decoder.problem().message : left;
+  return decoder.error().code ? decoder.error().message : left;
 }
 
 const std::string full =

@@ -23,7 +23,7 @@ namespace {
 /// "wait". New listings have a "!" behind, complete ones a "." before.
 std::string words(const action& next) {
   std::string text = next.whole ? ". " : "";
-  switch (next.what) {
+  switch (next.type) {
     case action::kind::probe:
       return text + "probe";
     case action::kind::list:
@@ -66,8 +66,8 @@ rw::k8s::reflector watching(rw::k8s::reflector made) {
   return made;
 }
 
-watch_event changed(std::string_view version) {
-  return {.what = watch_event::kind::modified, .resource_version = version};
+decoded_event changed(std::string_view version) {
+  return {.type = decoded_event::kind::modified, .resource_version = version};
 }
 
 }  // namespace
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(a_stream_is_asked_for_where_the_server_has_it) {
 }
 
 BOOST_AUTO_TEST_CASE(a_server_that_does_not_tell_its_version_is_listed_in_pages) {
-  for (const auto code : {errc::forbidden, errc::not_found, errc::bad_answer}) {
+  for (const auto code : {errc::forbidden, errc::not_found, errc::bad_response}) {
     auto made = shortest();
     made.begin();
     BOOST_TEST(words(made.failed(because(code))) == "list 500!");
@@ -116,12 +116,12 @@ BOOST_AUTO_TEST_CASE(a_stream_is_whole_at_its_bookmark_and_goes_on_as_a_watch) {
   auto made = shortest();
   made.begin();
   made.version(1, 32);
-  BOOST_TEST(
-      (made.event({.what = watch_event::kind::added, .resource_version = "3"}) == verdict::apply));
-  BOOST_TEST((made.event({.what = watch_event::kind::bookmark, .resource_version = "8"}) ==
+  BOOST_TEST((made.event({.type = decoded_event::kind::added, .resource_version = "3"}) ==
+              verdict::apply));
+  BOOST_TEST((made.event({.type = decoded_event::kind::bookmark, .resource_version = "8"}) ==
               verdict::nothing));
   BOOST_TEST(made.resource_version().empty());
-  BOOST_TEST((made.event({.what = watch_event::kind::bookmark,
+  BOOST_TEST((made.event({.type = decoded_event::kind::bookmark,
                           .resource_version = "9",
                           .initial_events_end = true}) == verdict::whole));
   BOOST_TEST(made.resource_version() == "9");
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(a_stream_that_ran_its_time_and_was_not_whole_is_of_a_server
 BOOST_AUTO_TEST_CASE(a_watch_that_ran_its_time_is_begun_anew_at_once_from_where_it_was) {
   auto made = watching(shortest(in_pages()));
   made.event(changed("11"));
-  made.event({.what = watch_event::kind::bookmark, .resource_version = "15"});
+  made.event({.type = decoded_event::kind::bookmark, .resource_version = "15"});
   BOOST_TEST(words(made.watch_ended(end::in_order, {}, 300s)) == "watch 15");
 }
 
@@ -196,13 +196,13 @@ BOOST_AUTO_TEST_CASE(a_version_that_is_too_old_leads_to_a_list) {
 
 BOOST_AUTO_TEST_CASE(an_error_event_counts_as_the_watchs_failure) {
   auto made = watching(shortest(in_pages()));
-  BOOST_TEST((made.event({.what = watch_event::kind::error, .status = gone}) == verdict::stop));
+  BOOST_TEST((made.event({.type = decoded_event::kind::error, .status = gone}) == verdict::stop));
   BOOST_TEST(made.error_event().is(errc::gone));
   BOOST_TEST(words(made.watch_ended(end::in_order, {}, 1s)) == "list 500!");
   made.listed("90", "", 1);
   BOOST_TEST(!made.error_event().code);
   const auto busy = because(errc::too_many_requests, 429, 17s);
-  made.event({.what = watch_event::kind::error, .status = busy});
+  made.event({.type = decoded_event::kind::error, .status = busy});
   const auto next = made.watch_ended(end::in_order, {}, 1s);
   BOOST_TEST(words(next) == "wait");
   BOOST_TEST((next.delay == 17s));
@@ -223,7 +223,7 @@ BOOST_AUTO_TEST_CASE(an_event_that_cannot_be_read_is_listed_in_pages_instead) {
   made.begin();
   made.version(1, 32);
   made.event(
-      {.what = watch_event::kind::bookmark, .resource_version = "9", .initial_events_end = true});
+      {.type = decoded_event::kind::bookmark, .resource_version = "9", .initial_events_end = true});
   BOOST_TEST(words(made.watch_ended(end::bad_event, because(errc::too_large), 1s)) == "list 500!");
   BOOST_TEST(words(made.listed("20", "", 1)) == ". watch 20");
   // Only this once.
@@ -271,7 +271,7 @@ rw::core::duration pause_after(rw::k8s::reflector& made, int watches, bool progr
     if (progress) made.event(changed("11"));
     const auto next = made.watch_ended(end::in_order, {}, 10ms);
     pause = next.delay;
-    if (next.what == action::kind::wait) made.waited();
+    if (next.type == action::kind::wait) made.waited();
   }
   return pause;
 }
@@ -340,11 +340,11 @@ BOOST_AUTO_TEST_CASE(list_follows_whatever_was_under_way_when_told_to_list_again
 }
 
 BOOST_AUTO_TEST_CASE(bookmark_or_object_before_the_watchs_version_leads_to_a_list) {
-  for (const auto kind : {watch_event::kind::added, watch_event::kind::modified,
-                          watch_event::kind::deleted, watch_event::kind::bookmark}) {
+  for (const auto kind : {decoded_event::kind::added, decoded_event::kind::modified,
+                          decoded_event::kind::deleted, decoded_event::kind::bookmark}) {
     auto made = watching(longest(in_pages()));
     made.event(changed("1004"));
-    BOOST_TEST((made.event({.what = kind, .resource_version = "500"}) == verdict::stop));
+    BOOST_TEST((made.event({.type = kind, .resource_version = "500"}) == verdict::stop));
     BOOST_TEST(made.resource_version() == "1004");
     BOOST_TEST(words(made.watch_ended(end::in_order, {}, 1s)) == "list 500!");
     BOOST_TEST(words(made.listed("501", "", 1)) == ". watch 501");
@@ -367,7 +367,7 @@ BOOST_AUTO_TEST_CASE(versions_that_went_backward_are_listed_within_seconds) {
 BOOST_AUTO_TEST_CASE(versions_that_are_equal_or_no_numbers_go_on) {
   auto made = watching(shortest(in_pages()));
   const auto bookmark = [](std::string_view version) {
-    return watch_event{.what = watch_event::kind::bookmark, .resource_version = version};
+    return decoded_event{.type = decoded_event::kind::bookmark, .resource_version = version};
   };
   BOOST_TEST((made.event(bookmark("10")) == verdict::nothing));
   BOOST_TEST((made.event(bookmark("9a")) == verdict::nothing));
@@ -379,15 +379,17 @@ BOOST_AUTO_TEST_CASE(objects_of_a_stream_come_in_any_order_of_versions) {
   auto made = shortest();
   made.begin();
   made.version(1, 32);
-  made.event(
-      {.what = watch_event::kind::bookmark, .resource_version = "90", .initial_events_end = true});
+  made.event({.type = decoded_event::kind::bookmark,
+              .resource_version = "90",
+              .initial_events_end = true});
   BOOST_TEST(words(made.list_again()) == "stream!");
   for (const auto* version : {"50", "3", "7"}) {
-    BOOST_TEST((made.event({.what = watch_event::kind::added, .resource_version = version}) ==
+    BOOST_TEST((made.event({.type = decoded_event::kind::added, .resource_version = version}) ==
                 verdict::apply));
   }
-  made.event(
-      {.what = watch_event::kind::bookmark, .resource_version = "60", .initial_events_end = true});
+  made.event({.type = decoded_event::kind::bookmark,
+              .resource_version = "60",
+              .initial_events_end = true});
   BOOST_TEST(made.resource_version() == "60");
   BOOST_TEST((made.event(changed("59")) == verdict::stop));
 }
@@ -443,7 +445,7 @@ BOOST_AUTO_TEST_CASE(list_whose_continue_token_repeats_fails_and_backs_off) {
       BOOST_TEST(words(made.listed("10", "c", objects)) == "list 500 more=c");
       const auto given_up = made.listed("10", "b", objects);
       BOOST_TEST(words(given_up) == "wait");
-      BOOST_TEST((given_up.error.code == make_error_code(errc::bad_answer)));
+      BOOST_TEST((given_up.error.code == make_error_code(errc::bad_response)));
       BOOST_TEST(given_up.error.message.find("repeats") != std::string::npos);
       BOOST_TEST((given_up.delay > 0s));
       BOOST_TEST(words(made.waited()) == "list 500!");
@@ -454,7 +456,7 @@ BOOST_AUTO_TEST_CASE(list_whose_continue_token_repeats_fails_and_backs_off) {
 
 BOOST_AUTO_TEST_CASE(list_whose_pages_stay_empty_fails_and_one_with_some_does_not) {
   const auto pages = [](rw::k8s::reflector& made, int from, int count) {
-    auto next = words({.what = action::kind::wait});
+    auto next = words({.type = action::kind::wait});
     for (int i = from; i < from + count; ++i) next = words(made.listed("10", std::to_string(i), 0));
     return next;
   };
@@ -475,7 +477,7 @@ BOOST_AUTO_TEST_CASE(a_page_that_fails_for_now_is_asked_for_again) {
   made.listed("10", "b", 1);
   BOOST_TEST(words(made.failed(because(errc::timed_out))) == "wait");
   BOOST_TEST(words(made.waited()) == "list 500 more=b");
-  made.failed(because(errc::bad_answer));
+  made.failed(because(errc::bad_response));
   BOOST_TEST(words(made.waited()) == "list 500!");
 }
 

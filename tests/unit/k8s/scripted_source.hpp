@@ -135,10 +135,10 @@ inline std::string contents(const store& objects) {
 
 /// "+a@1", "~a@1>2", "-a@2".
 inline std::string words(const delta& told) {
-  const std::string name(told.any().name());
+  const std::string name(told.latest().name());
   const std::string before(told.before.resource_version());
   const std::string now(told.now.resource_version());
-  switch (told.what) {
+  switch (told.type) {
     case delta::kind::added:
       return "+" + name + "@" + now;
     case delta::kind::updated:

@@ -9,17 +9,17 @@
 BOOST_AUTO_TEST_SUITE(watch_decoder)
 
 using namespace rw::k8s::test;
+using rw::k8s::decoded_event;
 using rw::k8s::errc;
-using rw::k8s::watch_event;
 
 namespace {
 
 /// Decodes, and remembers what was told: "added a@1", "bookmark @7 end", "error 410 Gone".
 struct listener {
-  bool operator()(const watch_event& event) {
+  bool operator()(const decoded_event& event) {
     static constexpr const char* words[] = {"added", "modified", "deleted", "bookmark", "error"};
-    std::string line = words[static_cast<std::size_t>(event.what)];
-    if (event.what == watch_event::kind::error) {
+    std::string line = words[static_cast<std::size_t>(event.type)];
+    if (event.type == decoded_event::kind::error) {
       line += " " + std::to_string(event.status.status) + " " + event.status.reason;
     } else {
       line += " " + std::string(event.subject.name()) + "@" + std::string(event.resource_version);
@@ -51,19 +51,20 @@ struct listener {
   rw::k8s::watch_decoder decoder{{configmaps(), metadata_only},
                                  rw::k8s::projection::without_managed_fields(),
                                  limit,
-                                 [this](const watch_event& event) { return (*this)(event); }};
+                                 [this](const decoded_event& event) { return (*this)(event); }};
 };
 
 using lines = std::vector<std::string>;
 
-void check_refused(const std::string& line, const std::string& why, errc code = errc::bad_answer) {
+void check_refused(const std::string& line, const std::string& why,
+                   errc code = errc::bad_response) {
   listener heard;
   BOOST_TEST(!heard.feed(event("ADDED", configmap("a", "1")) + line + "\n"));
   BOOST_TEST(heard.told == lines{"added a@1"});
-  BOOST_TEST(heard.decoder.problem().is(code));
-  BOOST_TEST_MESSAGE(heard.decoder.problem().message);
-  BOOST_TEST(heard.decoder.problem().message.find(why) != std::string::npos,
-             heard.decoder.problem().message);
+  BOOST_TEST(heard.decoder.error().is(code));
+  BOOST_TEST_MESSAGE(heard.decoder.error().message);
+  BOOST_TEST(heard.decoder.error().message.find(why) != std::string::npos,
+             heard.decoder.error().message);
 }
 
 }  // namespace
@@ -76,7 +77,7 @@ BOOST_AUTO_TEST_CASE(each_kind_of_event_is_told) {
   BOOST_TEST(heard.told == (lines{"added a@1", "modified a@2", "bookmark @3", "deleted a@4",
                                   "error 410 Expired"}));
   BOOST_TEST(heard.texts[0].find("managedFields") == std::string::npos);
-  BOOST_TEST(!heard.decoder.problem().code);
+  BOOST_TEST(!heard.decoder.error().code);
 }
 
 BOOST_AUTO_TEST_CASE(events_are_the_same_however_the_bytes_are_cut) {
@@ -134,7 +135,7 @@ BOOST_AUTO_TEST_CASE(decoder_stops_when_handler_returns_false) {
   heard.enough = 2;
   BOOST_TEST(!heard.feed(bookmark("1") + bookmark("2") + bookmark("3")));
   BOOST_TEST(heard.told.size() == 2U);
-  BOOST_TEST(!heard.decoder.problem().code);
+  BOOST_TEST(!heard.decoder.error().code);
 }
 
 BOOST_AUTO_TEST_CASE(decoder_rejects_a_line_that_is_no_event_with_the_reason) {
@@ -179,12 +180,12 @@ BOOST_AUTO_TEST_CASE(a_line_that_is_too_long_is_refused_before_all_of_it_came) {
   const std::string huge(20 << 20, 'x');
   BOOST_TEST(!heard.feed(bookmark("1") + R"({"type":")" + huge, 4096));
   BOOST_TEST(heard.told == lines{"bookmark @1"});
-  BOOST_TEST(heard.decoder.problem().is(errc::too_large));
-  BOOST_TEST(heard.decoder.problem().message.find("1000 bytes") != std::string::npos);
+  BOOST_TEST(heard.decoder.error().is(errc::too_large));
+  BOOST_TEST(heard.decoder.error().message.find("1000 bytes") != std::string::npos);
 
   listener at_once{.limit = 1000};
   BOOST_TEST(!at_once.feed(event("ADDED", configmap("a", "1", {}, std::string(1000, 'x')))));
-  BOOST_TEST(at_once.decoder.problem().is(errc::too_large));
+  BOOST_TEST(at_once.decoder.error().is(errc::too_large));
 }
 
 BOOST_AUTO_TEST_CASE(a_line_may_have_exactly_the_limit) {
@@ -211,7 +212,7 @@ BOOST_AUTO_TEST_CASE(partial_metadata_is_welcome_where_it_was_asked_for) {
 BOOST_AUTO_TEST_CASE(an_errors_status_is_a_failure) {
   rw::k8s::failure told;
   rw::k8s::watch_decoder decoder({configmaps(), false}, rw::k8s::projection::whole(), 1 << 20,
-                                 [&](const watch_event& event) {
+                                 [&](const decoded_event& event) {
                                    told = event.status;
                                    return true;
                                  });

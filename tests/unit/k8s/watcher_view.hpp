@@ -31,12 +31,12 @@ class watcher_view {
   explicit watcher_view(view_rules rules = {}) : rules_(rules) {}
 
   void take(const delta& told) {
-    const auto name = to_string(told.any().key());
+    const auto name = to_string(told.latest().key());
     const auto found = objects_.find(name);
     const bool known = found != objects_.end();
-    auto& whole = lives_[std::string(told.any().uid())];
+    auto& whole = lives_[std::string(told.latest().uid())];
     ++deltas_;
-    switch (told.what) {
+    switch (told.type) {
       case delta::kind::added:
         check(!known, "added twice", name);
         check(!told.before, "added, and was there before", name);

@@ -275,7 +275,8 @@ BOOST_AUTO_TEST_CASE(a_batch_that_is_no_array_or_too_long_is_refused) {
 
 BOOST_AUTO_TEST_CASE(an_event_that_verification_refuses_is_not_delivered) {
   auto options = plain_options();
-  options.verify = [](const rw::http::request&, const rw::watch_event& event, const sender& who) {
+  options.verify = [](const rw::http::request&, const rw::watch_event& event,
+                      const event_sender& who) {
     return who.runtime_id == "runtime-1" && event.watched.name != "secret";
   };
   fixture f(options);
@@ -503,7 +504,7 @@ BOOST_AUTO_TEST_CASE(batch_with_failed_elements_counts_as_an_error) {
 
 BOOST_AUTO_TEST_CASE(verification_that_throws_is_an_error_of_the_server_and_delivers_nothing) {
   auto options = plain_options();
-  options.verify = [](const rw::http::request&, const rw::watch_event& event, const sender&) {
+  options.verify = [](const rw::http::request&, const rw::watch_event& event, const event_sender&) {
     if (event.watched.name == "bad") throw std::runtime_error("index not ready");
     return true;
   };
@@ -767,7 +768,7 @@ BOOST_AUTO_TEST_CASE(heartbeat_without_room_is_refused_for_now) {
 
 BOOST_AUTO_TEST_CASE(heartbeat_is_verified_as_an_event_is) {
   auto options = heartbeat_options();
-  options.verify = [](const auto&, const rw::watch_event& event, const sender&) {
+  options.verify = [](const auto&, const rw::watch_event& event, const event_sender&) {
     return !event.watched.name.empty();
   };
   const auto heartbeats = options.heartbeats;

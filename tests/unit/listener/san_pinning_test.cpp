@@ -17,7 +17,7 @@ using rw::tls::test::the_pki;
 namespace {
 
 /// Of a runtime whose certificate has these names.
-sender runtime(const std::string& id) {
+event_sender runtime(const std::string& id) {
   const auto pair = good(the_pki().ca.issue({.common_name = id,
                                              .dns_names = {"skr.Example.com", "other.example.com"},
                                              .uris = {"spiffe://skr/1"},

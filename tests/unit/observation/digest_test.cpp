@@ -11,8 +11,8 @@ using namespace rw::observation;
 
 namespace {
 
-mark of(const std::string& text, std::string_view field = "spec") {
-  return marks_of(boost::json::parse(text), field, false).state;
+state_hash of(const std::string& text, std::string_view field = "spec") {
+  return state_hashes_of(boost::json::parse(text), field, false).state;
 }
 
 }  // namespace
@@ -59,9 +59,9 @@ BOOST_AUTO_TEST_CASE(object_without_parts_is_marked_by_its_version) {
 
 BOOST_AUTO_TEST_CASE(generation_counts_for_a_spec_beside_a_status_subresource) {
   const auto of_generation = [](const char* number, std::string_view field, bool has_status) {
-    return marks_of(boost::json::parse(R"({"metadata":{"uid":"u","generation":)" +
-                                       std::string(number) + R"(},"spec":1,"status":1})"),
-                    field, has_status);
+    return state_hashes_of(boost::json::parse(R"({"metadata":{"uid":"u","generation":)" +
+                                              std::string(number) + R"(},"spec":1,"status":1})"),
+                           field, has_status);
   };
   BOOST_TEST(of_generation("1", "spec", true).state != of_generation("3", "spec", true).state);
   BOOST_TEST(of_generation("1", "spec", false).state == of_generation("3", "spec", false).state);
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(generation_counts_for_a_spec_beside_a_status_subresource) {
              of_generation("3", "spec", false).state);
   // Pods before Kubernetes 1.33 have none.
   const auto pod =
-      marks_of(boost::json::parse(R"({"metadata":{"uid":"u"},"spec":1})"), "spec", true);
+      state_hashes_of(boost::json::parse(R"({"metadata":{"uid":"u"},"spec":1})"), "spec", true);
   BOOST_TEST(pod.state == pod.without_generation);
 }
 

@@ -33,7 +33,7 @@ struct sample {
     ends.push_back(to.unwatch(8));
     ends.push_back(to.gap("klm", {3, 2}));
     ends.push_back(to.left(7, "ns/b"));
-    ends.push_back(to.told(7, "ns/a", absent_mark));
+    ends.push_back(to.told(7, "ns/a", absent_state));
   }
   std::string bytes;
   std::vector<std::size_t> ends;
@@ -44,7 +44,7 @@ std::string text_of(const journal_content& content) {
   std::string out = content.series;
   for (const auto& [watch, objects] : content.watches) {
     out += " " + watch.manager + " " + objects.type.gvk.kind;
-    const std::map<std::string, mark> sorted(objects.states.begin(), objects.states.end());
+    const std::map<std::string, state_hash> sorted(objects.states.begin(), objects.states.end());
     for (const auto& [key, state] : sorted) out += " " + key + "=" + std::to_string(state);
   }
   for (const auto& [manager, counts] : content.gaps) {
@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(old_ledger_is_a_hint) {
   std::ifstream in(RW_SOURCE_DIR "/tests/fuzz/corpus/journal/old-ledger", std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(in), {}};
   const auto content = decode_journal(bytes, "boot");
-  BOOST_TEST(content.old_ledger);
+  BOOST_TEST(content.old_format);
   BOOST_TEST(!content.complete);
   BOOST_TEST(text_of(content) == " klm  ns/a=10 ns/b=0");
   for (std::size_t size = 25; size < bytes.size(); ++size) {

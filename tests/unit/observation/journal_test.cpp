@@ -64,7 +64,7 @@ struct environment {
                            .metrics = metrics,
                            .random = [this] { return ++randoms; },
                            .boot_id = std::move(boot),
-                           .all = [this](const record_writer& to) { write_all(to); },
+                           .write_all = [this](const record_writer& to) { write_all(to); },
                            .on_written = [this] { ++advances; }};
     if (blocking) in.blocking = blocking->get_executor();
     under_test.emplace(context.get_executor(), file, std::move(in));
@@ -85,12 +85,12 @@ struct environment {
   // What happens to the owner's objects, and is told to the journal.
 
   std::uint64_t left(const std::string& key) {
-    objects[key] = unknown_mark;
+    objects[key] = unknown_state;
     return under_test->left(1, key);
   }
-  std::uint64_t told(const std::string& key, mark state) {
+  std::uint64_t told(const std::string& key, state_hash state) {
     objects[key] = state;
-    if (state == absent_mark) objects.erase(key);
+    if (state == absent_state) objects.erase(key);
     return under_test->told(1, key, state);
   }
 
@@ -124,7 +124,7 @@ struct environment {
         decode_journal(std::string(std::istreambuf_iterator<char>(in), {}), "boot");
     if (!content.complete || !content.watches.contains(specs)) return false;
     const auto& states = content.watches.at(specs).states;
-    return std::map<std::string, mark>(states.begin(), states.end()) == objects;
+    return std::map<std::string, state_hash>(states.begin(), states.end()) == objects;
   }
   bool exists() const { return std::filesystem::exists(file); }
   double writes(const char* outcome) {
@@ -139,7 +139,7 @@ struct environment {
   core::metrics metrics;
   core::logger log{core::log_level::warning, [this](std::string_view) { ++messages; }};
   int messages = 0;
-  std::map<std::string, mark> objects;
+  std::map<std::string, state_hash> objects;
   std::uint64_t gaps = 0;
   std::uint64_t randoms = 0;
   int advances = 0;
@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(records_are_read_at_the_next_start) {
   env.told("ns/a", 10);
   env.left("ns/b");
   env.left("ns/c");
-  env.told("ns/c", absent_mark);
+  env.told("ns/c", absent_state);
   env.gaps = 3;
   const auto last = env.under_test->gap("klm", {3, 1});
   BOOST_TEST(env.under_test->written() < last);
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(records_are_read_at_the_next_start) {
   const auto content = env.open();
   BOOST_TEST(content.complete);
   BOOST_TEST(content.watches.at(specs).states.at("ns/a") == 10U);
-  BOOST_TEST(content.watches.at(specs).states.at("ns/b") == unknown_mark);
+  BOOST_TEST(content.watches.at(specs).states.at("ns/b") == unknown_state);
   BOOST_TEST((content.watches.at(specs).type == kymas));
   BOOST_TEST(content.gaps.at("klm").raised == 3U);
   BOOST_TEST(content.gaps.at("klm").told == 1U);
@@ -316,7 +316,7 @@ BOOST_AUTO_TEST_CASE(file_that_has_doubled_is_compacted) {
   environment env;
   env.left("a");
   env.settle();
-  for (mark state = 2; std::filesystem::file_size(env.file) <= mebibyte; ++state) {
+  for (state_hash state = 2; std::filesystem::file_size(env.file) <= mebibyte; ++state) {
     for (int i = 0; i < 100; ++i) env.told(name(i), state);
     env.settle();
   }
@@ -341,7 +341,7 @@ BOOST_AUTO_TEST_CASE(large_content_is_compacted_when_it_has_doubled) {
   BOOST_TEST(size > mebibyte);
   auto largest = size;
   for (int round = 0; round < 300; ++round) {
-    for (int i = 0; i < 200; ++i) env.told(name(i), 10 + static_cast<mark>(round));
+    for (int i = 0; i < 200; ++i) env.told(name(i), 10 + static_cast<state_hash>(round));
     env.settle();
     largest = std::max(largest, std::filesystem::file_size(env.file));
   }
@@ -511,7 +511,7 @@ BOOST_AUTO_TEST_CASE(waiting_records_are_bounded) {
   env.poll();
   const std::string key(1000, 'k');
   std::uint64_t last = 0;
-  for (int i = 0; i < 5000; ++i) last = env.told(key, static_cast<mark>(i) + 2);
+  for (int i = 0; i < 5000; ++i) last = env.told(key, static_cast<state_hash>(i) + 2);
   BOOST_TEST(env.under_test->written() == last);
   BOOST_TEST(env.under_test->state() == "failed");
   env.write();
@@ -533,7 +533,7 @@ BOOST_AUTO_TEST_CASE(file_without_dropped_records_is_removed_before_it_is_writte
   env.left("a");
   env.poll();
   const std::string key(1000, 'k');
-  for (int i = 0; i < 5000; ++i) env.told(key, static_cast<mark>(i) + 2);
+  for (int i = 0; i < 5000; ++i) env.told(key, static_cast<state_hash>(i) + 2);
   env.write();
   env.poll();
   BOOST_TEST(env.exists());
@@ -551,7 +551,7 @@ BOOST_AUTO_TEST_CASE(old_ledger_is_read_once) {
   environment env;
   std::filesystem::copy_file(RW_SOURCE_DIR "/tests/fuzz/corpus/journal/old-ledger", env.file);
   auto content = env.open();
-  BOOST_TEST(content.old_ledger);
+  BOOST_TEST(content.old_format);
   BOOST_TEST(!content.complete);
   BOOST_TEST(content.watches.at(specs).states.at("ns/a") == 10U);
   BOOST_TEST(content.series == "2");

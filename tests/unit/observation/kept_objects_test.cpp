@@ -19,7 +19,7 @@ const managed_watch statuses{"klm", {"op", "v1", "kymas"}, "status", {}};
 const managed_watch others{"other", {"op", "v1", "kymas"}, "spec", {}};
 const managed_watch maps{"klm", {"", "v1", "configmaps"}, "spec", {}};
 
-plan plan_of(std::vector<managed_watch> watches) {
+observation_plan plan_of(std::vector<managed_watch> watches) {
   return make_plan(rw::known_managers(std::move(watches)), false);
 }
 
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(objects_are_inherited_once_and_their_states_are_not_known_t
   BOOST_TEST(b.under_test.heritage_of(edited, plan_of({edited})).empty());
   const auto back = b.under_test.take(specs);
   BOOST_TEST(back->inherited);
-  BOOST_TEST(back->states.at("ns/1") == unknown_mark);
+  BOOST_TEST(back->states.at("ns/1") == unknown_state);
   b.under_test.keep(specs, known(4, 2));
   BOOST_TEST(b.under_test.heritage_of(edited, plan_of({edited})).size() == 1U,
              "it was there again");
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(states_are_not_known_where_the_manager_has_other_watchers) 
   b.under_test.outdate(plan_of({maps}), note);
   b.under_test.outdate(plan_of({maps}), note);
   BOOST_TEST(changed == "klm ", "its reviews may tell of anything, once");
-  BOOST_TEST(b.under_test.take(specs)->states.at("ns/1") == unknown_mark);
+  BOOST_TEST(b.under_test.take(specs)->states.at("ns/1") == unknown_state);
   BOOST_TEST(b.under_test.take(others)->states.at("ns/1") == 11U);
 }
 
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(watcher_without_objects_is_not_kept) {
   bench b;
   b.under_test.keep(specs, known(5, 0));
   BOOST_TEST(b.dropped == "spec5 ");
-  BOOST_TEST(b.under_test.all().empty());
+  BOOST_TEST(b.under_test.by_watch().empty());
 }
 
 BOOST_AUTO_TEST_CASE(what_others_inherited_makes_room_first) {
@@ -101,16 +101,17 @@ BOOST_AUTO_TEST_CASE(what_others_inherited_makes_room_first) {
   BOOST_TEST(b.dropped == "status2 ");
   b.under_test.keep(maps, known(4, 4));
   BOOST_TEST(b.dropped == "status2 spec4! ", "then what is new is not kept");
-  BOOST_TEST(b.under_test.all().size() == 2U);
+  BOOST_TEST(b.under_test.by_watch().size() == 2U);
 }
 
 BOOST_AUTO_TEST_CASE(journal_s_watchers_get_numbers_that_no_table_has) {
   bench b;
   b.under_test.restore({{specs, known(1, 1)}, {statuses, known(2, 1)}});
-  for (const auto& [watch, objects] : b.under_test.all()) {
+  for (const auto& [watch, objects] : b.under_test.by_watch()) {
     BOOST_TEST(objects.number >= 0x8000'0000U);
   }
-  BOOST_TEST((b.under_test.all().at(specs).number != b.under_test.all().at(statuses).number));
+  BOOST_TEST(
+      (b.under_test.by_watch().at(specs).number != b.under_test.by_watch().at(statuses).number));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

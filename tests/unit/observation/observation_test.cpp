@@ -67,10 +67,11 @@ struct observed : test::environment {
     dispatcher.reset();
     reviews.emplace(64);
     objects.emplace(
-        limit, dispatch::observed_objects::listeners{
-                   .on_record = [this](const auto& of, std::string_view key, dispatch::mark told,
-                                       auto now) { under_test->record(of, key, told, now); },
-                   .on_gap = [this](const std::string& of) { gaps += of + " "; }});
+        limit,
+        dispatch::observed_objects::listeners{
+            .on_record = [this](const auto& of, std::string_view key, dispatch::state_hash told,
+                                auto now) { under_test->record(of, key, told, now); },
+            .on_gap = [this](const std::string& of) { gaps += of + " "; }});
     dispatch::dispatch_options sending;
     sending.upstream = upstream;
     sending.schedule.retry_base = 1ms;
@@ -439,7 +440,7 @@ asio::awaitable<void> compares_with_its_journal(observed* w) {
   w->begin();
   for (int i = 0; i < 3; ++i) co_await w->next();
   co_await w->until_live(1);
-  BOOST_TEST(w->under_test->statistics().ledger == "missing");
+  BOOST_TEST(w->under_test->statistics().journal == "missing");
   BOOST_TEST(w->under_test->statistics().resyncs == 3U);
   w->under_test->reported();
   co_await w->end();
@@ -458,14 +459,14 @@ asio::awaitable<void> compares_with_its_journal(observed* w) {
   BOOST_TEST(names == expected, boost::test_tools::per_element());
   co_await w->until_live(2);
   BOOST_TEST(w->arrived() == 0U);
-  BOOST_TEST(w->under_test->statistics().ledger == "read");
+  BOOST_TEST(w->under_test->statistics().journal == "read");
   co_await w->end();
 
   std::ofstream(w->options.journal) << "damaged";
   w->begin();
   for (int i = 0; i < 3; ++i) co_await w->next();
   BOOST_TEST(w->lines("journal not complete") == 1);
-  BOOST_TEST(w->under_test->statistics().ledger == "missing");
+  BOOST_TEST(w->under_test->statistics().journal == "missing");
   co_await w->end();
 }
 
@@ -479,7 +480,7 @@ asio::awaitable<void> reports_unobserved_watches(observed* w) {
   const auto report = w->under_test->report_of(any);
   BOOST_TEST((report.state == watch_state::unobserved));
   BOOST_TEST(report.reason == "wildcard");
-  BOOST_TEST(w->under_test->statistics().ledger == "none");
+  BOOST_TEST(w->under_test->statistics().journal == "none");
   co_await w->end();
   w->options.watches = false;
   w->begin();

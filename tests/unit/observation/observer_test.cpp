@@ -55,7 +55,7 @@ struct bench {
     under_test.accept({"klm", {"op", version, "Kyma"}, {"ns", name}, {}}, now);
   }
   void show(const std::string& name, const std::string& spec) {
-    under_test.put(specs, {"ns", name}, marks_of(kyma(spec), "spec", true), now);
+    under_test.put(specs, {"ns", name}, state_hashes_of(kyma(spec), "spec", true), now);
   }
 
   /// What is to be done: "r:a ?c l w:b ", a review's event, a read, a list, a change of an object.

@@ -11,14 +11,14 @@ using rw::managed_watch;
 
 namespace {
 
-std::string text_of(const rw::observation::plan& from) {
+std::string text_of(const rw::observation::observation_plan& from) {
   std::string text;
   for (const auto& each : from.resources) {
     text += each.resource.plural + ":";
     for (const auto& watch : each.watches) text += watch.manager + "/" + watch.field + ",";
     text += " ";
   }
-  for (const auto& each : from.others) {
+  for (const auto& each : from.unobserved) {
     text += "-" + each.watch.watched.plural + ":" + std::string(each.reason) + " ";
   }
   return text;

@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 using runtime_rollout::health;
 using runtime_rollout::phase;
 
-inline const runtime_rollout::time_point start{std::chrono::seconds(1'700'000'000)};
+inline const runtime_rollout::wall_time start{std::chrono::seconds(1'700'000'000)};
 
 inline std::string name(std::size_t i) {
   return (i < 10 ? "r0" : "r") + std::to_string(i);
@@ -75,9 +75,9 @@ struct fleet {
 
   runtime_rollout::runtimes all;
   runtime_rollout::state state;
-  runtime_rollout::request request{.content = "content b"};
+  runtime_rollout::rollout_request request{.content = "content b"};
   runtime_rollout::limits with;
-  runtime_rollout::time_point now = start;
+  runtime_rollout::wall_time now = start;
   runtime_rollout::decision last;
 };
 

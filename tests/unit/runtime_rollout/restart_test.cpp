@@ -65,8 +65,8 @@ class new_leader : public test::environment {
   }
 
   void start() {
-    auto& kymas = inform(kymas_type(), {.what = {.ns = "kcp-system"}});
-    auto& rollouts = inform(runtime_rollouts_type(), {.what = {.ns = "kcp-system"}});
+    auto& kymas = inform(kymas_type(), {.objects = {.ns = "kcp-system"}});
+    auto& rollouts = inform(runtime_rollouts_type(), {.objects = {.ns = "kcp-system"}});
     gate_ = std::make_unique<runtime_rollout::runtime_rollout>(
         context.get_executor(),
         runtime_rollout::options{.component = "watcher",

@@ -33,7 +33,7 @@ class control_plane {
   using value = boost::json::value;
 
   explicit control_plane(schema watchers = schema::ours,
-                         rw::watcher_controller::controller_options options = {});
+                         rw::watcher_controller::watcher_controller_options options = {});
   ~control_plane();
   control_plane(const control_plane&) = delete;
   control_plane& operator=(const control_plane&) = delete;
@@ -99,7 +99,7 @@ class control_plane {
   std::unique_ptr<backend> backend_;
   std::unique_ptr<running> running_;
   std::string ns_;
-  rw::watcher_controller::controller_options options_;
+  rw::watcher_controller::watcher_controller_options options_;
 };
 
 }  // namespace rw::watcher_controller_test

@@ -136,13 +136,14 @@ struct control_plane::backend {
 /// What a host process has around the controller.
 struct control_plane::running {
   running(http::test::host& here, backend& behind, const std::string& ns,
-          const rw::watcher_controller::controller_options& options)
+          const rw::watcher_controller::watcher_controller_options& options)
       : api(behind.client("reactor")),
         reading(behind.client("informers")),
         telling(behind.client("events")),
-        watchers(*reading, watchers_type(), {.what = {.ns = ns}}, informing(here)),
-        gateways(*reading, gateways_type(), {.what = {.ns = ns}}, informing(here)),
-        virtual_services(*reading, virtual_services_type(), {.what = {.ns = ns}}, informing(here)),
+        watchers(*reading, watchers_type(), {.objects = {.ns = ns}}, informing(here)),
+        gateways(*reading, gateways_type(), {.objects = {.ns = ns}}, informing(here)),
+        virtual_services(*reading, virtual_services_type(), {.objects = {.ns = ns}},
+                         informing(here)),
         events(here.executor(), k8s::objects_of(*telling), {.component = "watcher"},
                {here.clock, here.log, here.metrics, core::make_random_source()}),
         controller(here.executor(), {watchers, gateways, virtual_services}, options,
@@ -166,11 +167,12 @@ struct control_plane::running {
   k8s::informer gateways;
   k8s::informer virtual_services;
   k8s::event_recorder events;
-  watcher_controller::controller controller;
+  watcher_controller::watcher_controller controller;
   core::task_group tasks;
 };
 
-control_plane::control_plane(schema watchers, rw::watcher_controller::controller_options options)
+control_plane::control_plane(schema watchers,
+                             rw::watcher_controller::watcher_controller_options options)
     : ns_("watchers-" + random_text()), options_(std::move(options)) {
   options_.gateway_namespace = ns_;
   options_.revisit = 1h;
@@ -347,7 +349,7 @@ double control_plane::conflicts() const {
 }
 
 std::string control_plane::fault_of(std::string_view watcher) {
-  const auto ask = [](const watcher_controller::controller* of,
+  const auto ask = [](const watcher_controller::watcher_controller* of,
                       k8s::object_key key) -> boost::asio::awaitable<std::string> {
     const auto found = of->faults().find(key);
     co_return found == of->faults().end() ? std::string() : found->second.error.reason;

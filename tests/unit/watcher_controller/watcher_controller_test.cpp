@@ -398,8 +398,8 @@ namespace {
 
 struct control_plane_with_component : control_plane {
   control_plane_with_component() : control_plane(schema::ours, options()) {}
-  static rw::watcher_controller::controller_options options() {
-    rw::watcher_controller::controller_options out;
+  static rw::watcher_controller::watcher_controller_options options() {
+    rw::watcher_controller::watcher_controller_options out;
     out.own = {.key = {"", "heartbeats"},
                .name = "runtime-watcher",
                .service = {"kcp-system", "events"},

@@ -23,7 +23,7 @@ const std::chrono::system_clock::time_point start{std::chrono::seconds(1'700'000
 constexpr auto at_start = "2023-11-14T22:13:20Z";
 
 /// The Watcher once `to` was written; it must be news.
-json::value told(json::value watcher, const verdict& to,
+json::value told(json::value watcher, const desired_status& to,
                  std::chrono::system_clock::time_point now) {
   auto status = next_status(watcher, to, now);
   BOOST_TEST_REQUIRE(status.has_value());

@@ -162,7 +162,7 @@ class landscape : public world {
   void prepare(k8s::informer& kymas) override {
     runtime_rollout::options with{.component = "watcher", .settle = 10ms};
     with.usual.soak = 0ms;
-    auto& rollouts = inform(runtime_rollouts_type(), {.what = {.ns = "kcp-system"}});
+    auto& rollouts = inform(runtime_rollouts_type(), {.objects = {.ns = "kcp-system"}});
     gate_ = std::make_unique<runtime_rollout::runtime_rollout>(
         context.get_executor(), with,
         runtime_rollout::environment{api("kcp"),

@@ -98,12 +98,12 @@ asio::awaitable<void> world::begin_with_runtime() {
 }
 
 void world::start() {
-  auto& kymas = inform(kymas_type(), {.what = {.ns = "kcp-system"}});
+  auto& kymas = inform(kymas_type(), {.objects = {.ns = "kcp-system"}});
   auto& watchers = inform(watchers_type(), {});
-  auto& kubeconfigs = inform(secrets_type(), {.what = watcher_installer::kubeconfig_secrets()});
-  auto& gateways = inform(gateways_type(), {.what = {.ns = "kcp-system"}});
-  auto& routes = inform(virtual_services_type(), {.what = {.ns = "kcp-system"}});
-  auto& secrets = inform(secrets_type(), {.what = {.ns = "istio-system"}});
+  auto& kubeconfigs = inform(secrets_type(), {.objects = watcher_installer::kubeconfig_secrets()});
+  auto& gateways = inform(gateways_type(), {.objects = {.ns = "kcp-system"}});
+  auto& routes = inform(virtual_services_type(), {.objects = {.ns = "kcp-system"}});
+  auto& secrets = inform(secrets_type(), {.objects = {.ns = "istio-system"}});
   installer = std::make_unique<watcher_installer::watcher_installer>(
       context.get_executor(), with_,
       watcher_installer::sources{.kymas = kymas,

@@ -13,22 +13,23 @@ namespace rw::core {
 ///
 /// An attempt that began before the latest counted failure adds no information when it fails too: a
 /// connection that breaks under many requests is one failure. Each attempt therefore holds a
-/// ticket. Not thread-safe.
-class gate {
+/// number. Not thread-safe.
+class circuit_breaker {
  public:
-  using ticket = std::uint64_t;
+  using attempt = std::uint64_t;
 
   /// `probes` spaces the probes.
-  gate(unsigned threshold, backoff probes) : threshold_(threshold), probes_(std::move(probes)) {}
+  circuit_breaker(unsigned threshold, backoff probes)
+      : threshold_(threshold), probes_(std::move(probes)) {}
 
   bool passable(time_point now) const noexcept { return now >= not_before_ && !probing(); }
 
-  ticket enter() noexcept {
+  attempt enter() noexcept {
     probing_ = open();
     return epoch_;
   }
 
-  /// Ends an attempt that succeeded. Returns true if that closed an open gate.
+  /// Ends an attempt that succeeded. Returns true if that closed an open breaker.
   bool succeed() noexcept {
     const bool was_open = open();
     failures_ = 0;
@@ -38,12 +39,12 @@ class gate {
     return was_open;
   }
 
-  /// Returns the ticket of an attempt that begins without admission; its failure still counts.
-  ticket stray() const noexcept { return epoch_; }
+  /// Returns the number of an attempt that begins without admission; its failure still counts.
+  attempt stray() const noexcept { return epoch_; }
 
   /// Ends an attempt that failed. `at_least` is the delay that the other side requested; it holds
   /// at once. Returns false if an earlier failure already counts for this attempt.
-  bool fail(ticket began, time_point now, duration at_least = {}) {
+  bool fail(attempt began, time_point now, duration at_least = {}) {
     if (began != epoch_) return false;
     probing_ = false;
     ++epoch_;
@@ -54,7 +55,7 @@ class gate {
   }
 
   /// Ends an attempt that neither succeeded nor failed.
-  void abandon(ticket began) noexcept {
+  void abandon(attempt began) noexcept {
     if (began == epoch_) probing_ = false;
   }
 
@@ -75,7 +76,7 @@ class gate {
   const unsigned threshold_;
   backoff probes_;
   unsigned failures_ = 0;
-  ticket epoch_ = 0;
+  attempt epoch_ = 0;
   time_point not_before_ = time_point::min();
   bool probing_ = false;
 };

@@ -15,9 +15,9 @@
 
 namespace rw::http {
 
-class ledger;
+class memory_policy;
 
-/// What a ledger asks of the owner of an account, always on the account's executor.
+/// What a memory policy asks of the owner of an account, always on the account's executor.
 class account_owner {
  public:
   /// Begins the orderly end.
@@ -34,9 +34,9 @@ class account_owner {
   ~account_owner() = default;
 };
 
-/// One accepted connection's entry in the ledger: what it holds, and since when it has made no
-/// progress. Lives from accept to close; used on the connection's executor, read by the ledger from
-/// any thread.
+/// One accepted connection's entry in the memory policy: what it holds, and since when it has made
+/// no progress. Lives from accept to close; used on the connection's executor, read by the memory
+/// policy from any thread.
 class account : public std::enable_shared_from_this<account> {
  public:
   enum class phase : std::uint8_t {
@@ -46,8 +46,8 @@ class account : public std::enable_shared_from_this<account> {
     handling,   ///< never evicted: the handler, or an answer without an end, is at work
   };
 
-  account(ledger& owner, boost::asio::any_io_executor executor, boost::asio::ip::address from,
-          core::time_point now);
+  account(memory_policy& owner, boost::asio::any_io_executor executor,
+          boost::asio::ip::address from, core::time_point now);
   ~account();
   account(const account&) = delete;
   account& operator=(const account&) = delete;
@@ -58,27 +58,28 @@ class account : public std::enable_shared_from_this<account> {
   /// `since`: the last progress, or the beginning.
   void enter(phase next, core::time_point since) noexcept;
 
-  /// Sets what the connection holds now. Beyond the ledger's limit it evicts, this connection too
-  /// if it is the one with the least progress: the owner's `evict` has been called then.
+  /// Sets what the connection holds now. Beyond the memory policy's limit it evicts, this
+  /// connection too if it is the one with the least progress: the owner's `evict` has been called
+  /// then.
   void hold(std::size_t bytes, core::time_point now);
 
   std::size_t held() const noexcept { return held_.load(std::memory_order_relaxed); }
-  const boost::asio::ip::address& address() const noexcept { return from_; }
+  const boost::asio::ip::address& address() const noexcept { return address_; }
 
  private:
-  friend class ledger;
+  friend class memory_policy;
   static constexpr auto unplaced = static_cast<std::size_t>(-1);
 
-  ledger& ledger_;
+  memory_policy& memory_;
   const boost::asio::any_io_executor executor_;
-  const boost::asio::ip::address from_;
+  const boost::asio::ip::address address_;
   account_owner* owner_ = nullptr;
   std::atomic<std::size_t> held_{0};
   std::atomic<core::duration::rep> since_;
   std::atomic<phase> phase_{phase::handshake};
-  // Under the ledger's guard:
+  // Under the memory policy's guard:
   std::size_t place_ = unplaced;
-  std::uint64_t number_ = 0;  ///< counted up by the ledger: the order of arrival
+  std::uint64_t number_ = 0;  ///< counted up by the memory policy: the order of arrival
   bool closing_ = false;      ///< evicted, and not yet gone
 };
 
@@ -94,7 +95,7 @@ class account : public std::enable_shared_from_this<account> {
 ///
 /// No address has a limit of its own: an API server behind a tunnel shares its address with others.
 /// Thread-safe. Must outlive its accounts.
-class ledger {
+class memory_policy {
  public:
   struct limits {
     std::size_t connections;
@@ -102,7 +103,7 @@ class ledger {
     std::size_t bytes;
   };
 
-  ledger(limits allowed, core::gauge& open) : limits_(allowed), gauge_(open) {}
+  memory_policy(limits allowed, core::gauge& open) : limits_(allowed), gauge_(open) {}
 
   /// Opens the account of an accepted connection, which may close another. Null: every connection
   /// is at work, and this one has to be refused.

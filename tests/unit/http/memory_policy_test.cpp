@@ -1,4 +1,4 @@
-#include "rw/core/http/ledger.hpp"
+#include "rw/core/http/memory_policy.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-BOOST_AUTO_TEST_SUITE(ledger)
+BOOST_AUTO_TEST_SUITE(memory_policy)
 
 namespace {
 
@@ -65,8 +65,8 @@ struct fixture {
   asio::io_context context{1};
   rw::core::metrics metrics;
   rw::core::time_point now{std::chrono::hours(1)};
-  rw::http::ledger books{{.connections = 4, .handshakes = 3, .bytes = 16 * mib},
-                         rw::core::make_gauge(metrics, "open", "Connections that are open")};
+  rw::http::memory_policy books{{.connections = 4, .handshakes = 3, .bytes = 16 * mib},
+                                rw::core::make_gauge(metrics, "open", "Connections that are open")};
   std::list<owner> owners;
 };
 

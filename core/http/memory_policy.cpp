@@ -1,4 +1,4 @@
-#include "rw/core/http/ledger.hpp"
+#include "rw/core/http/memory_policy.hpp"
 
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
@@ -14,22 +14,22 @@ namespace asio = boost::asio;
 
 using std::memory_order_relaxed;
 
-account::account(ledger& owner, asio::any_io_executor executor, asio::ip::address from,
+account::account(memory_policy& owner, asio::any_io_executor executor, asio::ip::address from,
                  core::time_point now)
-    : ledger_(owner),
+    : memory_(owner),
       executor_(std::move(executor)),
-      from_(std::move(from)),
+      address_(std::move(from)),
       since_(now.time_since_epoch().count()) {}
 
 account::~account() {
-  ledger_.remove(*this);
+  memory_.remove(*this);
 }
 
 void account::enter(phase next, core::time_point since) noexcept {
   since_.store(since.time_since_epoch().count(), memory_order_relaxed);
   if (phase_.load(memory_order_relaxed) == next) return;
   if (phase_.exchange(next, memory_order_relaxed) == phase::handshake) {
-    ledger_.handshakes_.fetch_sub(1, memory_order_relaxed);
+    memory_.handshakes_.fetch_sub(1, memory_order_relaxed);
   }
 }
 
@@ -37,12 +37,12 @@ void account::hold(std::size_t bytes, core::time_point now) {
   const auto before = held();
   if (bytes == before) return;
   held_.store(bytes, memory_order_relaxed);
-  const auto total = ledger_.held_.fetch_add(bytes - before, memory_order_relaxed) + bytes - before;
-  if (bytes > before && total > ledger_.limits_.bytes) ledger_.make_room(now);
+  const auto total = memory_.held_.fetch_add(bytes - before, memory_order_relaxed) + bytes - before;
+  if (bytes > before && total > memory_.limits_.bytes) memory_.make_room(now);
 }
 
-std::shared_ptr<account> ledger::open(asio::any_io_executor executor, asio::ip::address from,
-                                      core::time_point now) {
+std::shared_ptr<account> memory_policy::open(asio::any_io_executor executor, asio::ip::address from,
+                                             core::time_point now) {
   const auto opened = std::make_shared<account>(*this, std::move(executor), std::move(from), now);
   std::shared_ptr<account> victim;
   {
@@ -65,7 +65,7 @@ std::shared_ptr<account> ledger::open(asio::any_io_executor executor, asio::ip::
 }
 
 /// Null if there is room, or nobody who could go.
-std::shared_ptr<account> ledger::choose_victim() {
+std::shared_ptr<account> memory_policy::choose_victim() {
   account* found = nullptr;
   if (handshakes_.load(memory_order_relaxed) >= limits_.handshakes) {
     found = oldest_handshake();
@@ -81,7 +81,7 @@ std::shared_ptr<account> ledger::choose_victim() {
   return victim;
 }
 
-account* ledger::oldest_handshake() const {
+account* memory_policy::oldest_handshake() const {
   struct share {
     std::size_t count = 0;
     account* oldest = nullptr;
@@ -92,7 +92,7 @@ account* ledger::oldest_handshake() const {
     if (each->closing_ || each->phase_.load(memory_order_relaxed) != account::phase::handshake) {
       continue;
     }
-    auto& own = shares[each->from_];
+    auto& own = shares[each->address_];
     ++own.count;
     if (own.oldest == nullptr || each->number_ < own.oldest->number_) own.oldest = each;
     if (largest == nullptr || own.count > largest->count) largest = &own;
@@ -101,7 +101,7 @@ account* ledger::oldest_handshake() const {
 }
 
 /// Of those between requests, or else of those whose request makes no progress.
-account* ledger::longest_idle() const {
+account* memory_policy::longest_idle() const {
   const auto rank = [](const account* a) {
     const bool receiving = a->phase_.load(memory_order_relaxed) == account::phase::receiving;
     return std::tuple(receiving, a->since_.load(memory_order_relaxed), a->number_);
@@ -116,7 +116,7 @@ account* ledger::longest_idle() const {
   return found;
 }
 
-void ledger::remove(account& gone) noexcept {
+void memory_policy::remove(account& gone) noexcept {
   held_.fetch_sub(gone.held(), memory_order_relaxed);
   const std::lock_guard lock(guard_);
   if (gone.place_ == account::unplaced) return;
@@ -128,7 +128,7 @@ void ledger::remove(account& gone) noexcept {
   gauge_.Set(static_cast<double>(open_.size()));
 }
 
-void ledger::make_room(core::time_point now) {
+void memory_policy::make_room(core::time_point now) {
   std::vector<std::pair<double, std::shared_ptr<account>>> candidates;
   {
     const std::lock_guard lock(guard_);
@@ -157,7 +157,7 @@ void ledger::make_room(core::time_point now) {
   }
 }
 
-void ledger::each(void (account_owner::*action)()) {
+void memory_policy::each(void (account_owner::*action)()) {
   std::vector<std::shared_ptr<account>> alive;
   {
     const std::lock_guard lock(guard_);
@@ -165,7 +165,7 @@ void ledger::each(void (account_owner::*action)()) {
       if (auto found = each->weak_from_this().lock()) alive.push_back(std::move(found));
     }
   }
-  // An account must not outlive the ledger, so what is queued owns none.
+  // An account must not outlive the memory policy, so what is queued owns none.
   for (const auto& each : alive) {
     asio::post(each->executor_, [action, weak = std::weak_ptr(each)] {
       const auto who = weak.lock();
@@ -174,7 +174,7 @@ void ledger::each(void (account_owner::*action)()) {
   }
 }
 
-std::size_t ledger::connections() const {
+std::size_t memory_policy::connections() const {
   const std::lock_guard lock(guard_);
   return open_.size();
 }
