@@ -3,7 +3,8 @@
 
 Reads all C++ sources of the product without their comments, and README.md; names each place where a word of the list is
 part of an identifier, a message or a help text, each type of the public headers whose name another type has that a program may
-see with it, and each question word or pronoun that is a name in a public header. Ends with 1 if there is one.
+see with it, each question word or pronoun that is a name in a public header, and each test whose name does not begin with its
+subject. Ends with 1 if there is one.
 """
 
 import collections
@@ -110,6 +111,15 @@ def vague_names(source):
                 yield number, name
 
 
+def vague_tests(source):
+    """Names of tests that begin with an article or a pronoun. JSON schema's anyOf, oneOf and allOf are subjects."""
+    cases = re.findall(r"(?:_TEST_CASE|RW_COROUTINE_TEST)\(\s*([a-z]\w*)|^ +def test_(\w+)\(", source, flags=re.MULTILINE)
+    for name in (cpp or python for cpp, python in cases):
+        if re.match(r"(an?|the|it|its|one|what|who|whoever|which|whose|when|where|why|how|this|that|these|those|they|some|any|all|each|every|"
+                    r"both|none|nothing|nobody|somebody|everything|another|others?)_(?!of_needs_)", name):
+            yield name
+
+
 def check_of_types():
     """What the functions above must find, and must not."""
     first, second = "namespace rw::a { struct gate { struct kind {}; }; }", "namespace rw::b { enum class gate { x }; using kind = int; }"
@@ -117,6 +127,8 @@ def check_of_types():
     assert len(list(homonyms({"a.hpp": first, "b.hpp": second}, {"a.hpp"}))) == 1
     assert not list(homonyms({"a.hpp": first, "b.hpp": second}, set()))
     assert [name for _, name in vague_names("int f(int what); // why\nint in_; x.one = std::one;")] == ["what", "in_"]
+    assert list(vague_tests("BOOST_AUTO_TEST_CASE(a_key_waits) {\n    def test_it_waits(self):\n  BOOST_FIXTURE_TEST_CASE(\n one_of_needs_one, "
+                            "bench)")) == ["a_key_waits", "it_waits"]
 
 
 def main():
@@ -134,8 +146,12 @@ def main():
     double = list(homonyms(headers, public))
     vague = [f"{path}:{number}: {name}" for path in sorted(public) for number, name in vague_names(headers[path])]
     print(*double, *vague, sep="\n", end="\n" if double or vague else "")
+    tests = sorted(path for path in (ROOT / "tests").rglob("*") if path.suffix in (".cpp", ".py") and path != pathlib.Path(__file__).resolve())
+    vague_cases = [f"{path.relative_to(ROOT)}: {name}" for path in tests for name in vague_tests(path.read_text())]
+    print(*vague_cases, sep="\n", end="\n" if vague_cases else "")
+    print(f"{len(vague_cases)} tests do not begin with their subject")
     print(f"{len(double)} names of public types mean two things, {len(vague)} names in public headers are question words or pronouns")
-    return 1 if count or double or vague else 0
+    return 1 if count or double or vague or vague_cases else 0
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ BOOST_AUTO_TEST_SUITE(admission)
 using namespace rw;
 using namespace rw::conformance;
 
-BOOST_FIXTURE_TEST_CASE(a_webhook_is_asked_about_a_creation, hooked) {
+BOOST_FIXTURE_TEST_CASE(webhook_is_asked_about_a_creation, hooked) {
   watch_config_maps();
   const auto made = create(config_maps, config_map("a", {{"k", "v"}}));
   const auto asked = hook.request();
@@ -36,7 +36,7 @@ BOOST_FIXTURE_TEST_CASE(webhook_receives_the_user, hooked) {
   BOOST_TEST(groups.find("system:authenticated") != std::string::npos);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_webhook_sees_both_objects_of_an_update, hooked) {
+BOOST_FIXTURE_TEST_CASE(webhook_sees_both_objects_of_an_update, hooked) {
   create(config_maps, config_map("a", {{"k", "1"}}));
   watch_config_maps();
   update(config_maps, config_map("a", {{"k", "2"}}));
@@ -46,7 +46,7 @@ BOOST_FIXTURE_TEST_CASE(a_webhook_sees_both_objects_of_an_update, hooked) {
   BOOST_TEST(text(asked, "/oldObject/data/k") == "1");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_webhook_sees_a_patch_as_an_update, hooked) {
+BOOST_FIXTURE_TEST_CASE(webhook_sees_a_patch_as_an_update, hooked) {
   create(config_maps, config_map("a", {{"k", "1"}}));
   watch_config_maps();
   merge(config_maps, "a", R"({"data": {"l": "2"}})");
@@ -64,7 +64,7 @@ BOOST_FIXTURE_TEST_CASE(webhook_receives_an_apply_as_creation_or_update, hooked)
   BOOST_TEST(text(hook.request(), "/operation") == "UPDATE");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_webhook_sees_the_object_of_a_deletion_as_the_old_one, hooked) {
+BOOST_FIXTURE_TEST_CASE(webhook_sees_the_object_of_a_deletion_as_the_old_one, hooked) {
   create(config_maps, config_map("a", {{"k", "1"}}));
   watch_config_maps();
   remove(config_maps, "a");
@@ -75,7 +75,7 @@ BOOST_FIXTURE_TEST_CASE(a_webhook_sees_the_object_of_a_deletion_as_the_old_one, 
   BOOST_TEST(text(asked, "/options/kind") == "DeleteOptions");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_webhook_is_asked_about_each_object_of_a_collection, hooked) {
+BOOST_FIXTURE_TEST_CASE(webhook_is_asked_about_each_object_of_a_collection, hooked) {
   create(config_maps, config_map("a"));
   create(config_maps, config_map("b"));
   watch_config_maps();
@@ -106,7 +106,7 @@ BOOST_FIXTURE_TEST_CASE(webhook_receives_the_generated_name, hooked) {
   BOOST_TEST(text(asked, "/object/metadata/uid") == text(made, "/metadata/uid"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_webhook_sees_a_scale_as_such, hooked) {
+BOOST_FIXTURE_TEST_CASE(webhook_sees_a_scale_as_such, hooked) {
   create(deployments, deployment("a"));
   hook.call_for(boost::json::array{rule(deployments, {"*"}, "deployments/scale")});
   merge(deployments, "a", R"({"spec": {"replicas": 4}})", {.subresource = "scale"});
@@ -126,7 +126,7 @@ BOOST_FIXTURE_TEST_CASE(write_denied_by_a_webhook_is_not_stored, hooked) {
   BOOST_TEST(!there(config_maps, "a"));
 }
 
-BOOST_FIXTURE_TEST_CASE(an_update_that_a_webhook_denies_is_not_done, hooked) {
+BOOST_FIXTURE_TEST_CASE(update_that_a_webhook_denies_is_not_done, hooked) {
   const auto made = create(config_maps, config_map("a", {{"k", "1"}}));
   watch_config_maps();
   hook.answer(deny);
@@ -137,7 +137,7 @@ BOOST_FIXTURE_TEST_CASE(an_update_that_a_webhook_denies_is_not_done, hooked) {
   BOOST_TEST(get(config_maps, "a") == made);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_webhook_may_say_how_it_denies, hooked) {
+BOOST_FIXTURE_TEST_CASE(webhook_may_say_how_it_denies, hooked) {
   watch_config_maps();
   hook.answer([](const json&) {
     return parse(
@@ -147,7 +147,7 @@ BOOST_FIXTURE_TEST_CASE(a_webhook_may_say_how_it_denies, hooked) {
          {422, "Invalid", "denied the request: odd"});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_webhook_that_gives_no_reason_denies_without_explanation, hooked) {
+BOOST_FIXTURE_TEST_CASE(webhook_that_gives_no_reason_denies_without_explanation, hooked) {
   watch_config_maps();
   hook.answer([](const json&) { return json{{"allowed", false}}; });
   refuse(api.create(config_maps, here(config_map("a"))),
@@ -164,7 +164,7 @@ BOOST_FIXTURE_TEST_CASE(write_with_a_webhooks_warning_is_stored_and_returns_it, 
   BOOST_TEST(answer.headers.get("warning") == "299 - \"mind the gap\"");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_webhook_is_not_asked_about_other_resources_and_operations, hooked) {
+BOOST_FIXTURE_TEST_CASE(webhook_is_not_asked_about_other_resources_and_operations, hooked) {
   hook.call_for(boost::json::array{rule(config_maps, {"UPDATE"})});
   create(config_maps, config_map("a"));
   create(secrets, object(secrets, "a"));
@@ -172,14 +172,14 @@ BOOST_FIXTURE_TEST_CASE(a_webhook_is_not_asked_about_other_resources_and_operati
   BOOST_TEST(hook.requests().empty());
 }
 
-BOOST_FIXTURE_TEST_CASE(a_webhook_is_not_asked_about_other_namespaces, hooked) {
+BOOST_FIXTURE_TEST_CASE(webhook_is_not_asked_about_other_namespaces, hooked) {
   watch_config_maps();
   sandbox other;
   other.create(config_maps, config_map("a"));
   BOOST_TEST(hook.requests().empty());
 }
 
-BOOST_FIXTURE_TEST_CASE(a_webhook_is_asked_about_selected_objects_only, hooked) {
+BOOST_FIXTURE_TEST_CASE(webhook_is_asked_about_selected_objects_only, hooked) {
   watch_config_maps(parse(R"({"objectSelector": {"matchExpressions": [
     {"key": "l", "operator": "In", "values": ["m", "n"]}]}})"));
   create(config_maps, config_map("a"));
@@ -193,7 +193,7 @@ BOOST_FIXTURE_TEST_CASE(a_webhook_is_asked_about_selected_objects_only, hooked) 
   BOOST_TEST(hook.requests().empty());
 }
 
-BOOST_FIXTURE_TEST_CASE(a_webhook_is_asked_about_a_status_where_a_rule_names_it, hooked) {
+BOOST_FIXTURE_TEST_CASE(webhook_is_asked_about_a_status_where_a_rule_names_it, hooked) {
   create(gadgets(), gadget("a"));
   hook.call_for(boost::json::array{rule(gadgets(), {"UPDATE"}, "gadgets/status")});
   merge(gadgets(), "a", R"({"spec": {"size": 1}})");
@@ -205,14 +205,14 @@ BOOST_FIXTURE_TEST_CASE(a_webhook_is_asked_about_a_status_where_a_rule_names_it,
   BOOST_TEST(text(asked, "/object/status/ready") == "true");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_rule_for_an_object_is_none_for_its_subresources, hooked) {
+BOOST_FIXTURE_TEST_CASE(rule_for_an_object_is_none_for_its_subresources, hooked) {
   create(gadgets(), gadget("a"));
   hook.call_for(boost::json::array{rule(gadgets())});
   merge(gadgets(), "a", R"({"status": {"ready": true}})", {.subresource = "status"});
   BOOST_TEST(hook.requests().empty());
 }
 
-BOOST_FIXTURE_TEST_CASE(a_rule_may_name_all_resources_with_a_star, hooked) {
+BOOST_FIXTURE_TEST_CASE(rule_may_name_all_resources_with_a_star, hooked) {
   auto any = parse(
       R"({"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["*"]})");
   hook.call_for(boost::json::array{any});
@@ -224,7 +224,7 @@ BOOST_FIXTURE_TEST_CASE(a_rule_may_name_all_resources_with_a_star, hooked) {
   BOOST_TEST(text(asked[1], "/kind/kind") == "Gadget");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_rule_may_be_for_one_scope, hooked) {
+BOOST_FIXTURE_TEST_CASE(rule_may_be_for_one_scope, hooked) {
   auto clustered = rule(config_maps);
   clustered.as_object()["scope"] = "Cluster";
   hook.call_for(boost::json::array{clustered});
@@ -232,13 +232,13 @@ BOOST_FIXTURE_TEST_CASE(a_rule_may_be_for_one_scope, hooked) {
   BOOST_TEST(hook.requests().empty());
 }
 
-BOOST_FIXTURE_TEST_CASE(a_webhook_is_told_of_a_dry_run, hooked) {
+BOOST_FIXTURE_TEST_CASE(webhook_knows_of_a_dry_run, hooked) {
   watch_config_maps();
   create(config_maps, config_map("a"), {.dry_run = true});
   BOOST_TEST(text(hook.request(), "/dryRun") == "true");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_webhook_with_side_effects_has_no_dry_run, hooked) {
+BOOST_FIXTURE_TEST_CASE(webhook_with_side_effects_has_no_dry_run, hooked) {
   // v1 has only webhooks without side effects on a dry run, which v1beta1 could have.
   refuse(api.create(webhook_configurations, object(webhook_configurations, hook.name(),
                                                    {{"webhooks",
@@ -249,13 +249,13 @@ BOOST_FIXTURE_TEST_CASE(a_webhook_with_side_effects_has_no_dry_run, hooked) {
          {422, "Invalid", "sideEffects: Unsupported value: \"Some\""});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_webhook_that_is_ignored_when_it_fails_may_deny, hooked) {
+BOOST_FIXTURE_TEST_CASE(webhook_that_is_ignored_when_it_fails_may_deny, hooked) {
   watch_config_maps(parse(R"({"failurePolicy": "Ignore"})"));
   hook.answer(deny);
   refuse(api.create(config_maps, here(config_map("a"))), {400, ""});
 }
 
-BOOST_FIXTURE_TEST_CASE(each_of_two_webhooks_is_asked, hooked) {
+BOOST_FIXTURE_TEST_CASE(webhooks_are_all_asked, hooked) {
   webhook second(*this);
   watch_config_maps();
   second.call_for(boost::json::array{rule(config_maps)});
@@ -267,7 +267,7 @@ BOOST_FIXTURE_TEST_CASE(each_of_two_webhooks_is_asked, hooked) {
   refuse(api.create(config_maps, here(config_map("b"))), {400, "", second.name()});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_webhook_that_is_removed_is_not_asked_any_more, hooked) {
+BOOST_FIXTURE_TEST_CASE(webhook_that_is_removed_is_not_asked_any_more, hooked) {
   watch_config_maps();
   ok(api.remove(webhook_configurations, {"", hook.name()}));
   eventually([&] {
@@ -283,13 +283,13 @@ BOOST_FIXTURE_TEST_CASE(webhook_does_not_receive_an_invalid_object, hooked) {
   BOOST_TEST(hook.requests().empty());
 }
 
-BOOST_FIXTURE_TEST_CASE(a_webhook_sees_defaults_and_no_unknown_fields, hooked) {
+BOOST_FIXTURE_TEST_CASE(webhook_sees_defaults_and_no_unknown_fields, hooked) {
   hook.call_for(boost::json::array{rule(gadgets())});
   create(gadgets(), gadget("a", parse(R"({"size": 1, "unknown": 2})")));
   BOOST_TEST(hook.request().at_pointer("/object/spec") == parse(R"({"size": 1, "color": "red"})"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_webhook_is_not_asked_about_webhooks, hooked) {
+BOOST_FIXTURE_TEST_CASE(webhook_is_not_asked_about_webhooks, hooked) {
   auto any = parse(
       R"({"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]})");
   hook.call_for(boost::json::array{any},

@@ -46,7 +46,7 @@ struct troubled : hooked {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(others_read_and_write_while_a_webhook_thinks, troubled) {
+BOOST_FIXTURE_TEST_CASE(requests_of_others_go_on_while_a_webhook_thinks, troubled) {
   watch_config_maps();
   auto pending = held(api.create(config_maps, here(config_map("a"))));
   BOOST_TEST(!there(config_maps, "a"));
@@ -56,7 +56,7 @@ BOOST_FIXTURE_TEST_CASE(others_read_and_write_while_a_webhook_thinks, troubled) 
   BOOST_TEST(there(config_maps, "a"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_patch_that_another_write_overtook_is_judged_again, troubled) {
+BOOST_FIXTURE_TEST_CASE(patch_that_another_write_overtook_is_judged_again, troubled) {
   create(config_maps, config_map("a", {{"k", "1"}}));
   watch_config_maps();
   auto pending = held(
@@ -72,7 +72,7 @@ BOOST_FIXTURE_TEST_CASE(a_patch_that_another_write_overtook_is_judged_again, tro
   BOOST_TEST(asked[2].at_pointer("/object/data") == done->at("data"));
 }
 
-BOOST_FIXTURE_TEST_CASE(an_update_that_another_write_overtook_is_a_conflict, troubled) {
+BOOST_FIXTURE_TEST_CASE(update_that_another_write_overtook_is_a_conflict, troubled) {
   const auto made = create(config_maps, config_map("a", {{"k", "1"}}));
   watch_config_maps();
   auto pending = held(api.update(config_maps, with(made, "/data/k", "2")));
@@ -84,7 +84,7 @@ BOOST_FIXTURE_TEST_CASE(an_update_that_another_write_overtook_is_a_conflict, tro
   BOOST_TEST(text(get(config_maps, "a"), "/data/k") == "3");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_creation_that_another_overtook_finds_the_name_taken, troubled) {
+BOOST_FIXTURE_TEST_CASE(creation_that_another_overtook_finds_the_name_taken, troubled) {
   watch_config_maps();
   auto pending = held(api.create(config_maps, here(config_map("a", {{"k", "1"}}))));
   create(config_maps, config_map("a", {{"k", "2"}}));
@@ -94,7 +94,7 @@ BOOST_FIXTURE_TEST_CASE(a_creation_that_another_overtook_finds_the_name_taken, t
   BOOST_TEST(text(get(config_maps, "a"), "/data/k") == "2");
 }
 
-BOOST_FIXTURE_TEST_CASE(an_apply_that_another_overtook_is_an_update, troubled) {
+BOOST_FIXTURE_TEST_CASE(apply_that_another_overtook_is_an_update, troubled) {
   watch_config_maps();
   auto pending = held(api.apply(config_maps, here(config_map("a", {{"k", "1"}}))));
   create(config_maps, config_map("a", {{"l", "2"}}));
@@ -130,23 +130,23 @@ BOOST_FIXTURE_TEST_CASE(deletion_of_an_object_changed_during_admission_is_review
   BOOST_TEST(there(config_maps, "a"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_webhook_that_talks_nonsense_fails_the_request, troubled) {
+BOOST_FIXTURE_TEST_CASE(webhook_that_talks_nonsense_fails_the_request, troubled) {
   fails_when_the_webhook_sends(200, "I had rather not say");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_webhook_that_says_nothing_fails_the_request, troubled) {
+BOOST_FIXTURE_TEST_CASE(webhook_that_says_nothing_fails_the_request, troubled) {
   fails_when_the_webhook_sends(200, "");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_webhook_that_breaks_fails_the_request, troubled) {
+BOOST_FIXTURE_TEST_CASE(webhook_that_breaks_fails_the_request, troubled) {
   fails_when_the_webhook_sends(500, "oops");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_webhook_that_hangs_up_fails_the_request, troubled) {
+BOOST_FIXTURE_TEST_CASE(webhook_that_hangs_up_fails_the_request, troubled) {
   fails_when_the_webhook_sends(0, "");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_webhook_with_a_bundle_that_holds_no_certificate_fails_the_request,
+BOOST_FIXTURE_TEST_CASE(webhook_with_a_bundle_that_holds_no_certificate_fails_the_request,
                         troubled) {
   watch_config_maps({{"clientConfig", {{"url", hook.url()}, {"caBundle", "bm90aGluZw=="}}}});
   const auto why = failed(api.create(config_maps, here(config_map("a"))));
@@ -154,7 +154,7 @@ BOOST_FIXTURE_TEST_CASE(a_webhook_with_a_bundle_that_holds_no_certificate_fails_
   BOOST_TEST(hook.requests().empty());
 }
 
-BOOST_FIXTURE_TEST_CASE(a_webhook_that_cannot_be_reached_fails_the_request, troubled) {
+BOOST_FIXTURE_TEST_CASE(webhook_that_cannot_be_reached_fails_the_request, troubled) {
   watch_config_maps(parse(R"({"clientConfig": {"url": "https://127.0.0.1:9/none"}})"));
   const auto why = failed(api.create(config_maps, here(config_map("a"))));
   BOOST_TEST(why.status == 500u);
@@ -164,20 +164,20 @@ BOOST_FIXTURE_TEST_CASE(a_webhook_that_cannot_be_reached_fails_the_request, trou
   BOOST_TEST(!there(config_maps, "a"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_webhook_that_cannot_be_reached_may_be_ignored, troubled) {
+BOOST_FIXTURE_TEST_CASE(webhook_that_cannot_be_reached_may_be_ignored, troubled) {
   watch_config_maps(
       parse(R"({"clientConfig": {"url": "https://127.0.0.1:9/none"}, "failurePolicy": "Ignore"})"));
   create(config_maps, config_map("a"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_webhook_that_is_not_trusted_fails_the_request, troubled) {
+BOOST_FIXTURE_TEST_CASE(webhook_that_is_not_trusted_fails_the_request, troubled) {
   watch_config_maps({{"clientConfig", {{"url", hook.url()}}}});
   const auto why = failed(api.create(config_maps, here(config_map("a"))));
   BOOST_TEST(why.status == 500u);
   BOOST_TEST(hook.requests().empty());
 }
 
-BOOST_FIXTURE_TEST_CASE(a_webhook_that_is_too_slow_fails_the_request, troubled) {
+BOOST_FIXTURE_TEST_CASE(webhook_that_is_too_slow_fails_the_request, troubled) {
   watch_config_maps({{"timeoutSeconds", 1}});
   hook.hang();
   const auto begun = std::chrono::steady_clock::now();
@@ -188,7 +188,7 @@ BOOST_FIXTURE_TEST_CASE(a_webhook_that_is_too_slow_fails_the_request, troubled) 
   BOOST_TEST((took < std::chrono::seconds(8)));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_webhook_that_answers_another_request_fails_the_request, troubled) {
+BOOST_FIXTURE_TEST_CASE(webhook_that_responds_to_another_request_fails_the_request, troubled) {
   watch_config_maps();
   hook.answer([](const json&) { return json{{"allowed", true}, {"uid", "another"}}; });
   const auto why = failed(api.create(config_maps, here(config_map("a"))));

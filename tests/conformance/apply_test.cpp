@@ -62,21 +62,21 @@ BOOST_FIXTURE_TEST_CASE(applying_the_same_again_changes_nothing, managers) {
   BOOST_TEST(by("one", config_map("a", {{"k", "v"}})) == made);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_field_that_is_not_applied_any_more_is_removed, managers) {
+BOOST_FIXTURE_TEST_CASE(field_that_is_not_applied_any_more_is_removed, managers) {
   by("one", config_map("a", {{"k", "v"}, {"l", "w"}}, {{"x", "y"}}));
   const auto next = by("one", config_map("a", {{"l", "w"}}));
   BOOST_TEST(next.at("data") == parse(R"({"l": "w"})"));
   BOOST_TEST(!has(next, "/metadata/labels/x"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_field_of_another_manager_with_another_value_is_a_conflict, managers) {
+BOOST_FIXTURE_TEST_CASE(field_of_another_manager_with_another_value_is_a_conflict, managers) {
   const auto made = by("one", config_map("a", {{"k", "1"}}));
   refuse_by("two", config_map("a", {{"k", "2"}}),
             {409, "Conflict", "Apply failed with 1 conflict: conflict with \"one\": .data.k"});
   BOOST_TEST(get(config_maps, "a") == made);
 }
 
-BOOST_FIXTURE_TEST_CASE(all_conflicts_are_told_at_once, managers) {
+BOOST_FIXTURE_TEST_CASE(conflicts_are_all_reported_at_once, managers) {
   by("one", config_map("a", {{"k", "1"}, {"l", "1"}}));
   refuse_by("two", config_map("a", {{"k", "2"}, {"l", "2"}}),
             // The client has a space for each line's end, since a terminal may show the message.
@@ -84,7 +84,7 @@ BOOST_FIXTURE_TEST_CASE(all_conflicts_are_told_at_once, managers) {
              "Apply failed with 2 conflicts: conflicts with \"one\": - .data.k - .data.l"});
 }
 
-BOOST_FIXTURE_TEST_CASE(each_conflict_is_a_cause, managers) {
+BOOST_FIXTURE_TEST_CASE(conflict_is_a_cause, managers) {
   by("one", config_map("a", {{"k", "1"}}));
   const auto answer = server.http("PATCH", path(config_maps, "a") + "?fieldManager=two",
                                   serialize(config_map("a", {{"k", "2"}})),
@@ -96,7 +96,7 @@ BOOST_FIXTURE_TEST_CASE(each_conflict_is_a_cause, managers) {
   BOOST_TEST(text(why, "/details/causes/0/field") == ".data.k");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_forced_field_changes_its_manager, managers) {
+BOOST_FIXTURE_TEST_CASE(forced_field_changes_its_manager, managers) {
   by("one", config_map("a", {{"k", "1"}, {"l", "1"}}));
   const auto next = forced("two", config_map("a", {{"k", "2"}}));
   BOOST_TEST(next.at("data") == parse(R"({"k": "2", "l": "1"})"));
@@ -104,20 +104,20 @@ BOOST_FIXTURE_TEST_CASE(a_forced_field_changes_its_manager, managers) {
   BOOST_TEST(owned(next, "two") == parse(R"({"f:data": {"f:k": {}}})"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_field_with_the_same_value_is_shared, managers) {
+BOOST_FIXTURE_TEST_CASE(field_with_the_same_value_is_shared, managers) {
   by("one", config_map("a", {{"k", "1"}}));
   const auto both = by("two", config_map("a", {{"k", "1"}}));
   BOOST_TEST(owned(both, "one") == owned(both, "two"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_shared_field_stays_until_the_last_gives_it_up, managers) {
+BOOST_FIXTURE_TEST_CASE(shared_field_stays_until_the_last_gives_it_up, managers) {
   by("one", config_map("a", {{"k", "1"}}));
   by("two", config_map("a", {{"k", "1"}}));
   BOOST_TEST(text(by("one", config_map("a")), "/data/k") == "1");
   BOOST_TEST(!has(by("two", config_map("a")), "/data/k"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_manager_that_applies_nothing_is_not_named, managers) {
+BOOST_FIXTURE_TEST_CASE(manager_that_applies_nothing_is_not_named, managers) {
   by("one", config_map("a", {{"k", "1"}}));
   by("two", config_map("a", {{"l", "1"}}));
   BOOST_TEST((managed_by(by("one", config_map("a")), "one", "Apply") == nullptr));
@@ -137,7 +137,7 @@ BOOST_FIXTURE_TEST_CASE(apply_of_a_writers_field_is_a_conflict, managers) {
             {409, "Conflict", "conflict with \"writer\" using v1: .data.k"});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_creator_manages_all_that_it_wrote, managers) {
+BOOST_FIXTURE_TEST_CASE(creator_manages_all_that_it_wrote, managers) {
   const auto made =
       create(config_maps, config_map("a", {{"k", "1"}}, {{"l", "m"}}), {.field_manager = "writer"});
   BOOST_TEST(
@@ -154,13 +154,13 @@ BOOST_FIXTURE_TEST_CASE(patch_manages_the_fields_that_it_changed, managers) {
   BOOST_TEST(owned(next, "one") == parse(R"({"f:data": {"f:l": {}}})"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_field_that_a_writer_removed_is_managed_by_none, managers) {
+BOOST_FIXTURE_TEST_CASE(field_that_a_writer_removed_is_managed_by_none, managers) {
   by("one", config_map("a", {{"k", "1"}, {"l", "1"}}));
   const auto next = merge(config_maps, "a", R"({"data": {"k": null}})");
   BOOST_TEST(owned(next, "one") == parse(R"({"f:data": {"f:l": {}}})"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_manager_without_a_name_is_named_by_its_agent, managers) {
+BOOST_FIXTURE_TEST_CASE(manager_without_a_name_is_named_by_its_agent, managers) {
   const auto answer =
       server.http("POST", path(config_maps), serialize(config_map("a", {{"k", "v"}})),
                   {{"user-agent", "agent-007/v1.2 (linux/amd64)"}});
@@ -173,7 +173,7 @@ BOOST_FIXTURE_TEST_CASE(applying_needs_a_manager, managers) {
          {422, "Invalid", "fieldManager: Required value: is required for apply patch"});
 }
 
-BOOST_FIXTURE_TEST_CASE(the_name_of_a_manager_is_short, managers) {
+BOOST_FIXTURE_TEST_CASE(name_of_a_manager_is_short, managers) {
   refuse_by(std::string(129, 'x'), config_map("a"),
             {422, "Invalid", "fieldManager: Too long: must have at most 128 bytes"});
 }
@@ -221,14 +221,14 @@ BOOST_FIXTURE_TEST_CASE(apply_of_invalid_yaml_is_rejected, managers) {
          {400, "BadRequest"});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_dry_run_applies_nothing, managers) {
+BOOST_FIXTURE_TEST_CASE(dry_run_applies_nothing, managers) {
   const auto seen =
       apply(config_maps, config_map("a", {{"k", "v"}}), {.field_manager = "one", .dry_run = true});
   BOOST_TEST(text(seen, "/data/k") == "v");
   BOOST_TEST(!there(config_maps, "a"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_field_that_the_schema_does_not_know_is_not_applied, managers) {
+BOOST_FIXTURE_TEST_CASE(field_that_the_schema_does_not_know_is_not_applied, managers) {
   const auto why =
       failed(api.apply(gadgets(), here(gadget("a", {{"unknown", 1}})), {.field_manager = "one"}));
   BOOST_TEST(why.message.find(".spec.unknown: field not declared in schema") != std::string::npos);
@@ -262,26 +262,26 @@ BOOST_FIXTURE_TEST_CASE(managers_share_an_item_of_a_list, managers) {
   BOOST_TEST(both.at_pointer("/spec/parts") == parse(R"([{"name": "x", "n": 1, "m": 2}])"));
 }
 
-BOOST_FIXTURE_TEST_CASE(an_item_that_is_not_applied_any_more_is_removed, managers) {
+BOOST_FIXTURE_TEST_CASE(item_that_is_not_applied_any_more_is_removed, managers) {
   by("one", gadget("a", parse(R"({"parts": [{"name": "x"}, {"name": "y"}]})")));
   const auto less = by("one", gadget("a", parse(R"({"parts": [{"name": "y"}]})")));
   BOOST_TEST(less.at_pointer("/spec/parts") == parse(R"([{"name": "y"}])"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_plain_list_has_one_manager, managers) {
+BOOST_FIXTURE_TEST_CASE(plain_list_has_one_manager, managers) {
   by("one", gadget("a", parse(R"({"plain": ["x"]})")));
   refuse_by("two", gadget("a", parse(R"({"plain": ["x", "y"]})")),
             {409, "Conflict", "conflict with \"one\": .spec.plain"});
 }
 
-BOOST_FIXTURE_TEST_CASE(an_atomic_map_has_one_manager, managers) {
+BOOST_FIXTURE_TEST_CASE(atomic_map_has_one_manager, managers) {
   const auto made = by("one", gadget("a", parse(R"({"pair": {"x": "1"}})")));
   BOOST_TEST(owned(made, "one") == parse(R"({"f:spec": {"f:pair": {}}})"));
   refuse_by("two", gadget("a", parse(R"({"pair": {"x": "1", "y": "2"}})")),
             {409, "Conflict", "conflict with \"one\": .spec.pair"});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_map_of_free_keys_is_shared, managers) {
+BOOST_FIXTURE_TEST_CASE(map_of_free_keys_is_shared, managers) {
   by("one", gadget("a", parse(R"({"free": {"x": "1"}})")));
   const auto both = by("two", gadget("a", parse(R"({"free": {"y": "2"}})")));
   BOOST_TEST(both.at_pointer("/spec/free") == parse(R"({"x": "1", "y": "2"})"));
@@ -310,7 +310,7 @@ BOOST_FIXTURE_TEST_CASE(defaults_are_not_managed_by_the_applier, managers) {
   BOOST_TEST(owned(made, "one") == parse(R"({"f:spec": {"f:size": {}}})"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_status_may_be_applied, managers) {
+BOOST_FIXTURE_TEST_CASE(status_may_be_applied, managers) {
   by("one", gadget("a", {{"size", 1}}));
   auto wanted = with(object(gadgets(), "a"), "/status", {{"ready", true}});
   const auto next = apply(gadgets(), wanted, {.field_manager = "two", .subresource = "status"});

@@ -71,7 +71,7 @@ struct checking : sandbox {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(a_definition_is_accepted_and_established, sandbox) {
+BOOST_FIXTURE_TEST_CASE(definition_is_accepted_and_established, sandbox) {
   const auto crd = one_field(*this, R"({"type": "string"})");
   define(crd);
   const auto now = ok(api.get(crds, {"", text(crd, "/metadata/name")}));
@@ -95,41 +95,41 @@ BOOST_FIXTURE_TEST_CASE(names_of_a_kind_are_derived, sandbox) {
   BOOST_TEST(text(now, "/spec/conversion/strategy") == "None");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_definition_is_named_by_plural_and_group, sandbox) {
+BOOST_FIXTURE_TEST_CASE(definition_is_named_by_plural_and_group, sandbox) {
   auto crd = one_field(*this, R"({"type": "string"})");
   crd = with(std::move(crd), "/metadata/name", "others." + text(crd, "/spec/group"));
   refuse(api.create(crds, crd), {422, "Invalid", "must be spec.names.plural+\".\"+spec.group"});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_definition_stores_one_version, sandbox) {
+BOOST_FIXTURE_TEST_CASE(definition_stores_one_version, sandbox) {
   auto crd = one_field(*this, R"({"type": "string"})");
   crd = with(std::move(crd), "/spec/versions/0/storage", false);
   refuse(api.create(crds, crd),
          {422, "Invalid", "must have exactly one version marked as storage version"});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_definition_has_a_schema, sandbox) {
+BOOST_FIXTURE_TEST_CASE(definition_has_a_schema, sandbox) {
   const auto crd = without(one_field(*this, R"({"type": "string"})"), "/spec/versions/0/schema");
   refuse(api.create(crds, crd),
          {422, "Invalid",
           "spec.versions[0].schema.openAPIV3Schema: Required value: schemas are required"});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_schema_is_structural, sandbox) {
+BOOST_FIXTURE_TEST_CASE(schema_is_structural, sandbox) {
   refuse(api.create(crds, one_field(*this, "{}")),
          {422, "Invalid", "type: Required value: must not be empty for specified object fields"});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_schema_has_known_types, sandbox) {
+BOOST_FIXTURE_TEST_CASE(schema_has_known_types, sandbox) {
   refuse(api.create(crds, one_field(*this, R"({"type": "text"})")), {422, "Invalid"});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_default_fits_its_schema, sandbox) {
+BOOST_FIXTURE_TEST_CASE(default_fits_its_schema, sandbox) {
   refuse(api.create(crds, one_field(*this, R"({"type": "integer", "default": "x"})")),
          {422, "Invalid", "default"});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_scope_is_one_of_two, sandbox) {
+BOOST_FIXTURE_TEST_CASE(scope_is_one_of_two, sandbox) {
   auto crd = one_field(*this, R"({"type": "string"})");
   crd = with(std::move(crd), "/spec/scope", "Galaxy");
   refuse(api.create(crds, crd),
@@ -138,7 +138,7 @@ BOOST_FIXTURE_TEST_CASE(a_scope_is_one_of_two, sandbox) {
           "\"Namespaced\""});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_kind_that_is_taken_in_its_group_is_not_accepted, sandbox) {
+BOOST_FIXTURE_TEST_CASE(kind_that_is_taken_in_its_group_is_not_accepted, sandbox) {
   const auto first = one_field(*this, R"({"type": "string"})");
   define(first);
   auto second =
@@ -153,7 +153,7 @@ BOOST_FIXTURE_TEST_CASE(a_kind_that_is_taken_in_its_group_is_not_accepted, sandb
   ok(api.remove(crds, {"", name}));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_cluster_scoped_kind_has_no_namespaces, sandbox) {
+BOOST_FIXTURE_TEST_CASE(cluster_scoped_kind_has_no_namespaces, sandbox) {
   auto crd = one_field(*this, R"({"type": "string"})");
   crd = with(std::move(crd), "/spec/scope", "Cluster");
   const auto fields = define(crd);
@@ -164,7 +164,7 @@ BOOST_FIXTURE_TEST_CASE(a_cluster_scoped_kind_has_no_namespaces, sandbox) {
   BOOST_TEST(server.http("GET", inside).status == 404u);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_version_that_is_not_served_is_not_found, sandbox) {
+BOOST_FIXTURE_TEST_CASE(version_that_is_not_served_is_not_found, sandbox) {
   auto crd = one_field(*this, R"({"type": "string"})");
   auto& versions = crd.at_pointer("/spec/versions").as_array();
   versions.push_back(
@@ -175,7 +175,7 @@ BOOST_FIXTURE_TEST_CASE(a_version_that_is_not_served_is_not_found, sandbox) {
   BOOST_TEST(why.is(k8s::errc::not_found));
 }
 
-BOOST_FIXTURE_TEST_CASE(an_object_is_read_in_each_version, sandbox) {
+BOOST_FIXTURE_TEST_CASE(object_is_read_in_each_version, sandbox) {
   auto crd = one_field(*this, R"({"type": "string"})");
   auto& versions = crd.at_pointer("/spec/versions").as_array();
   versions.push_back(with(with(versions.front(), "/name", "v2"), "/storage", false));
@@ -190,7 +190,7 @@ BOOST_FIXTURE_TEST_CASE(an_object_is_read_in_each_version, sandbox) {
   BOOST_TEST(text(listed, "/items/0/apiVersion") == second.gvk.api_version());
 }
 
-BOOST_FIXTURE_TEST_CASE(a_version_that_is_added_is_served, sandbox) {
+BOOST_FIXTURE_TEST_CASE(version_that_is_added_is_served, sandbox) {
   auto crd = one_field(*this, R"({"type": "string"})");
   const auto first = define(crd);
   create(first, object(first, "a", parse(R"({"spec": {"f": "x"}})")));
@@ -203,7 +203,7 @@ BOOST_FIXTURE_TEST_CASE(a_version_that_is_added_is_served, sandbox) {
   eventually([&] { return server.here.call(api.get(second, key("a"))).has_value(); });
 }
 
-BOOST_FIXTURE_TEST_CASE(a_schema_that_is_changed_takes_effect, sandbox) {
+BOOST_FIXTURE_TEST_CASE(schema_that_is_changed_takes_effect, sandbox) {
   auto crd = one_field(*this, R"({"type": "string"})");
   const auto fields = define(crd);
   crd = with(std::move(crd),
@@ -217,7 +217,7 @@ BOOST_FIXTURE_TEST_CASE(a_schema_that_is_changed_takes_effect, sandbox) {
   });
 }
 
-BOOST_FIXTURE_TEST_CASE(a_definition_that_is_deleted_takes_its_objects_along, sandbox) {
+BOOST_FIXTURE_TEST_CASE(definition_that_is_deleted_takes_its_objects_along, sandbox) {
   const auto crd = one_field(*this, R"({"type": "string"})");
   const auto fields = define(crd);
   create(fields, object(fields, "a"));
@@ -231,7 +231,7 @@ BOOST_FIXTURE_TEST_CASE(a_definition_that_is_deleted_takes_its_objects_along, sa
   BOOST_TEST(names(list(fields)).empty());
 }
 
-BOOST_FIXTURE_TEST_CASE(a_change_of_a_definition_is_a_new_generation, sandbox) {
+BOOST_FIXTURE_TEST_CASE(change_of_a_definition_is_a_new_generation, sandbox) {
   const auto crd = one_field(*this, R"({"type": "string"})");
   define(crd);
   const auto name = text(crd, "/metadata/name");
@@ -248,7 +248,7 @@ BOOST_FIXTURE_TEST_CASE(missing_required_field_is_invalid, checking) {
          {422, "Invalid", "spec.must: Required value"});
 }
 
-BOOST_FIXTURE_TEST_CASE(an_object_that_is_invalid_names_kind_and_group, checking) {
+BOOST_FIXTURE_TEST_CASE(object_that_is_invalid_names_kind_and_group, checking) {
   refuse(api.create(checked(), of(R"({"flag": 1})")),
          {422, "Invalid", "Checked." + checked().gvk.group + " \"a\" is invalid: spec.flag"});
 }
@@ -313,7 +313,7 @@ BOOST_FIXTURE_TEST_CASE(maps_have_bounds, checking) {
   bad(R"({"map": {"a": 1, "b": 2, "c": 3}})", "spec.map");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_value_may_be_a_number_or_a_string, checking) {
+BOOST_FIXTURE_TEST_CASE(value_may_be_a_number_or_a_string, checking) {
   BOOST_TEST(good(R"({"port": 80})").at("port") == json(80));
   remove(checked(), "a");
   BOOST_TEST(good(R"({"port": "http"})").at("port") == json("http"));
@@ -321,7 +321,7 @@ BOOST_FIXTURE_TEST_CASE(a_value_may_be_a_number_or_a_string, checking) {
   bad(R"({"port": true})", "spec.port in body must be of type integer,string: \"boolean\"");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_value_is_null_where_it_may_be, checking) {
+BOOST_FIXTURE_TEST_CASE(value_is_null_where_it_may_be, checking) {
   BOOST_TEST(good(R"({"maybe": null})").at("maybe").is_null());
 }
 
@@ -334,7 +334,7 @@ BOOST_FIXTURE_TEST_CASE(exactly_one_of_some_schemas_fits, checking) {
       "\"spec.either\" must validate one and only one schema (oneOf). Found none valid");
 }
 
-BOOST_FIXTURE_TEST_CASE(all_that_is_wrong_is_told_at_once, checking) {
+BOOST_FIXTURE_TEST_CASE(errors_of_an_object_are_all_reported_at_once, checking) {
   const auto why =
       failed(api.create(checked(), of(R"({"whole": 0, "color": "green", "code": "A"})")));
   for (const auto* field : {"spec.whole", "spec.color", "spec.code"}) {
@@ -342,7 +342,7 @@ BOOST_FIXTURE_TEST_CASE(all_that_is_wrong_is_told_at_once, checking) {
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(an_update_is_checked_like_a_creation, checking) {
+BOOST_FIXTURE_TEST_CASE(update_is_checked_like_a_creation, checking) {
   good(R"({"whole": 5})");
   refuse(
       api.patch(checked(), key("a"), k8s::patch_type::merge, parse(R"({"spec": {"whole": 99}})")),

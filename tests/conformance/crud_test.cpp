@@ -7,7 +7,7 @@ BOOST_AUTO_TEST_SUITE(crud)
 using namespace rw;
 using namespace rw::conformance;
 
-BOOST_FIXTURE_TEST_CASE(a_created_object_gets_uid_creation_time_and_resource_version, sandbox) {
+BOOST_FIXTURE_TEST_CASE(created_object_gets_uid_creation_time_and_resource_version, sandbox) {
   const auto made = create(config_maps, config_map("a", {{"k", "v"}}));
   BOOST_TEST(text(made, "/metadata/uid").size() == 36u);
   BOOST_TEST(text(made, "/metadata/creationTimestamp").size() ==
@@ -17,7 +17,7 @@ BOOST_FIXTURE_TEST_CASE(a_created_object_gets_uid_creation_time_and_resource_ver
   BOOST_TEST(text(made, "/data/k") == "v");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_created_object_names_its_kind, sandbox) {
+BOOST_FIXTURE_TEST_CASE(created_object_names_its_kind, sandbox) {
   const auto made = create(config_maps, config_map("a"));
   BOOST_TEST(text(made, "/kind") == "ConfigMap");
   BOOST_TEST(text(made, "/apiVersion") == "v1");
@@ -28,31 +28,31 @@ BOOST_FIXTURE_TEST_CASE(created_object_reads_back, sandbox) {
   BOOST_TEST(get(config_maps, "a") == made);
 }
 
-BOOST_FIXTURE_TEST_CASE(an_object_that_exists_is_not_created_again, sandbox) {
+BOOST_FIXTURE_TEST_CASE(object_that_exists_is_not_created_again, sandbox) {
   create(config_maps, config_map("a", {{"k", "first"}}));
   refuse(api.create(config_maps, here(config_map("a", {{"k", "second"}}))),
          {409, "AlreadyExists", "configmaps \"a\" already exists"});
   BOOST_TEST(text(get(config_maps, "a"), "/data/k") == "first");
 }
 
-BOOST_FIXTURE_TEST_CASE(an_object_that_is_not_there_is_not_found, sandbox) {
+BOOST_FIXTURE_TEST_CASE(object_that_is_not_there_is_not_found, sandbox) {
   refuse(api.get(config_maps, key("none")), {404, "NotFound", "configmaps \"none\" not found"});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_namespace_that_is_not_there_takes_no_objects, sandbox) {
+BOOST_FIXTURE_TEST_CASE(namespace_that_is_not_there_takes_no_objects, sandbox) {
   const auto name = server.unique("none");
   refuse(api.create(config_maps, with(config_map("a"), "/metadata/namespace", name)),
          {404, "NotFound", "namespaces \"" + name + "\" not found"});
 }
 
-BOOST_FIXTURE_TEST_CASE(the_same_name_in_two_namespaces_is_two_objects, sandbox) {
+BOOST_FIXTURE_TEST_CASE(same_name_in_two_namespaces_is_two_objects, sandbox) {
   sandbox other;
   const auto mine = create(config_maps, config_map("a"));
   const auto others = other.create(config_maps, config_map("a"));
   BOOST_TEST(text(mine, "/metadata/uid") != text(others, "/metadata/uid"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_generated_name_is_the_prefix_and_five_characters, sandbox) {
+BOOST_FIXTURE_TEST_CASE(generated_name_is_the_prefix_and_five_characters, sandbox) {
   auto unnamed = without(config_map("x"), "/metadata/name");
   unnamed = with(std::move(unnamed), "/metadata/generateName", "made-");
   const auto first = text(create(config_maps, unnamed), "/metadata/name");
@@ -62,38 +62,38 @@ BOOST_FIXTURE_TEST_CASE(a_generated_name_is_the_prefix_and_five_characters, sand
   BOOST_TEST(first != second);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_name_wins_over_a_prefix_for_one, sandbox) {
+BOOST_FIXTURE_TEST_CASE(name_wins_over_a_generated_name, sandbox) {
   const auto made = create(config_maps, with(config_map("a"), "/metadata/generateName", "made-"));
   BOOST_TEST(text(made, "/metadata/name") == "a");
   BOOST_TEST(text(made, "/metadata/generateName") == "made-");
 }
 
-BOOST_FIXTURE_TEST_CASE(an_object_needs_a_name, sandbox) {
+BOOST_FIXTURE_TEST_CASE(object_needs_a_name, sandbox) {
   refuse(api.raw("POST", path(config_maps), "application/json", R"({"data": {"k": "v"}})"),
          {422, "Invalid", "metadata.name: Required value: name or generateName is required"});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_name_is_a_dns_subdomain, sandbox) {
+BOOST_FIXTURE_TEST_CASE(name_is_a_dns_subdomain, sandbox) {
   for (const auto* name : {"Upper", "under_score", "-dash", "dot.", "a/b", "sp ace"}) {
     refuse(api.create(config_maps, here(config_map(name))), {422, "Invalid", "metadata.name"});
   }
   create(config_maps, config_map("a.b-c.0"));
 }
 
-BOOST_FIXTURE_TEST_CASE(the_name_of_a_namespace_is_a_dns_label, sandbox) {
+BOOST_FIXTURE_TEST_CASE(name_of_a_namespace_is_a_dns_label, sandbox) {
   refuse(api.create(namespaces, object(namespaces, "with.dot")), {422, "Invalid", "metadata.name"});
   refuse(api.create(namespaces, object(namespaces, std::string(64, 'a'))),
          {422, "Invalid", "metadata.name"});
 }
 
-BOOST_FIXTURE_TEST_CASE(the_namespace_of_the_object_is_that_of_the_request, sandbox) {
+BOOST_FIXTURE_TEST_CASE(namespace_of_the_object_is_that_of_the_request, sandbox) {
   const auto elsewhere = with(config_map("a"), "/metadata/namespace", "default");
   refuse(api.raw("POST", path(config_maps), "application/json", serialize(elsewhere)),
          {400, "BadRequest",
           "the namespace of the provided object does not match the namespace sent on the request"});
 }
 
-BOOST_FIXTURE_TEST_CASE(the_namespace_may_be_left_to_the_request, sandbox) {
+BOOST_FIXTURE_TEST_CASE(namespace_may_be_left_to_the_request, sandbox) {
   const auto made =
       parse(ok(api.raw("POST", path(config_maps), "application/json", serialize(config_map("a")))));
   BOOST_TEST(text(made, "/metadata/namespace") == ns);
@@ -106,13 +106,13 @@ BOOST_FIXTURE_TEST_CASE(kind_and_version_may_be_left_to_the_request, sandbox) {
   BOOST_TEST(text(made, "/apiVersion") == "v1");
 }
 
-BOOST_FIXTURE_TEST_CASE(the_kind_of_the_object_is_that_of_the_request, sandbox) {
+BOOST_FIXTURE_TEST_CASE(kind_of_the_object_is_that_of_the_request, sandbox) {
   const auto wrong = with(config_map("a"), "/kind", "Secret");
   refuse(api.create(config_maps, here(wrong)),
          {400, "BadRequest", "Secret in version \"v1\" cannot be handled as a ConfigMap"});
 }
 
-BOOST_FIXTURE_TEST_CASE(the_version_of_the_object_is_that_of_the_request, sandbox) {
+BOOST_FIXTURE_TEST_CASE(version_of_the_object_is_that_of_the_request, sandbox) {
   const auto wrong = with(config_map("a"), "/apiVersion", "v2");
   refuse(api.create(config_maps, here(wrong)),
          {400, "BadRequest", "ConfigMap in version \"v2\" cannot be handled as a ConfigMap"});
@@ -129,7 +129,7 @@ BOOST_FIXTURE_TEST_CASE(uid_and_times_are_the_servers_to_give, sandbox) {
   BOOST_TEST(!has(made, "/metadata/deletionTimestamp"));
 }
 
-BOOST_FIXTURE_TEST_CASE(an_object_that_has_a_version_is_not_created, sandbox) {
+BOOST_FIXTURE_TEST_CASE(object_that_has_a_version_is_not_created, sandbox) {
   const auto why = failed(
       api.create(config_maps, here(with(config_map("a"), "/metadata/resourceVersion", "1"))));
   BOOST_TEST(why.message.find("resourceVersion should not be set on objects to be created") !=
@@ -142,7 +142,7 @@ BOOST_FIXTURE_TEST_CASE(fields_that_no_one_knows_are_dropped, sandbox) {
   BOOST_TEST(!has(made, "/unknown"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_field_of_the_wrong_type_is_refused, sandbox) {
+BOOST_FIXTURE_TEST_CASE(field_of_the_wrong_type_is_rejected, sandbox) {
   refuse(api.create(config_maps, here(config_map("a", {{"k", 5}}))), {400, "BadRequest"});
   refuse(api.create(config_maps, here(with(config_map("a"), "/data", 5))), {400, "BadRequest"});
 }
@@ -168,14 +168,14 @@ BOOST_FIXTURE_TEST_CASE(update_with_an_empty_uid_keeps_that_of_the_object, sandb
   BOOST_TEST(text(next, "/metadata/uid") == text(made, "/metadata/uid"));
 }
 
-BOOST_FIXTURE_TEST_CASE(an_update_replaces_the_object, sandbox) {
+BOOST_FIXTURE_TEST_CASE(update_replaces_the_object, sandbox) {
   create(config_maps, config_map("a", {{"k", "1"}, {"l", "1"}}));
   const auto next = update(config_maps, config_map("a", {{"k", "2"}}));
   BOOST_TEST(next.at("data") == parse(R"({"k": "2"})"));
   BOOST_TEST(get(config_maps, "a") == next);
 }
 
-BOOST_FIXTURE_TEST_CASE(an_update_keeps_uid_and_creation_time, sandbox) {
+BOOST_FIXTURE_TEST_CASE(update_keeps_uid_and_creation_time, sandbox) {
   const auto made = create(config_maps, config_map("a"));
   auto wanted = config_map("a", {{"k", "v"}});
   wanted = with(std::move(wanted), "/metadata/creationTimestamp", "2001-01-01T00:00:00Z");
@@ -185,13 +185,13 @@ BOOST_FIXTURE_TEST_CASE(an_update_keeps_uid_and_creation_time, sandbox) {
              text(made, "/metadata/creationTimestamp"));
 }
 
-BOOST_FIXTURE_TEST_CASE(an_update_at_the_current_version_is_done, sandbox) {
+BOOST_FIXTURE_TEST_CASE(update_at_the_current_version_is_done, sandbox) {
   const auto made = create(config_maps, config_map("a"));
   const auto next = update(config_maps, with(made, "/data/k", "v"));
   BOOST_TEST(version(next) > version(made));
 }
 
-BOOST_FIXTURE_TEST_CASE(an_update_at_an_old_version_is_a_conflict, sandbox) {
+BOOST_FIXTURE_TEST_CASE(update_at_an_old_version_is_a_conflict, sandbox) {
   const auto old = create(config_maps, config_map("a"));
   update(config_maps, config_map("a", {{"k", "newer"}}));
   refuse(api.update(config_maps, with(old, "/data/k", "mine")),
@@ -201,13 +201,13 @@ BOOST_FIXTURE_TEST_CASE(an_update_at_an_old_version_is_a_conflict, sandbox) {
   BOOST_TEST(text(get(config_maps, "a"), "/data/k") == "newer");
 }
 
-BOOST_FIXTURE_TEST_CASE(an_update_of_another_uid_is_a_conflict, sandbox) {
+BOOST_FIXTURE_TEST_CASE(update_of_another_uid_is_a_conflict, sandbox) {
   create(config_maps, config_map("a"));
   refuse(api.update(config_maps, here(with(config_map("a"), "/metadata/uid", "another"))),
          {409, "Conflict", "Precondition failed: UID in precondition: another"});
 }
 
-BOOST_FIXTURE_TEST_CASE(an_update_that_changes_nothing_leaves_the_version, sandbox) {
+BOOST_FIXTURE_TEST_CASE(update_that_changes_nothing_leaves_the_version, sandbox) {
   const auto made = create(config_maps, config_map("a", {{"k", "v"}}));
   const auto same = update(config_maps, made);
   BOOST_TEST(same == made);
@@ -219,13 +219,13 @@ BOOST_FIXTURE_TEST_CASE(update_of_an_absent_object_is_not_found, sandbox) {
          {404, "NotFound", "configmaps \"none\" not found"});
 }
 
-BOOST_FIXTURE_TEST_CASE(the_name_of_an_update_is_that_of_the_request, sandbox) {
+BOOST_FIXTURE_TEST_CASE(name_of_an_update_is_that_of_the_request, sandbox) {
   create(config_maps, config_map("a"));
   refuse(api.raw("PUT", path(config_maps, "a"), "application/json", serialize(config_map("b"))),
          {400, "BadRequest", "the name of the object (b) does not match the name on the URL (a)"});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_custom_resource_is_updated_only_at_a_version, sandbox) {
+BOOST_FIXTURE_TEST_CASE(custom_resource_is_updated_only_at_a_version, sandbox) {
   create(gadgets(), gadget("a"));
   refuse(api.update(gadgets(), here(gadget("a"))),
          {422, "Invalid",
@@ -262,20 +262,20 @@ BOOST_FIXTURE_TEST_CASE(versions_grow_with_each_change_of_any_object, sandbox) {
   BOOST_TEST(version(third) < version(fourth));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_change_of_the_spec_is_a_new_generation, sandbox) {
+BOOST_FIXTURE_TEST_CASE(change_of_the_spec_is_a_new_generation, sandbox) {
   const auto made = create(deployments, deployment("a"));
   BOOST_TEST(text(made, "/metadata/generation") == "1");
   const auto scaled = merge(deployments, "a", R"({"spec": {"replicas": 3}})");
   BOOST_TEST(text(scaled, "/metadata/generation") == "2");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_change_of_the_metadata_is_no_new_generation, sandbox) {
+BOOST_FIXTURE_TEST_CASE(change_of_the_metadata_is_no_new_generation, sandbox) {
   create(deployments, deployment("a"));
   const auto labelled = merge(deployments, "a", R"({"metadata": {"labels": {"l": "m"}}})");
   BOOST_TEST(text(labelled, "/metadata/generation") == "1");
 }
 
-BOOST_FIXTURE_TEST_CASE(the_generation_is_the_servers_to_count, sandbox) {
+BOOST_FIXTURE_TEST_CASE(generation_is_the_servers_to_count, sandbox) {
   create(deployments, deployment("a"));
   const auto next =
       merge(deployments, "a", R"({"metadata": {"generation": 7, "labels": {"l": "m"}}})");
@@ -284,24 +284,24 @@ BOOST_FIXTURE_TEST_CASE(the_generation_is_the_servers_to_count, sandbox) {
   BOOST_TEST(text(made, "/metadata/generation") == "1");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_config_map_has_no_generation, sandbox) {
+BOOST_FIXTURE_TEST_CASE(config_map_has_no_generation, sandbox) {
   create(config_maps, config_map("a"));
   const auto next = update(config_maps, config_map("a", {{"k", "v"}}));
   BOOST_TEST(!has(next, "/metadata/generation"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_new_namespace_is_active, sandbox) {
+BOOST_FIXTURE_TEST_CASE(new_namespace_is_active, sandbox) {
   BOOST_TEST(text(get(namespaces, ns), "/status/phase") == "Active");
 }
 
-BOOST_FIXTURE_TEST_CASE(the_text_of_a_secret_becomes_base64, sandbox) {
+BOOST_FIXTURE_TEST_CASE(text_of_a_secret_becomes_base64, sandbox) {
   const auto made = create(secrets, object(secrets, "a", {{"stringData", {{"k", "value"}}}}));
   BOOST_TEST(text(made, "/data/k") == "dmFsdWU=");
   BOOST_TEST(!has(made, "/stringData"));
   BOOST_TEST(text(made, "/type") == "Opaque");
 }
 
-BOOST_FIXTURE_TEST_CASE(the_data_of_a_secret_is_base64, sandbox) {
+BOOST_FIXTURE_TEST_CASE(data_of_a_secret_is_base64, sandbox) {
   refuse(api.create(secrets, here(object(secrets, "a", {{"data", {{"k", "no base64!"}}}}))),
          {400, "BadRequest"});
 }
@@ -320,7 +320,7 @@ BOOST_FIXTURE_TEST_CASE(microseconds_of_a_lease_are_kept, sandbox) {
   BOOST_TEST(text(made, "/spec/leaseTransitions") == "3");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_dry_run_creates_nothing, sandbox) {
+BOOST_FIXTURE_TEST_CASE(dry_run_creates_nothing, sandbox) {
   const auto made = create(config_maps, config_map("a", {{"k", "v"}}), {.dry_run = true});
   BOOST_TEST(text(made, "/data/k") == "v");
   BOOST_TEST(!text(made, "/metadata/uid").empty());
@@ -333,7 +333,7 @@ BOOST_FIXTURE_TEST_CASE(dry_run_reports_errors, sandbox) {
   refuse(api.create(config_maps, here(config_map("a")), {.dry_run = true}), {409, "AlreadyExists"});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_dry_run_updates_nothing, sandbox) {
+BOOST_FIXTURE_TEST_CASE(dry_run_updates_nothing, sandbox) {
   const auto made = create(config_maps, config_map("a", {{"k", "1"}}));
   const auto seen = update(config_maps, config_map("a", {{"k", "2"}}), {.dry_run = true});
   BOOST_TEST(text(seen, "/data/k") == "2");
@@ -341,7 +341,7 @@ BOOST_FIXTURE_TEST_CASE(a_dry_run_updates_nothing, sandbox) {
   BOOST_TEST(get(config_maps, "a") == made);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_dry_run_is_of_all_or_refused, sandbox) {
+BOOST_FIXTURE_TEST_CASE(dry_run_is_of_all_or_refused, sandbox) {
   refuse(
       api.raw("POST", path(config_maps) + "?dryRun=Some", "application/json",
               serialize(config_map("a"))),

@@ -45,7 +45,7 @@ BOOST_FIXTURE_TEST_CASE(deletion_of_an_absent_object_is_not_found, sandbox) {
   refuse(api.remove(config_maps, key("none")), {404, "NotFound", "configmaps \"none\" not found"});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_name_that_is_free_again_makes_another_object, sandbox) {
+BOOST_FIXTURE_TEST_CASE(name_that_is_free_again_makes_another_object, sandbox) {
   const auto first = create(config_maps, config_map("a"));
   remove(config_maps, "a");
   const auto second = create(config_maps, config_map("a"));
@@ -53,7 +53,7 @@ BOOST_FIXTURE_TEST_CASE(a_name_that_is_free_again_makes_another_object, sandbox)
   BOOST_TEST(version(second) > version(first));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_deletion_may_name_the_uid, sandbox) {
+BOOST_FIXTURE_TEST_CASE(deletion_may_name_the_uid, sandbox) {
   const auto made = create(config_maps, config_map("a"));
   refuse(
       api.remove(config_maps, key("a"), {.uid = "another"}),
@@ -63,7 +63,7 @@ BOOST_FIXTURE_TEST_CASE(a_deletion_may_name_the_uid, sandbox) {
   BOOST_TEST(!there(config_maps, "a"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_deletion_may_name_the_version, sandbox) {
+BOOST_FIXTURE_TEST_CASE(deletion_may_name_the_version, sandbox) {
   const auto made = create(config_maps, config_map("a"));
   update(config_maps, config_map("a", {{"k", "v"}}));
   const auto old = text(made, "/metadata/resourceVersion");
@@ -72,7 +72,7 @@ BOOST_FIXTURE_TEST_CASE(a_deletion_may_name_the_version, sandbox) {
   BOOST_TEST(there(config_maps, "a"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_dry_run_deletes_nothing, sandbox) {
+BOOST_FIXTURE_TEST_CASE(dry_run_deletes_nothing, sandbox) {
   create(config_maps, config_map("a"));
   remove(config_maps, "a", {.dry_run = true});
   BOOST_TEST(there(config_maps, "a"));
@@ -88,7 +88,7 @@ BOOST_FIXTURE_TEST_CASE(finalizer_keeps_a_deleted_object, holding) {
              text(told, "/metadata/deletionTimestamp"));
 }
 
-BOOST_FIXTURE_TEST_CASE(the_last_finalizer_lets_go, holding) {
+BOOST_FIXTURE_TEST_CASE(last_finalizer_lets_go, holding) {
   create(config_maps, held(config_map("a")));
   remove(config_maps, "a");
   const auto last = merge(config_maps, "a", R"({"metadata": {"finalizers": null}})");
@@ -96,7 +96,7 @@ BOOST_FIXTURE_TEST_CASE(the_last_finalizer_lets_go, holding) {
   BOOST_TEST(!there(config_maps, "a"));
 }
 
-BOOST_FIXTURE_TEST_CASE(one_of_two_finalizers_still_holds, holding) {
+BOOST_FIXTURE_TEST_CASE(second_finalizer_still_holds, holding) {
   create(config_maps,
          with(config_map("a"), "/metadata/finalizers", {"example.com/one", "example.com/two"}));
   remove(config_maps, "a");
@@ -104,7 +104,7 @@ BOOST_FIXTURE_TEST_CASE(one_of_two_finalizers_still_holds, holding) {
   BOOST_TEST(there(config_maps, "a"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_finalizer_without_a_deletion_is_just_a_field, holding) {
+BOOST_FIXTURE_TEST_CASE(finalizer_without_a_deletion_is_just_a_field, holding) {
   create(config_maps, held(config_map("a")));
   merge(config_maps, "a", R"({"metadata": {"finalizers": null}})");
   BOOST_TEST(there(config_maps, "a"));
@@ -135,7 +135,7 @@ BOOST_FIXTURE_TEST_CASE(terminating_object_may_be_changed, holding) {
   BOOST_TEST(text(next, "/data/k") == "v");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_deletion_is_not_taken_back, holding) {
+BOOST_FIXTURE_TEST_CASE(deletion_is_not_taken_back, holding) {
   create(config_maps, held(config_map("a")));
   const auto told = remove(config_maps, "a");
   const auto next =
@@ -151,7 +151,7 @@ BOOST_FIXTURE_TEST_CASE(name_of_a_terminating_object_is_taken, holding) {
          {409, "AlreadyExists", "object is being deleted: configmaps \"a\" already exists"});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_deletion_that_is_held_is_a_new_generation, sandbox) {
+BOOST_FIXTURE_TEST_CASE(deletion_that_is_held_is_a_new_generation, sandbox) {
   create(gadgets(), held(gadget("a")));
   const auto told = remove(gadgets(), "a");
   BOOST_TEST(text(told, "/metadata/generation") == "2");
@@ -159,12 +159,12 @@ BOOST_FIXTURE_TEST_CASE(a_deletion_that_is_held_is_a_new_generation, sandbox) {
   BOOST_TEST(!there(gadgets(), "a"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_finalizer_has_a_qualified_name, sandbox) {
+BOOST_FIXTURE_TEST_CASE(finalizer_has_a_qualified_name, sandbox) {
   refuse(api.create(config_maps, here(with(config_map("a"), "/metadata/finalizers", {"plain"}))),
          {422, "Invalid", "name is neither a standard finalizer name nor is it fully qualified"});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_deletion_in_the_foreground_is_held_for_the_dependents, holding) {
+BOOST_FIXTURE_TEST_CASE(deletion_in_the_foreground_is_held_for_the_dependents, holding) {
   const auto owner = create(config_maps, config_map("a"));
   // The dependent is held itself, so that a garbage collector, where there is one, has to wait.
   create(config_maps, held(with(config_map("b"), "/metadata/ownerReferences",
@@ -179,13 +179,13 @@ BOOST_FIXTURE_TEST_CASE(a_deletion_in_the_foreground_is_held_for_the_dependents,
   BOOST_TEST(there(config_maps, "a"));
 }
 
-BOOST_FIXTURE_TEST_CASE(how_a_deletion_spreads_is_one_of_three_ways, sandbox) {
+BOOST_FIXTURE_TEST_CASE(propagation_policy_is_one_of_three, sandbox) {
   create(config_maps, config_map("a"));
   refuse(api.remove(config_maps, key("a"), {.propagation = "Sideways"}),
          {422, "Invalid", "propagationPolicy: Unsupported value: \"Sideways\""});
 }
 
-BOOST_FIXTURE_TEST_CASE(an_owner_is_named_with_its_uid, sandbox) {
+BOOST_FIXTURE_TEST_CASE(owner_is_named_with_its_uid, sandbox) {
   refuse(api.create(
              config_maps,
              here(with(
@@ -194,7 +194,7 @@ BOOST_FIXTURE_TEST_CASE(an_owner_is_named_with_its_uid, sandbox) {
          {422, "Invalid", "uid must not be empty"});
 }
 
-BOOST_FIXTURE_TEST_CASE(one_owner_controls_at_most, sandbox) {
+BOOST_FIXTURE_TEST_CASE(owner_that_controls_is_at_most_one, sandbox) {
   const auto owner = [](const char* name) {
     return json{{"apiVersion", "v1"},
                 {"kind", "ConfigMap"},
@@ -207,7 +207,7 @@ BOOST_FIXTURE_TEST_CASE(one_owner_controls_at_most, sandbox) {
          {422, "Invalid", "Only one reference can have Controller set to true"});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_collection_is_deleted_at_once, sandbox) {
+BOOST_FIXTURE_TEST_CASE(collection_is_deleted_at_once, sandbox) {
   create(config_maps, config_map("a"));
   create(config_maps, config_map("b"));
   const auto told = ok(api.remove_all(config_maps, all()));
@@ -215,7 +215,7 @@ BOOST_FIXTURE_TEST_CASE(a_collection_is_deleted_at_once, sandbox) {
   BOOST_TEST(names(list(config_maps)).empty());
 }
 
-BOOST_FIXTURE_TEST_CASE(a_selection_of_a_collection_is_deleted, sandbox) {
+BOOST_FIXTURE_TEST_CASE(selection_of_a_collection_is_deleted, sandbox) {
   create(config_maps, config_map("a", nullptr, {{"l", "m"}}));
   create(config_maps, config_map("b"));
   ok(api.remove_all(config_maps, {.ns = ns, .labels = "l=m"}));
@@ -223,7 +223,7 @@ BOOST_FIXTURE_TEST_CASE(a_selection_of_a_collection_is_deleted, sandbox) {
   BOOST_TEST(there(config_maps, "b"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_deletion_in_a_collection_is_held_too, holding) {
+BOOST_FIXTURE_TEST_CASE(deletion_in_a_collection_is_held_too, holding) {
   create(config_maps, held(config_map("a")));
   create(config_maps, config_map("b"));
   ok(api.remove_all(config_maps, all()));
@@ -231,7 +231,7 @@ BOOST_FIXTURE_TEST_CASE(a_deletion_in_a_collection_is_held_too, holding) {
   BOOST_TEST(!there(config_maps, "b"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_namespace_is_terminating_or_gone_when_deleted, sandbox) {
+BOOST_FIXTURE_TEST_CASE(namespace_is_terminating_or_gone_when_deleted, sandbox) {
   const auto name = server.unique("conformance");
   create(namespaces, object(namespaces, name));
   remove(namespaces, name);
@@ -241,7 +241,7 @@ BOOST_FIXTURE_TEST_CASE(a_namespace_is_terminating_or_gone_when_deleted, sandbox
   BOOST_TEST(!text(left, "/metadata/deletionTimestamp").empty());
 }
 
-BOOST_FIXTURE_TEST_CASE(a_namespace_that_is_deleted_takes_no_objects, sandbox) {
+BOOST_FIXTURE_TEST_CASE(namespace_that_is_deleted_takes_no_objects, sandbox) {
   const auto name = server.unique("conformance");
   create(namespaces, object(namespaces, name));
   remove(namespaces, name);
@@ -250,7 +250,7 @@ BOOST_FIXTURE_TEST_CASE(a_namespace_that_is_deleted_takes_no_objects, sandbox) {
   BOOST_TEST((why.is(k8s::errc::forbidden) || why.is(k8s::errc::not_found)));
 }
 
-BOOST_FIXTURE_TEST_CASE(the_default_namespace_is_not_deleted, sandbox) {
+BOOST_FIXTURE_TEST_CASE(default_namespace_is_not_deleted, sandbox) {
   refuse(api.remove(namespaces, {"", "default"}),
          {403, "Forbidden", "this namespace may not be deleted"});
 }

@@ -17,7 +17,7 @@ bool names_verb(const json& resource, std::string_view verb) {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(the_core_group_is_listed, sandbox) {
+BOOST_FIXTURE_TEST_CASE(core_group_is_listed, sandbox) {
   const auto versions = parse(ok(api.raw("GET", "/api", "", "")));
   BOOST_TEST(text(versions, "/kind") == "APIVersions");
   BOOST_TEST(versions.at("versions") == parse(R"(["v1"])"));
@@ -34,7 +34,7 @@ BOOST_FIXTURE_TEST_CASE(groups_are_listed, sandbox) {
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(a_group_is_read_alone, sandbox) {
+BOOST_FIXTURE_TEST_CASE(group_is_read_alone, sandbox) {
   const auto group = parse(ok(api.raw("GET", "/apis/apps", "", "")));
   BOOST_TEST(text(group, "/kind") == "APIGroup");
   BOOST_TEST(text(group, "/name") == "apps");
@@ -72,7 +72,7 @@ BOOST_FIXTURE_TEST_CASE(subresources_are_listed, sandbox) {
   BOOST_TEST(text(*scale, "/group") == "autoscaling");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_custom_kind_is_discovered, sandbox) {
+BOOST_FIXTURE_TEST_CASE(custom_kind_is_discovered, sandbox) {
   const auto& type = gadgets();
   eventually([&] {
     const auto groups = parse(ok(api.raw("GET", "/apis", "", "")));
@@ -99,7 +99,7 @@ BOOST_FIXTURE_TEST_CASE(names_and_categories_of_a_custom_kind_are_discovered, sa
   BOOST_TEST(found->at("categories") == parse(R"(["all"])"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_group_version_that_is_not_served_has_no_resources, sandbox) {
+BOOST_FIXTURE_TEST_CASE(group_version_that_is_not_served_has_no_resources, sandbox) {
   const auto why = failed(api.resources("apps/v7"));
   BOOST_TEST(why.is(k8s::errc::not_found));
 }
@@ -113,19 +113,19 @@ BOOST_FIXTURE_TEST_CASE(our_client_finds_versions_and_kinds, sandbox) {
   BOOST_TEST(ok(api.versions("none.example.com")).empty());
 }
 
-BOOST_FIXTURE_TEST_CASE(the_server_tells_its_version, sandbox) {
+BOOST_FIXTURE_TEST_CASE(server_tells_its_version, sandbox) {
   const auto told = ok(api.server_version());
   BOOST_TEST(told.first == 1u);
   BOOST_TEST(told.second >= 20u);
 }
 
-BOOST_FIXTURE_TEST_CASE(the_server_tells_that_it_is_well, sandbox) {
+BOOST_FIXTURE_TEST_CASE(server_reports_its_health, sandbox) {
   for (const auto* probe : {"/readyz", "/livez", "/healthz"}) {
     BOOST_TEST(ok(api.raw("GET", probe, "", "")) == "ok");
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(the_versions_of_a_custom_kind_are_told_the_newest_first, sandbox) {
+BOOST_FIXTURE_TEST_CASE(versions_of_a_custom_kind_are_reported_the_newest_first, sandbox) {
   auto crd = definition(server.unique("v") + ".example.com", "Thing", "things",
                         parse(R"({"type": "object"})"));
   auto& all_versions = crd.at_pointer("/spec/versions").as_array();

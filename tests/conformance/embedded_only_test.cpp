@@ -42,12 +42,12 @@ std::string strict(const std::string& path) {
 }  // namespace
 
 // Kubernetes documentation, "Well-Known Labels": kubernetes.io/metadata.name, since 1.21.
-BOOST_FIXTURE_TEST_CASE(a_namespace_is_labelled_with_its_name, sandbox) {
+BOOST_FIXTURE_TEST_CASE(namespace_is_labelled_with_its_name, sandbox) {
   BOOST_TEST(text(get(namespaces, ns), "/metadata/labels/kubernetes.io~1metadata.name") == ns);
 }
 
 // Kubernetes documentation, "API Concepts", "Streaming lists": since 1.32 by default.
-BOOST_FIXTURE_TEST_CASE(a_watch_may_begin_with_a_list_that_a_bookmark_ends, sandbox) {
+BOOST_FIXTURE_TEST_CASE(watch_may_begin_with_a_list_that_a_bookmark_ends, sandbox) {
   create(config_maps, config_map("a"));
   const auto last = create(config_maps, config_map("b"));
   watching seen(*this, config_maps, all(), {.bookmarks = true, .send_initial_events = true});
@@ -62,7 +62,7 @@ BOOST_FIXTURE_TEST_CASE(a_watch_may_begin_with_a_list_that_a_bookmark_ends, sand
 }
 
 // The same: sendInitialEvents needs resourceVersionMatch=NotOlderThan.
-BOOST_FIXTURE_TEST_CASE(a_streamed_list_says_how_old_it_may_be, sandbox) {
+BOOST_FIXTURE_TEST_CASE(streamed_list_says_how_old_it_may_be, sandbox) {
   refuse(api.raw("GET", path(config_maps) + "?watch=true&sendInitialEvents=true", "", ""),
          {422, "Invalid", "sendInitialEvents"});
 }
@@ -192,7 +192,7 @@ BOOST_FIXTURE_TEST_CASE(dependent_with_another_owner_stays, sandbox) {
   eventually([&] { return !there(secrets, "both"); });
 }
 
-BOOST_FIXTURE_TEST_CASE(a_deletion_in_the_foreground_takes_the_dependents_first, sandbox) {
+BOOST_FIXTURE_TEST_CASE(deletion_in_the_foreground_takes_the_dependents_first, sandbox) {
   const auto owner = create(config_maps, config_map("owner"));
   auto owned = owned_by(object(secrets, "owned"), owner, true);
   create(secrets, with(std::move(owned), "/metadata/finalizers", {"example.com/hold"}));
@@ -203,7 +203,7 @@ BOOST_FIXTURE_TEST_CASE(a_deletion_in_the_foreground_takes_the_dependents_first,
   eventually([&] { return !there(config_maps, "owner"); });
 }
 
-BOOST_FIXTURE_TEST_CASE(a_deletion_may_leave_orphans, sandbox) {
+BOOST_FIXTURE_TEST_CASE(deletion_may_leave_orphans, sandbox) {
   const auto owner = create(config_maps, config_map("owner"));
   create(secrets, owned_by(object(secrets, "owned"), owner));
   remove(config_maps, "owner", {.propagation = "Orphan"});
@@ -213,7 +213,7 @@ BOOST_FIXTURE_TEST_CASE(a_deletion_may_leave_orphans, sandbox) {
 
 // Kubernetes documentation, "Namespaces"; the namespace controller is part of the controller
 // manager.
-BOOST_FIXTURE_TEST_CASE(a_namespace_goes_with_all_that_is_in_it, sandbox) {
+BOOST_FIXTURE_TEST_CASE(namespace_goes_with_all_that_is_in_it, sandbox) {
   const auto name = server.unique("conformance");
   create(namespaces, object(namespaces, name));
   ok(api.create(config_maps, with(config_map("a"), "/metadata/namespace", name)));
@@ -224,7 +224,7 @@ BOOST_FIXTURE_TEST_CASE(a_namespace_goes_with_all_that_is_in_it, sandbox) {
   BOOST_TEST(names(ok(api.list(gadgets(), {.ns = name}))).empty());
 }
 
-BOOST_FIXTURE_TEST_CASE(a_namespace_waits_for_finalizers_in_it, sandbox) {
+BOOST_FIXTURE_TEST_CASE(namespace_waits_for_finalizers_in_it, sandbox) {
   const auto name = server.unique("conformance");
   create(namespaces, object(namespaces, name));
   auto held = with(config_map("a"), "/metadata/namespace", name);
@@ -255,7 +255,7 @@ BOOST_FIXTURE_TEST_CASE(webhook_receives_deletions_of_a_namespaces_content, hook
 }
 
 // The real one reads whatever it is sent.
-BOOST_FIXTURE_TEST_CASE(a_webhook_that_never_stops_talking_fails_the_request, hooked) {
+BOOST_FIXTURE_TEST_CASE(webhook_that_never_stops_talking_fails_the_request, hooked) {
   watch_config_maps();
   hook.send(200, std::string(20u << 20, ' '));
   const auto why = failed(api.create(config_maps, here(config_map("a"))));

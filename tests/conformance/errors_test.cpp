@@ -6,7 +6,7 @@ BOOST_AUTO_TEST_SUITE(errors)
 using namespace rw;
 using namespace rw::conformance;
 
-BOOST_FIXTURE_TEST_CASE(a_failure_is_a_status, sandbox) {
+BOOST_FIXTURE_TEST_CASE(failure_is_a_status, sandbox) {
   const auto answer = server.http("GET", path(config_maps, "none"));
   BOOST_TEST(answer.status == 404u);
   BOOST_TEST(answer.headers.get("content-type") == "application/json");
@@ -16,7 +16,7 @@ BOOST_FIXTURE_TEST_CASE(a_failure_is_a_status, sandbox) {
     "details": {"name": "none", "kind": "configmaps"}, "code": 404})"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_failure_about_a_group_names_it, sandbox) {
+BOOST_FIXTURE_TEST_CASE(failure_about_a_group_names_it, sandbox) {
   const auto answer = server.http("GET", path(gadgets(), "none"));
   const auto why = parse(answer.body);
   BOOST_TEST(text(why, "/message") == "gadgets." + gadgets().gvk.group + " \"none\" not found");
@@ -36,25 +36,25 @@ BOOST_FIXTURE_TEST_CASE(invalid_object_has_one_cause_for_each_field, sandbox) {
                               "Invalid value: \"Upper\": "));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_body_that_is_no_json_is_refused, sandbox) {
+BOOST_FIXTURE_TEST_CASE(body_that_is_no_json_is_rejected, sandbox) {
   for (const auto* body : {"{not json", "[]", "5"}) {
     refuse(api.raw("POST", path(config_maps), "application/json", body), {400, "BadRequest"});
   }
   BOOST_TEST(server.http("POST", path(config_maps)).status == 400u);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_body_of_an_unknown_type_is_refused, sandbox) {
+BOOST_FIXTURE_TEST_CASE(body_of_an_unknown_type_is_rejected, sandbox) {
   refuse(api.raw("POST", path(config_maps), "text/plain", serialize(config_map("a"))),
          {415, "UnsupportedMediaType", "the body of the request was in an unknown format"});
 }
 
-BOOST_FIXTURE_TEST_CASE(an_answer_of_an_unknown_type_is_refused, sandbox) {
+BOOST_FIXTURE_TEST_CASE(response_of_an_unknown_type_is_rejected, sandbox) {
   const auto answer = server.http("GET", path(config_maps), {}, {{"accept", "text/plain"}});
   BOOST_TEST(answer.status == 406u);
   BOOST_TEST(text(parse(answer.body), "/reason") == "NotAcceptable");
 }
 
-BOOST_FIXTURE_TEST_CASE(an_answer_may_be_of_any_type_that_is_named, sandbox) {
+BOOST_FIXTURE_TEST_CASE(response_may_be_of_any_type_that_is_named, sandbox) {
   for (const auto* accept : {"*/*", "application/json", "text/plain, application/json;q=0.5"}) {
     const auto answer = server.http("GET", path(config_maps), {}, {{"accept", accept}});
     BOOST_TEST(answer.status == 200u);
@@ -62,23 +62,23 @@ BOOST_FIXTURE_TEST_CASE(an_answer_may_be_of_any_type_that_is_named, sandbox) {
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(a_resource_that_is_not_served_is_not_found, sandbox) {
+BOOST_FIXTURE_TEST_CASE(resource_that_is_not_served_is_not_found, sandbox) {
   refuse(api.raw("GET", "/api/v1/nonsense", "", ""),
          {404, "NotFound", "the server could not find the requested resource"});
   refuse(api.raw("GET", "/api/v1/namespaces/" + ns + "/nonsense/a", "", ""), {404, "NotFound"});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_group_that_is_not_served_is_not_found, sandbox) {
+BOOST_FIXTURE_TEST_CASE(group_that_is_not_served_is_not_found, sandbox) {
   BOOST_TEST(server.http("GET", "/apis/none.example.com/v1").status == 404u);
   BOOST_TEST(server.http("GET", "/apis/none.example.com/v1/things").status == 404u);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_subresource_that_is_not_served_is_not_found, sandbox) {
+BOOST_FIXTURE_TEST_CASE(subresource_that_is_not_served_is_not_found, sandbox) {
   create(config_maps, config_map("a"));
   refuse(api.raw("GET", path(config_maps, "a", "nonsense"), "", ""), {404, "NotFound"});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_method_that_is_not_served_is_not_allowed, sandbox) {
+BOOST_FIXTURE_TEST_CASE(method_that_is_not_served_is_not_allowed, sandbox) {
   create(config_maps, config_map("a"));
   refuse(
       api.raw("PUT", path(config_maps), "application/json", serialize(config_map("a"))),
@@ -87,14 +87,14 @@ BOOST_FIXTURE_TEST_CASE(a_method_that_is_not_served_is_not_allowed, sandbox) {
          {405, "MethodNotAllowed"});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_body_has_three_mebibytes_at_most, sandbox) {
+BOOST_FIXTURE_TEST_CASE(body_has_three_mebibytes_at_most, sandbox) {
   const auto answer = server.http("POST", path(config_maps),
                                   serialize(config_map("a", {{"k", std::string(3u << 20, 'x')}})));
   BOOST_TEST(answer.status == 413u);
   BOOST_TEST(text(parse(answer.body), "/reason") == "RequestEntityTooLarge");
 }
 
-BOOST_FIXTURE_TEST_CASE(an_object_that_is_too_large_is_refused, sandbox) {
+BOOST_FIXTURE_TEST_CASE(object_that_is_too_large_is_rejected, sandbox) {
   // Etcd takes requests of 1.5 MiB; a gadget has no bound of its own.
   const auto why =
       failed(api.create(gadgets(), here(gadget("a", {{"color", std::string(1'700'000, 'x')}}))));
@@ -102,7 +102,7 @@ BOOST_FIXTURE_TEST_CASE(an_object_that_is_too_large_is_refused, sandbox) {
   BOOST_TEST(!there(gadgets(), "a"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_config_map_has_one_mebibyte_at_most, sandbox) {
+BOOST_FIXTURE_TEST_CASE(config_map_has_one_mebibyte_at_most, sandbox) {
   refuse(api.create(config_maps, here(config_map("a", {{"k", std::string(1'100'000, 'x')}}))),
          {422, "Invalid", "Too long: must have at most 1048576 bytes"});
 }

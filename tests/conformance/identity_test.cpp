@@ -35,7 +35,7 @@ json writer_of(sandbox& in, Write write) {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(a_token_that_no_one_knows_is_unauthorized, sandbox) {
+BOOST_FIXTURE_TEST_CASE(token_that_no_one_knows_is_unauthorized, sandbox) {
   const auto answer =
       server.http("GET", path(config_maps), {}, {{"authorization", "Bearer nonsense"}});
   BOOST_TEST(answer.status == 401u);
@@ -55,7 +55,7 @@ BOOST_FIXTURE_TEST_CASE(anonymous_user_may_read_version_and_health, sandbox) {
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(a_user_without_rights_is_forbidden, sandbox) {
+BOOST_FIXTURE_TEST_CASE(user_without_rights_is_forbidden, sandbox) {
   as_user viewer(*this, "viewer");
   refuse(
       viewer.api->list(config_maps, all()),
@@ -65,7 +65,7 @@ BOOST_FIXTURE_TEST_CASE(a_user_without_rights_is_forbidden, sandbox) {
            ns + "\""});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_certificate_is_an_identity, sandbox) {
+BOOST_FIXTURE_TEST_CASE(certificate_is_an_identity, sandbox) {
   const auto told = writer_of(*this, [&] {
     as_user other(*this, "certificate");
     ok(other.api->create(config_maps, here(config_map("a"))));
@@ -76,7 +76,7 @@ BOOST_FIXTURE_TEST_CASE(a_certificate_is_an_identity, sandbox) {
   BOOST_TEST(groups.find("system:authenticated") != std::string::npos);
 }
 
-BOOST_FIXTURE_TEST_CASE(an_admin_may_act_as_another, sandbox) {
+BOOST_FIXTURE_TEST_CASE(admin_may_act_as_another, sandbox) {
   const auto told = writer_of(*this, [&] {
     const auto answer =
         server.http("POST", path(config_maps), serialize(config_map("a")),

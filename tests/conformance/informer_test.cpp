@@ -99,7 +99,7 @@ BOOST_FIXTURE_TEST_CASE(informer_begins_with_present_objects, sandbox) {
              boost::test_tools::per_element());
 }
 
-BOOST_FIXTURE_TEST_CASE(an_informer_reads_page_by_page, sandbox) {
+BOOST_FIXTURE_TEST_CASE(informer_reads_page_by_page, sandbox) {
   for (int i = 0; i < 25; ++i) create(config_maps, config_map("a" + std::to_string(i)));
   informing seen(*this, config_maps, {.objects = all(), .page = 4, .streaming_list = false});
   BOOST_TEST(seen.objects().size() == 25u);
@@ -118,7 +118,7 @@ BOOST_FIXTURE_TEST_CASE(informer_follows_changes, sandbox) {
   BOOST_TEST(seen.objects().empty());
 }
 
-BOOST_FIXTURE_TEST_CASE(an_informer_tells_a_deletion_and_a_creation_apart, sandbox) {
+BOOST_FIXTURE_TEST_CASE(informer_tells_a_deletion_and_a_creation_apart, sandbox) {
   create(config_maps, config_map("a"));
   informing seen(*this, config_maps, {.objects = all()});
   BOOST_TEST(seen.next() == "added a");
@@ -128,7 +128,7 @@ BOOST_FIXTURE_TEST_CASE(an_informer_tells_a_deletion_and_a_creation_apart, sandb
   BOOST_TEST(seen.next() == "added a");
 }
 
-BOOST_FIXTURE_TEST_CASE(an_informer_of_a_selection_sees_objects_come_and_go, sandbox) {
+BOOST_FIXTURE_TEST_CASE(informer_of_a_selection_sees_objects_come_and_go, sandbox) {
   create(config_maps, config_map("a"));
   informing seen(*this, config_maps, {.objects = {.ns = ns, .labels = "l=m"}});
   merge(config_maps, "a", R"({"metadata": {"labels": {"l": "m"}}})");
@@ -137,7 +137,7 @@ BOOST_FIXTURE_TEST_CASE(an_informer_of_a_selection_sees_objects_come_and_go, san
   BOOST_TEST(seen.next() == "deleted a");
 }
 
-BOOST_FIXTURE_TEST_CASE(an_informer_of_metadata_keeps_only_that, sandbox) {
+BOOST_FIXTURE_TEST_CASE(informer_of_metadata_keeps_only_that, sandbox) {
   create(config_maps, config_map("a", {{"k", "v"}}, {{"l", "m"}}));
   informing seen(*this, config_maps, {.objects = {.ns = ns, .metadata_only = true}});
   BOOST_TEST(seen.next() == "added a");
@@ -146,7 +146,7 @@ BOOST_FIXTURE_TEST_CASE(an_informer_of_metadata_keeps_only_that, sandbox) {
   BOOST_TEST(!has(kept, "/data"));
 }
 
-BOOST_FIXTURE_TEST_CASE(an_informer_of_custom_resources_follows_their_status, sandbox) {
+BOOST_FIXTURE_TEST_CASE(informer_of_custom_resources_follows_their_status, sandbox) {
   informing seen(*this, gadgets(), {.objects = all()});
   create(gadgets(), gadget("a"));
   BOOST_TEST(seen.next() == "added a");
@@ -155,7 +155,7 @@ BOOST_FIXTURE_TEST_CASE(an_informer_of_custom_resources_follows_their_status, sa
   BOOST_TEST(text(seen.get(ns, "a"), "/status/ready") == "true");
 }
 
-BOOST_FIXTURE_TEST_CASE(an_informer_goes_on_when_its_watch_has_timed_out, sandbox) {
+BOOST_FIXTURE_TEST_CASE(informer_goes_on_when_its_watch_has_timed_out, sandbox) {
   informing seen(*this, config_maps, {.objects = all(), .watch_timeout = std::chrono::seconds(1)});
   create(config_maps, config_map("a"));
   BOOST_TEST(seen.next() == "added a");

@@ -36,7 +36,7 @@ def client_certificate(folder, user, group):
 
 
 class Conformance(harness.TestCase):
-    def test_the_real_api_server_shows_each_behaviour(self):
+    def test_real_api_server_shows_each_behaviour(self):
         folder = self.folder / "identities"
         folder.mkdir()
         ca, certificate, key = client_certificate(folder, "certificate", "system:masters")

@@ -24,14 +24,14 @@ struct five : sandbox {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(a_list_names_its_kind_and_version, five) {
+BOOST_FIXTURE_TEST_CASE(list_names_its_kind_and_version, five) {
   const auto all_five = list(config_maps);
   BOOST_TEST(text(all_five, "/kind") == "ConfigMapList");
   BOOST_TEST(text(all_five, "/apiVersion") == "v1");
   BOOST_TEST(version(all_five) >= version(get(config_maps, "d")));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_list_of_nothing_has_no_items_and_a_version, sandbox) {
+BOOST_FIXTURE_TEST_CASE(list_of_nothing_has_no_items_and_a_version, sandbox) {
   const auto none = list(config_maps);
   BOOST_TEST(none.at("items") == json(boost::json::array()));
   BOOST_TEST(version(none) > 0u);
@@ -42,13 +42,13 @@ BOOST_FIXTURE_TEST_CASE(objects_are_listed_in_the_order_of_their_names, five) {
              boost::test_tools::per_element());
 }
 
-BOOST_FIXTURE_TEST_CASE(a_list_has_the_objects_of_its_namespace_only, five) {
+BOOST_FIXTURE_TEST_CASE(list_has_the_objects_of_its_namespace_only, five) {
   sandbox other;
   other.create(config_maps, config_map("f"));
   BOOST_TEST(names(other.list(config_maps)) == name_list{"f"}, boost::test_tools::per_element());
 }
 
-BOOST_FIXTURE_TEST_CASE(a_list_of_all_namespaces_has_them_in_order, five) {
+BOOST_FIXTURE_TEST_CASE(list_of_all_namespaces_has_them_in_order, five) {
   sandbox other;
   other.create(config_maps, config_map("a", nullptr, {{"run", ns}}));
   ok(api.patch(config_maps, key("e"), k8s::patch_type::merge,
@@ -99,7 +99,7 @@ BOOST_FIXTURE_TEST_CASE(pages_show_the_objects_as_they_were_at_the_first, five) 
   BOOST_TEST(version(rest) == version(first));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_page_that_has_all_does_not_go_on, five) {
+BOOST_FIXTURE_TEST_CASE(page_that_has_all_does_not_go_on, five) {
   for (const unsigned limit : {5u, 6u}) {
     const auto whole = list(config_maps, {}, {.limit = limit});
     BOOST_TEST(names(whole).size() == 5u);
@@ -117,12 +117,12 @@ BOOST_FIXTURE_TEST_CASE(pages_of_a_selection_do_not_say_how_many_remain, five) {
   BOOST_TEST(names(second) == name_list{"d"}, boost::test_tools::per_element());
 }
 
-BOOST_FIXTURE_TEST_CASE(a_continue_token_that_is_none_is_refused, five) {
+BOOST_FIXTURE_TEST_CASE(continue_token_that_is_none_is_rejected, five) {
   refuse(api.list(config_maps, all(), {.limit = 2, .continue_token = "nonsense"}),
          {400, "BadRequest", "continue key is not valid"});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_page_that_goes_on_takes_no_version, five) {
+BOOST_FIXTURE_TEST_CASE(page_that_goes_on_takes_no_version, five) {
   const auto first = list(config_maps, {}, {.limit = 2});
   refuse(api.list(config_maps, all(),
                   {.limit = 2,
@@ -142,12 +142,12 @@ BOOST_FIXTURE_TEST_CASE(after_compaction_pages_do_not_go_on, five) {
   BOOST_TEST(why.is(k8s::errc::gone));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_list_at_version_zero_may_be_of_any_time, five) {
+BOOST_FIXTURE_TEST_CASE(list_at_version_zero_may_be_of_any_time, five) {
   eventually(
       [&] { return sorted_names(list(config_maps, {}, {.resource_version = "0"})).size() == 5; });
 }
 
-BOOST_FIXTURE_TEST_CASE(a_list_may_be_asked_to_be_no_older_than_a_version, five) {
+BOOST_FIXTURE_TEST_CASE(list_may_be_asked_to_be_no_older_than_a_version, five) {
   const auto newest = create(config_maps, config_map("f"));
   const auto fresh = list(config_maps, {},
                           {.resource_version = text(newest, "/metadata/resourceVersion"),
@@ -156,7 +156,7 @@ BOOST_FIXTURE_TEST_CASE(a_list_may_be_asked_to_be_no_older_than_a_version, five)
   BOOST_TEST(version(fresh) >= version(newest));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_list_may_be_asked_to_be_of_a_version, five) {
+BOOST_FIXTURE_TEST_CASE(list_may_be_asked_to_be_of_a_version, five) {
   const auto then = list(config_maps);
   remove(config_maps, "a");
   const auto again = list(config_maps, {},
@@ -166,18 +166,18 @@ BOOST_FIXTURE_TEST_CASE(a_list_may_be_asked_to_be_of_a_version, five) {
   BOOST_TEST(version(again) == version(then));
 }
 
-BOOST_FIXTURE_TEST_CASE(how_a_version_is_meant_needs_a_version, sandbox) {
+BOOST_FIXTURE_TEST_CASE(resource_version_match_needs_a_version, sandbox) {
   refuse(api.list(config_maps, all(), {.resource_version_match = "Exact"}),
          {422, "Invalid", "resourceVersionMatch is forbidden unless resourceVersion is provided"});
   refuse(api.list(config_maps, all(), {.resource_version = "1", .resource_version_match = "Near"}),
          {422, "Invalid", "resourceVersionMatch: Unsupported value: \"Near\""});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_limit_is_a_number, sandbox) {
+BOOST_FIXTURE_TEST_CASE(limit_is_a_number, sandbox) {
   refuse(api.raw("GET", path(config_maps) + "?limit=many", "", ""), {400, "BadRequest"});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_list_of_metadata_has_only_that, five) {
+BOOST_FIXTURE_TEST_CASE(list_of_metadata_has_only_that, five) {
   const auto partial = list(config_maps, {.metadata_only = true});
   BOOST_TEST(text(partial, "/kind") == "PartialObjectMetadataList");
   BOOST_TEST(text(partial, "/apiVersion") == "meta.k8s.io/v1");
@@ -187,14 +187,14 @@ BOOST_FIXTURE_TEST_CASE(a_list_of_metadata_has_only_that, five) {
   BOOST_TEST(!has(item, "/data"));
 }
 
-BOOST_FIXTURE_TEST_CASE(an_object_may_be_read_as_metadata, five) {
+BOOST_FIXTURE_TEST_CASE(object_may_be_read_as_metadata, five) {
   const auto partial = ok(api.get(config_maps, key("a"), true));
   BOOST_TEST(text(partial, "/kind") == "PartialObjectMetadata");
   BOOST_TEST(text(partial, "/metadata/name") == "a");
   BOOST_TEST(!has(partial, "/data"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_list_may_be_read_as_a_table, five) {
+BOOST_FIXTURE_TEST_CASE(list_may_be_read_as_a_table, five) {
   const auto answer =
       server.http("GET", path(config_maps), {},
                   {{"accept", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}});

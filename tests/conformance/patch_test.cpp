@@ -51,24 +51,24 @@ struct one_deployment : sandbox {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(a_merge_patch_adds_changes_and_removes, one_map) {
+BOOST_FIXTURE_TEST_CASE(merge_patch_adds_changes_and_removes, one_map) {
   const auto next = patched(patch_type::merge, R"({"data": {"a": null, "b": "3", "c": "4"}})");
   BOOST_TEST(next.at("data") == parse(R"({"b": "3", "c": "4"})"));
   BOOST_TEST(get(config_maps, "a") == next);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_merge_patch_replaces_lists, sandbox) {
+BOOST_FIXTURE_TEST_CASE(merge_patch_replaces_lists, sandbox) {
   create(gadgets(), gadget("a", parse(R"({"tags": ["x", "y"], "parts": [{"name": "p"}]})")));
   const auto next = merge(gadgets(), "a", R"({"spec": {"tags": ["z"], "parts": []}})");
   BOOST_TEST(next.at_pointer("/spec/tags") == parse(R"(["z"])"));
   BOOST_TEST(next.at_pointer("/spec/parts") == parse("[]"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_merge_patch_that_changes_nothing_leaves_the_version, one_map) {
+BOOST_FIXTURE_TEST_CASE(merge_patch_that_changes_nothing_leaves_the_version, one_map) {
   BOOST_TEST(patched(patch_type::merge, R"({"data": {"a": "1", "z": null}})") == made);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_merge_patch_at_an_old_version_is_a_conflict, one_map) {
+BOOST_FIXTURE_TEST_CASE(merge_patch_at_an_old_version_is_a_conflict, one_map) {
   const auto at = text(made, "/metadata/resourceVersion");
   merge(config_maps, "a", R"({"data": {"a": "newer"}})");
   refuse(api.patch(config_maps, key("a"), patch_type::merge,
@@ -77,7 +77,7 @@ BOOST_FIXTURE_TEST_CASE(a_merge_patch_at_an_old_version_is_a_conflict, one_map) 
   BOOST_TEST(text(get(config_maps, "a"), "/data/a") == "newer");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_merge_patch_at_the_current_version_is_done, one_map) {
+BOOST_FIXTURE_TEST_CASE(merge_patch_at_the_current_version_is_done, one_map) {
   const auto at = text(made, "/metadata/resourceVersion");
   const auto next =
       ok(api.patch(config_maps, key("a"), patch_type::merge,
@@ -85,7 +85,7 @@ BOOST_FIXTURE_TEST_CASE(a_merge_patch_at_the_current_version_is_done, one_map) {
   BOOST_TEST(text(next, "/data/a") == "mine");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_json_patch_is_done_in_its_order, one_map) {
+BOOST_FIXTURE_TEST_CASE(json_patch_is_done_in_its_order, one_map) {
   const auto next = patched(patch_type::json, R"([
     {"op": "test", "path": "/data/a", "value": "1"},
     {"op": "add", "path": "/data/c", "value": "3"},
@@ -110,7 +110,7 @@ BOOST_FIXTURE_TEST_CASE(json_patch_of_an_absent_field_changes_nothing, one_map) 
                {422, "Invalid"});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_json_patch_may_put_into_lists, sandbox) {
+BOOST_FIXTURE_TEST_CASE(json_patch_may_put_into_lists, sandbox) {
   create(gadgets(), gadget("a", parse(R"({"plain": ["b", "d"]})")));
   const auto next = ok(api.patch(gadgets(), key("a"), patch_type::json, parse(R"([
     {"op": "add", "path": "/spec/plain/0", "value": "a"},
@@ -119,7 +119,7 @@ BOOST_FIXTURE_TEST_CASE(a_json_patch_may_put_into_lists, sandbox) {
   BOOST_TEST(next.at_pointer("/spec/plain") == parse(R"(["a", "b", "c", "d", "e"])"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_json_patch_escapes_slashes_in_names, one_map) {
+BOOST_FIXTURE_TEST_CASE(json_patch_escapes_slashes_in_names, one_map) {
   patched(patch_type::merge, R"({"metadata": {"annotations": {"example.com/x": "1"}}})");
   const auto next = patched(
       patch_type::json,
@@ -127,12 +127,12 @@ BOOST_FIXTURE_TEST_CASE(a_json_patch_escapes_slashes_in_names, one_map) {
   BOOST_TEST(next.at_pointer("/metadata/annotations") == parse(R"({"example.com/x": "2"})"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_json_patch_is_a_list_of_operations, one_map) {
+BOOST_FIXTURE_TEST_CASE(json_patch_is_a_list_of_operations, one_map) {
   refuse_patch(patch_type::json, R"({"op": "remove", "path": "/data/a"})", {400, "BadRequest"});
   refuse_patch(patch_type::json, R"([{"op": "nonsense", "path": "/data/a"}])", {422, "Invalid"});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_json_patch_has_at_most_ten_thousand_operations, one_map) {
+BOOST_FIXTURE_TEST_CASE(json_patch_has_at_most_ten_thousand_operations, one_map) {
   boost::json::array many(10'001, parse(R"({"op": "test", "path": "/data/a", "value": "1"})"));
   refuse(api.patch(config_maps, key("a"), patch_type::json, std::move(many)),
          {413, "RequestEntityTooLarge",
@@ -144,7 +144,7 @@ BOOST_FIXTURE_TEST_CASE(patch_of_an_absent_object_is_not_found, sandbox) {
          {404, "NotFound", "configmaps \"none\" not found"});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_patch_leaves_name_and_namespace, one_map) {
+BOOST_FIXTURE_TEST_CASE(patch_leaves_name_and_namespace, one_map) {
   refuse_patch(
       patch_type::merge, R"({"metadata": {"name": "b"}})",
       {400, "BadRequest", "the name of the object (b) does not match the name on the URL (a)"});
@@ -152,29 +152,29 @@ BOOST_FIXTURE_TEST_CASE(a_patch_leaves_name_and_namespace, one_map) {
                {400, "BadRequest", "the namespace of the object (default) does not match"});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_patch_leaves_the_uid, one_map) {
+BOOST_FIXTURE_TEST_CASE(patch_leaves_the_uid, one_map) {
   refuse_patch(patch_type::merge, R"({"metadata": {"uid": "another"}})",
                {422, "Invalid", "metadata.uid: Invalid value: \"another\": field is immutable"});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_patch_that_makes_the_object_wrong_changes_nothing, one_map) {
+BOOST_FIXTURE_TEST_CASE(patch_that_makes_the_object_wrong_changes_nothing, one_map) {
   const auto why =
       failed(api.patch(config_maps, key("a"), patch_type::merge, parse(R"({"data": {"a": {}}})")));
   BOOST_TEST(why.status == 422u);
   BOOST_TEST(get(config_maps, "a") == made);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_patch_that_is_no_json_is_refused, one_map) {
+BOOST_FIXTURE_TEST_CASE(patch_that_is_no_json_is_rejected, one_map) {
   refuse(api.raw("PATCH", path(config_maps, "a"), "application/json-patch+json", "[{bad"),
          {400, "BadRequest"});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_patch_of_an_unknown_type_is_refused, one_map) {
+BOOST_FIXTURE_TEST_CASE(patch_of_an_unknown_type_is_rejected, one_map) {
   refuse(api.raw("PATCH", path(config_maps, "a"), "application/json", R"({"data": {"a": "2"}})"),
          {415, "UnsupportedMediaType"});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_dry_run_patches_nothing, one_map) {
+BOOST_FIXTURE_TEST_CASE(dry_run_patches_nothing, one_map) {
   const auto seen = ok(api.patch(config_maps, key("a"), patch_type::merge,
                                  parse(R"({"data": {"a": "2"}})"), {.dry_run = true}));
   BOOST_TEST(text(seen, "/data/a") == "2");
@@ -187,35 +187,35 @@ BOOST_FIXTURE_TEST_CASE(force_is_for_apply_only, one_map) {
          {422, "Invalid", "force: Forbidden: may not be specified for non-apply patch"});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_strategic_patch_merges_containers_by_name, one_deployment) {
+BOOST_FIXTURE_TEST_CASE(strategic_patch_merges_containers_by_name, one_deployment) {
   const auto next = pods(R"({"containers": [{"name": "one", "image": "one:2"}]})");
   BOOST_TEST(images(next) == "one=one:2 two=two:1 ");
   BOOST_TEST(next.at_pointer("/spec/template/spec/containers/0/args") == parse(R"(["x", "y"])"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_strategic_patch_may_add_a_container, one_deployment) {
+BOOST_FIXTURE_TEST_CASE(strategic_patch_may_add_a_container, one_deployment) {
   const auto next = pods(R"({"containers": [{"name": "three", "image": "three:1"}]})");
   BOOST_TEST(images(next) == "three=three:1 one=one:1 two=two:1 ");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_strategic_patch_may_delete_a_container, one_deployment) {
+BOOST_FIXTURE_TEST_CASE(strategic_patch_may_delete_a_container, one_deployment) {
   BOOST_TEST(images(pods(R"({"containers": [{"name": "two", "$patch": "delete"}]})")) ==
              "one=one:1 ");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_strategic_patch_may_replace_a_list, one_deployment) {
+BOOST_FIXTURE_TEST_CASE(strategic_patch_may_replace_a_list, one_deployment) {
   BOOST_TEST(images(pods(R"({"containers": [{"$patch": "replace"},
                                             {"name": "only", "image": "only:1"}]})")) ==
              "only=only:1 ");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_strategic_patch_may_order_a_list, one_deployment) {
+BOOST_FIXTURE_TEST_CASE(strategic_patch_may_order_a_list, one_deployment) {
   const auto next = pods(R"({"$setElementOrder/containers": [{"name": "two"}, {"name": "one"}],
                              "containers": [{"name": "one", "image": "one:2"}]})");
   BOOST_TEST(images(next) == "two=two:1 one=one:2 ");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_strategic_patch_merges_lists_within_lists, one_deployment) {
+BOOST_FIXTURE_TEST_CASE(strategic_patch_merges_lists_within_lists, one_deployment) {
   const auto next = pods(R"({"containers": [{"name": "one", "env": [
     {"name": "A", "$patch": "delete"}, {"name": "B", "value": "3"}, {"name": "C", "value": "4"}]}]})");
   const auto* one = element(next, "/spec/template/spec/containers", "name", "one");
@@ -225,12 +225,12 @@ BOOST_FIXTURE_TEST_CASE(a_strategic_patch_merges_lists_within_lists, one_deploym
   BOOST_TEST(text(*element(*one, "/env", "name", "C"), "/value") == "4");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_strategic_patch_replaces_lists_that_have_no_key, one_deployment) {
+BOOST_FIXTURE_TEST_CASE(strategic_patch_replaces_lists_that_have_no_key, one_deployment) {
   const auto next = pods(R"({"containers": [{"name": "one", "args": ["z"]}]})");
   BOOST_TEST(next.at_pointer("/spec/template/spec/containers/0/args") == parse(R"(["z"])"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_strategic_patch_merges_finalizers, one_deployment) {
+BOOST_FIXTURE_TEST_CASE(strategic_patch_merges_finalizers, one_deployment) {
   const auto more = patched(R"({"metadata": {"finalizers": ["example.com/three"]}})");
   BOOST_TEST(more.at_pointer("/metadata/finalizers").as_array().size() == 3u);
   const auto less =
@@ -239,14 +239,14 @@ BOOST_FIXTURE_TEST_CASE(a_strategic_patch_merges_finalizers, one_deployment) {
   BOOST_TEST(serialize(less.at_pointer("/metadata/finalizers")).find("/one") == std::string::npos);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_strategic_patch_may_keep_only_some_keys, one_deployment) {
+BOOST_FIXTURE_TEST_CASE(strategic_patch_may_keep_only_some_keys, one_deployment) {
   patched(R"({"spec": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 2}}}})");
   const auto next =
       patched(R"({"spec": {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}})");
   BOOST_TEST(next.at_pointer("/spec/strategy") == parse(R"({"type": "Recreate"})"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_strategic_patch_removes_with_null, one_deployment) {
+BOOST_FIXTURE_TEST_CASE(strategic_patch_removes_with_null, one_deployment) {
   patched(R"({"metadata": {"labels": {"a": "1", "b": "2"}}})");
   const auto next = patched(R"({"metadata": {"labels": {"a": null}}})");
   BOOST_TEST(next.at_pointer("/metadata/labels") == parse(R"({"b": "2"})"));

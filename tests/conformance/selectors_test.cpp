@@ -33,32 +33,32 @@ struct labelled : sandbox {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(a_label_has_a_value, labelled) {
+BOOST_FIXTURE_TEST_CASE(label_has_a_value, labelled) {
   BOOST_TEST(by_labels("env=prod") == "a");
   BOOST_TEST(by_labels("env==prod") == "a");
   BOOST_TEST(by_labels(" env = prod ") == "a");
   BOOST_TEST(by_labels("env=none").empty());
 }
 
-BOOST_FIXTURE_TEST_CASE(a_label_has_not_a_value_also_where_it_is_missing, labelled) {
+BOOST_FIXTURE_TEST_CASE(label_has_not_a_value_also_where_it_is_missing, labelled) {
   BOOST_TEST(by_labels("env!=prod") == "bcd");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_label_has_one_of_some_values, labelled) {
+BOOST_FIXTURE_TEST_CASE(label_has_one_of_some_values, labelled) {
   BOOST_TEST(by_labels("env in (prod, test)") == "ab");
   BOOST_TEST(by_labels("env in (prod)") == "a");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_label_has_none_of_some_values_also_where_it_is_missing, labelled) {
+BOOST_FIXTURE_TEST_CASE(label_has_none_of_some_values_also_where_it_is_missing, labelled) {
   BOOST_TEST(by_labels("env notin (prod, test)") == "cd");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_label_is_there_or_not, labelled) {
+BOOST_FIXTURE_TEST_CASE(label_is_there_or_not, labelled) {
   BOOST_TEST(by_labels("env") == "abc");
   BOOST_TEST(by_labels("!env") == "d");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_label_may_have_an_empty_value, labelled) {
+BOOST_FIXTURE_TEST_CASE(label_may_have_an_empty_value, labelled) {
   BOOST_TEST(by_labels("env=") == "c");
   BOOST_TEST(by_labels("env in ()") == "c");
 }
@@ -68,18 +68,18 @@ BOOST_FIXTURE_TEST_CASE(labels_are_compared_as_numbers, labelled) {
   BOOST_TEST(by_labels("n<5") == "a");
 }
 
-BOOST_FIXTURE_TEST_CASE(all_terms_of_a_selector_must_hold, labelled) {
+BOOST_FIXTURE_TEST_CASE(selector_holds_if_all_its_terms_do, labelled) {
   BOOST_TEST(by_labels("env,env!=prod") == "bc");
   BOOST_TEST(by_labels("env in (prod,test),n notin (1)") == "b");
   BOOST_TEST(by_labels("env=prod,env=test").empty());
 }
 
-BOOST_FIXTURE_TEST_CASE(an_empty_selector_selects_all, labelled) {
+BOOST_FIXTURE_TEST_CASE(empty_selector_selects_all, labelled) {
   BOOST_TEST(by_labels("") == "abcd");
   BOOST_TEST(by_fields("") == "abcd");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_label_selector_with_a_fault_is_refused, labelled) {
+BOOST_FIXTURE_TEST_CASE(label_selector_with_a_fault_is_rejected, labelled) {
   for (const auto* fault : {"=x", "env=a b", "env in (prod", "env in prod", "a b", "env>x"}) {
     BOOST_TEST_CONTEXT(fault) {
       refuse(api.list(config_maps, {.ns = ns, .labels = fault}), {400, "BadRequest"});
@@ -87,14 +87,14 @@ BOOST_FIXTURE_TEST_CASE(a_label_selector_with_a_fault_is_refused, labelled) {
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(a_name_is_a_field, labelled) {
+BOOST_FIXTURE_TEST_CASE(name_is_a_field, labelled) {
   BOOST_TEST(by_fields("metadata.name=b") == "b");
   BOOST_TEST(by_fields("metadata.name==b") == "b");
   BOOST_TEST(by_fields("metadata.name!=b") == "acd");
   BOOST_TEST(by_fields("metadata.name=a,metadata.name=b").empty());
 }
 
-BOOST_FIXTURE_TEST_CASE(a_namespace_is_a_field, labelled) {
+BOOST_FIXTURE_TEST_CASE(namespace_is_a_field, labelled) {
   BOOST_TEST(by_fields("metadata.namespace=" + ns) == "abcd");
   BOOST_TEST(by_fields("metadata.namespace=another").empty());
   const auto everywhere = ok(api.list(config_maps, {.fields = "metadata.namespace=" + ns}));
@@ -106,13 +106,13 @@ BOOST_FIXTURE_TEST_CASE(labels_and_fields_must_both_hold, labelled) {
   BOOST_TEST(joined(one) == "bc");
 }
 
-BOOST_FIXTURE_TEST_CASE(other_fields_are_refused, labelled) {
+BOOST_FIXTURE_TEST_CASE(field_selector_of_other_fields_is_rejected, labelled) {
   refuse(api.list(config_maps, {.ns = ns, .fields = "data.k=v"}), {400, "BadRequest", "data.k"});
   refuse(api.list(gadgets(), {.ns = ns, .fields = "spec.size=1"}),
          {400, "BadRequest", "field label not supported: spec.size"});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_field_selector_with_a_fault_is_refused, labelled) {
+BOOST_FIXTURE_TEST_CASE(field_selector_with_a_fault_is_rejected, labelled) {
   refuse(api.list(config_maps, {.ns = ns, .fields = "metadata.name"}),
          {400, "BadRequest", "invalid selector"});
 }

@@ -30,12 +30,12 @@ json scalable(const std::string& group) {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(an_object_is_created_without_its_status, sandbox) {
+BOOST_FIXTURE_TEST_CASE(object_is_created_without_its_status, sandbox) {
   const auto made = create(gadgets(), with(gadget("a"), "/status", {{"ready", true}}));
   BOOST_TEST(!has(made, "/status"));
 }
 
-BOOST_FIXTURE_TEST_CASE(an_update_of_the_object_leaves_the_status, one_gadget) {
+BOOST_FIXTURE_TEST_CASE(update_of_the_object_leaves_the_status, one_gadget) {
   auto wanted = with(made, "/spec/size", 2);
   wanted = with(std::move(wanted), "/status", {{"ready", false}});
   const auto next = update(gadgets(), wanted);
@@ -43,7 +43,7 @@ BOOST_FIXTURE_TEST_CASE(an_update_of_the_object_leaves_the_status, one_gadget) {
   BOOST_TEST(next.at("status") == parse(R"({"ready": true})"));
 }
 
-BOOST_FIXTURE_TEST_CASE(an_update_of_the_status_leaves_the_object, one_gadget) {
+BOOST_FIXTURE_TEST_CASE(update_of_the_status_leaves_the_object, one_gadget) {
   auto wanted = with(made, "/spec/size", 2);
   wanted = with(std::move(wanted), "/status", {{"ready", false}});
   wanted = with(std::move(wanted), "/metadata/labels", {{"l", "m"}});
@@ -53,32 +53,32 @@ BOOST_FIXTURE_TEST_CASE(an_update_of_the_status_leaves_the_object, one_gadget) {
   BOOST_TEST(!has(next, "/metadata/labels"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_change_of_the_status_is_a_new_version_and_no_new_generation, one_gadget) {
+BOOST_FIXTURE_TEST_CASE(change_of_the_status_is_a_new_version_and_no_new_generation, one_gadget) {
   const auto next =
       merge(gadgets(), "a", R"({"status": {"ready": false}})", {.subresource = in_status});
   BOOST_TEST(version(next) > version(made));
   BOOST_TEST(text(next, "/metadata/generation") == "1");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_change_of_nothing_in_the_status_leaves_the_version, one_gadget) {
+BOOST_FIXTURE_TEST_CASE(change_of_nothing_in_the_status_leaves_the_version, one_gadget) {
   BOOST_TEST(merge(gadgets(), "a", R"({"status": {"ready": true}})", {.subresource = in_status}) ==
              made);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_patch_of_the_object_leaves_the_status, one_gadget) {
+BOOST_FIXTURE_TEST_CASE(patch_of_the_object_leaves_the_status, one_gadget) {
   const auto next = merge(gadgets(), "a", R"({"spec": {"size": 3}, "status": {"ready": false}})");
   BOOST_TEST(text(next, "/spec/size") == "3");
   BOOST_TEST(text(next, "/status/ready") == "true");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_patch_of_the_status_leaves_the_object, one_gadget) {
+BOOST_FIXTURE_TEST_CASE(patch_of_the_status_leaves_the_object, one_gadget) {
   const auto next = merge(gadgets(), "a", R"({"spec": {"size": 3}, "status": {"more": [1, 2]}})",
                           {.subresource = in_status});
   BOOST_TEST(text(next, "/spec/size") == "1");
   BOOST_TEST(next.at("status") == parse(R"({"ready": true, "more": [1, 2]})"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_json_patch_reaches_the_status, one_gadget) {
+BOOST_FIXTURE_TEST_CASE(json_patch_reaches_the_status, one_gadget) {
   const auto next =
       ok(api.patch(gadgets(), key("a"), k8s::patch_type::json,
                    parse(R"([{"op": "replace", "path": "/status/ready", "value": false}])"),
@@ -86,31 +86,31 @@ BOOST_FIXTURE_TEST_CASE(a_json_patch_reaches_the_status, one_gadget) {
   BOOST_TEST(text(next, "/status/ready") == "false");
 }
 
-BOOST_FIXTURE_TEST_CASE(an_update_of_the_status_at_an_old_version_is_a_conflict, one_gadget) {
+BOOST_FIXTURE_TEST_CASE(update_of_the_status_at_an_old_version_is_a_conflict, one_gadget) {
   merge(gadgets(), "a", R"({"spec": {"size": 3}})");
   refuse(api.update(gadgets(), with(made, "/status/ready", false), {.subresource = in_status}),
          {409, "Conflict", "the object has been modified"});
 }
 
-BOOST_FIXTURE_TEST_CASE(the_status_is_read_with_the_object, one_gadget) {
+BOOST_FIXTURE_TEST_CASE(status_is_read_with_the_object, one_gadget) {
   const auto got = parse(ok(api.raw("GET", path(gadgets(), "a", in_status), "", "")));
   BOOST_TEST(got == made);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_status_is_not_created, sandbox) {
+BOOST_FIXTURE_TEST_CASE(status_is_not_created, sandbox) {
   refuse(api.update(gadgets(), here(with(gadget("none"), "/metadata/resourceVersion", "1")),
                     {.subresource = in_status}),
          {404, "NotFound"});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_dry_run_leaves_the_status, one_gadget) {
+BOOST_FIXTURE_TEST_CASE(dry_run_leaves_the_status, one_gadget) {
   const auto seen = merge(gadgets(), "a", R"({"status": {"ready": false}})",
                           {.dry_run = true, .subresource = in_status});
   BOOST_TEST(text(seen, "/status/ready") == "false");
   BOOST_TEST(get(gadgets(), "a") == made);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_kind_without_the_subresource_has_a_plain_status, sandbox) {
+BOOST_FIXTURE_TEST_CASE(kind_without_the_subresource_has_a_plain_status, sandbox) {
   const auto plains = define(
       definition(server.unique("p") + ".example.com", "Plain", "plains",
                  parse(R"({"type": "object", "x-kubernetes-preserve-unknown-fields": true})")));
@@ -124,7 +124,7 @@ BOOST_FIXTURE_TEST_CASE(a_kind_without_the_subresource_has_a_plain_status, sandb
          {404, "NotFound"});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_deployment_has_a_status_of_its_own, sandbox) {
+BOOST_FIXTURE_TEST_CASE(deployment_has_a_status_of_its_own, sandbox) {
   const auto made = create(
       deployments, with(deployment("a"), "/status", {{"readyReplicas", 7}, {"replicas", 7}}));
   BOOST_TEST(!has(made, "/status/readyReplicas"));
@@ -134,7 +134,7 @@ BOOST_FIXTURE_TEST_CASE(a_deployment_has_a_status_of_its_own, sandbox) {
   BOOST_TEST(text(next, "/metadata/generation") == "1");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_config_map_has_no_status, sandbox) {
+BOOST_FIXTURE_TEST_CASE(config_map_has_no_status, sandbox) {
   create(config_maps, config_map("a"));
   refuse(api.patch(config_maps, key("a"), k8s::patch_type::merge, parse("{}"),
                    {.subresource = in_status}),
@@ -165,7 +165,7 @@ BOOST_FIXTURE_TEST_CASE(scale_changes_the_paths_of_the_definition, sandbox) {
          {422, "Invalid", "spec.size"});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_deployment_is_scaled, sandbox) {
+BOOST_FIXTURE_TEST_CASE(deployment_is_scaled, sandbox) {
   create(deployments, deployment("a"));
   const auto scale =
       merge(deployments, "a", R"({"spec": {"replicas": 4}})", {.subresource = "scale"});

@@ -35,7 +35,7 @@ BOOST_FIXTURE_TEST_CASE(events_carry_the_object_as_the_writer_got_it, sandbox) {
   BOOST_TEST(seen.expect("MODIFIED", "a") == next);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_deleted_object_is_told_at_a_version_of_its_own, sandbox) {
+BOOST_FIXTURE_TEST_CASE(deleted_object_is_reported_at_a_version_of_its_own, sandbox) {
   const auto made = create(config_maps, config_map("a"));
   watching seen(*this, config_maps, all(), made);
   remove(config_maps, "a");
@@ -44,7 +44,7 @@ BOOST_FIXTURE_TEST_CASE(a_deleted_object_is_told_at_a_version_of_its_own, sandbo
   BOOST_TEST(text(gone, "/metadata/uid") == text(made, "/metadata/uid"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_watch_goes_on_behind_the_version_it_names, sandbox) {
+BOOST_FIXTURE_TEST_CASE(watch_goes_on_behind_the_version_it_names, sandbox) {
   const auto first = create(config_maps, config_map("a"));
   create(config_maps, config_map("b"));
   remove(config_maps, "a");
@@ -72,7 +72,7 @@ BOOST_FIXTURE_TEST_CASE(watch_from_version_zero_begins_with_present_objects, san
   BOOST_TEST(seen.expect("ADDED", "a") == made);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_watch_sees_its_namespace_only, sandbox) {
+BOOST_FIXTURE_TEST_CASE(watch_sees_its_namespace_only, sandbox) {
   sandbox other;
   watching seen(*this, config_maps, all(), list(config_maps));
   other.create(config_maps, config_map("elsewhere"));
@@ -80,7 +80,7 @@ BOOST_FIXTURE_TEST_CASE(a_watch_sees_its_namespace_only, sandbox) {
   seen.expect("ADDED", "a");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_watch_of_all_namespaces_sees_each, sandbox) {
+BOOST_FIXTURE_TEST_CASE(watch_of_all_namespaces_sees_each, sandbox) {
   sandbox other;
   watching seen(*this, config_maps, {.labels = "run=" + ns}, list(config_maps));
   create(config_maps, config_map("a", nullptr, {{"run", ns}}));
@@ -89,7 +89,7 @@ BOOST_FIXTURE_TEST_CASE(a_watch_of_all_namespaces_sees_each, sandbox) {
   BOOST_TEST(text(seen.expect("ADDED", "b"), "/metadata/namespace") == other.ns);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_watch_sees_its_kind_only, sandbox) {
+BOOST_FIXTURE_TEST_CASE(watch_sees_its_kind_only, sandbox) {
   watching seen(*this, config_maps, all(), list(config_maps));
   create(secrets, object(secrets, "s"));
   create(gadgets(), gadget("g"));
@@ -97,14 +97,14 @@ BOOST_FIXTURE_TEST_CASE(a_watch_sees_its_kind_only, sandbox) {
   seen.expect("ADDED", "a");
 }
 
-BOOST_FIXTURE_TEST_CASE(an_object_that_comes_into_the_selection_is_added, sandbox) {
+BOOST_FIXTURE_TEST_CASE(object_that_comes_into_the_selection_is_added, sandbox) {
   const auto made = create(config_maps, config_map("a"));
   watching seen(*this, config_maps, {.ns = ns, .labels = "l=m"}, made);
   merge(config_maps, "a", R"({"metadata": {"labels": {"l": "m"}}})");
   seen.expect("ADDED", "a");
 }
 
-BOOST_FIXTURE_TEST_CASE(an_object_that_leaves_the_selection_is_deleted, sandbox) {
+BOOST_FIXTURE_TEST_CASE(object_that_leaves_the_selection_is_deleted, sandbox) {
   const auto made = create(config_maps, config_map("a", {{"k", "1"}}, {{"l", "m"}}));
   watching seen(*this, config_maps, {.ns = ns, .labels = "l=m"}, made);
   merge(config_maps, "a", R"({"metadata": {"labels": {"l": "m"}}, "data": {"k": "2"}})");
@@ -117,7 +117,7 @@ BOOST_FIXTURE_TEST_CASE(an_object_that_leaves_the_selection_is_deleted, sandbox)
   BOOST_TEST(text(told, "/metadata/labels/l") == "m");
 }
 
-BOOST_FIXTURE_TEST_CASE(an_object_outside_the_selection_is_not_told, sandbox) {
+BOOST_FIXTURE_TEST_CASE(object_outside_the_selection_is_not_reported, sandbox) {
   const auto made = create(config_maps, config_map("a"));
   watching seen(*this, config_maps, {.ns = ns, .labels = "l=m"}, made);
   update(config_maps, config_map("a", {{"k", "v"}}));
@@ -126,7 +126,7 @@ BOOST_FIXTURE_TEST_CASE(an_object_outside_the_selection_is_not_told, sandbox) {
   seen.expect("ADDED", "b");
 }
 
-BOOST_FIXTURE_TEST_CASE(one_object_may_be_watched_by_its_name, sandbox) {
+BOOST_FIXTURE_TEST_CASE(object_may_be_watched_by_its_name, sandbox) {
   const auto before = list(config_maps);
   watching seen(*this, config_maps, {.ns = ns, .fields = "metadata.name=b"}, before);
   create(config_maps, config_map("a"));
@@ -134,7 +134,7 @@ BOOST_FIXTURE_TEST_CASE(one_object_may_be_watched_by_its_name, sandbox) {
   seen.expect("ADDED", "b");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_watch_ends_in_order_at_its_timeout, sandbox) {
+BOOST_FIXTURE_TEST_CASE(watch_ends_in_order_at_its_timeout, sandbox) {
   watching seen(*this, config_maps, all(),
                 {.resource_version = text(list(config_maps), "/metadata/resourceVersion"),
                  .timeout = std::chrono::seconds(1),
@@ -144,7 +144,7 @@ BOOST_FIXTURE_TEST_CASE(a_watch_ends_in_order_at_its_timeout, sandbox) {
   BOOST_TEST(!seen.poll());
 }
 
-BOOST_FIXTURE_TEST_CASE(a_watch_gets_bookmarks_where_it_asks_for_them, sandbox) {
+BOOST_FIXTURE_TEST_CASE(watch_gets_bookmarks_where_it_asks_for_them, sandbox) {
   // The real server sends them 2 s before the timeout, if the watch has seen anything before.
   watching seen(*this, config_maps, all(),
                 {.resource_version = text(list(config_maps), "/metadata/resourceVersion"),
@@ -158,7 +158,7 @@ BOOST_FIXTURE_TEST_CASE(a_watch_gets_bookmarks_where_it_asks_for_them, sandbox) 
   BOOST_TEST(!has(told.object, "/metadata/uid"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_watch_of_a_version_too_old_is_told_that_it_expired, sandbox) {
+BOOST_FIXTURE_TEST_CASE(watch_of_a_version_too_old_gets_an_expired_error, sandbox) {
   // Events are not kept in the real server's watch cache, so that compaction reaches a watch.
   const auto event = [&](const char* name) {
     return object(events, name,
@@ -177,7 +177,7 @@ BOOST_FIXTURE_TEST_CASE(a_watch_of_a_version_too_old_is_told_that_it_expired, sa
   BOOST_TEST(text(told.object, "/reason") == "Expired");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_watch_of_metadata_has_only_that, sandbox) {
+BOOST_FIXTURE_TEST_CASE(watch_of_metadata_has_only_that, sandbox) {
   watching seen(*this, config_maps, {.ns = ns, .metadata_only = true}, list(config_maps));
   create(config_maps, config_map("a", {{"k", "v"}}, {{"l", "m"}}));
   const auto told = seen.expect("ADDED", "a");
@@ -187,7 +187,7 @@ BOOST_FIXTURE_TEST_CASE(a_watch_of_metadata_has_only_that, sandbox) {
   BOOST_TEST(!has(told, "/data"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_change_of_nothing_is_no_event, sandbox) {
+BOOST_FIXTURE_TEST_CASE(change_of_nothing_is_no_event, sandbox) {
   const auto made = create(config_maps, config_map("a", {{"k", "v"}}));
   watching seen(*this, config_maps, all(), made);
   update(config_maps, made);
@@ -196,7 +196,7 @@ BOOST_FIXTURE_TEST_CASE(a_change_of_nothing_is_no_event, sandbox) {
   seen.expect("ADDED", "b");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_dry_run_is_no_event, sandbox) {
+BOOST_FIXTURE_TEST_CASE(dry_run_is_no_event, sandbox) {
   watching seen(*this, config_maps, all(), list(config_maps));
   create(config_maps, config_map("a"), {.dry_run = true});
   create(config_maps, config_map("b"));
@@ -214,7 +214,7 @@ BOOST_FIXTURE_TEST_CASE(versions_of_events_grow, sandbox) {
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(every_watch_sees_every_event, sandbox) {
+BOOST_FIXTURE_TEST_CASE(watches_all_see_every_event, sandbox) {
   const auto before = list(config_maps);
   watching first(*this, config_maps, all(), before);
   watching second(*this, config_maps, all(), before);
@@ -227,7 +227,7 @@ BOOST_FIXTURE_TEST_CASE(every_watch_sees_every_event, sandbox) {
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(an_object_with_a_finalizer_is_modified_and_later_deleted, sandbox) {
+BOOST_FIXTURE_TEST_CASE(object_with_a_finalizer_is_modified_and_later_deleted, sandbox) {
   const auto made =
       create(config_maps, with(config_map("a"), "/metadata/finalizers", {"example.com/wait"}));
   watching seen(*this, config_maps, all(), made);
@@ -260,7 +260,7 @@ BOOST_FIXTURE_TEST_CASE(objects_that_are_deleted_together_are_told_one_by_one, s
              boost::test_tools::per_element());
 }
 
-BOOST_FIXTURE_TEST_CASE(a_watch_of_a_kind_that_is_not_served_is_not_found, sandbox) {
+BOOST_FIXTURE_TEST_CASE(watch_of_a_kind_that_is_not_served_is_not_found, sandbox) {
   const k8s::resource_type none{{server.unique("none") + ".example.com", "v1", "None"}, "nones"};
   watching seen(*this, none, all(), k8s::watch_options{});
   const auto ended = seen.end();

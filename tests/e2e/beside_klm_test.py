@@ -146,7 +146,7 @@ class Beside:
         self.note(table.stdout)
         self.assertIn("StandsBack (LifecycleManagerRuns)", table.stdout)
 
-    def test_the_swap_and_back(self):
+    def test_managers_are_swapped_and_back(self):
         self.check_shadow()
         # lifecycle-manager ends, and so does this manager, to begin anew. First nothing is a canary.
         self.klm.stop()

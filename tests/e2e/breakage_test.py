@@ -292,7 +292,7 @@ class Breakages(Fleet):
         wait_until(lambda: routed() == before + 1, PATIENCE, "the runtime is reconciled")
         self.assertEqual(self.runtimes()["runtime-1"]["heartbeat"]["gaps"], 2)
 
-    def test_each_breakage_is_named_and_cleared(self):
+    def test_breakages_are_named_and_cleared(self):
         self.wait_proved()
         proofs = self.manager_metric("rw_probe_seconds_count")
         wait_until(lambda: self.manager_metric("rw_probe_seconds_count") > proofs, PATIENCE, "a heartbeat names a probe", every=0.5)

@@ -370,7 +370,7 @@ class Chaos:
                 self.until_well(name)
                 self.examine(name)
 
-    def test_each_object(self):
+    def test_damaged_objects_are_named_and_removed_from_no_runtime(self):
         self.install()
         self.examine("at the beginning")
         for case in chosen(TABLE, lambda case: case[0]):
@@ -414,7 +414,7 @@ class Real(Chaos, landscape.Real, harness.TestCase):
                 if role["metadata"]["name"].startswith(landscape.MANAGER):
                     yield kind, ns, role
 
-    def test_each_right(self):
+    def test_missing_rights_are_named_and_remove_nothing(self):
         """A manager that starts without a right removes nothing, and needs no restart to get it back."""
         self.install()
         cases = [(f"{rule['verbs']} {rule['resources']} in {ns}", kind, ns, role, i)

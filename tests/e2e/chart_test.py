@@ -215,7 +215,7 @@ class Rendering(Helm, harness.TestCase):
             self.assertNotIn("runAsUser", text)
             self.assertIn("runAsGroup: 30001", text)
 
-    def test_each_value_reaches_the_objects(self):
+    def test_values_reach_the_objects(self):
         text = ""
         for chart, values in ALL_VALUES.items():
             schema = json.loads((chart / "values.schema.json").read_text())

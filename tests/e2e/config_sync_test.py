@@ -187,7 +187,7 @@ class Story:
                    lambda: f"the change is noticed:\n{self.manager.tail()}", every=0.05)
         self.settled()
 
-    def test_each_change_marks_every_runtime_and_no_suspended_one(self):
+    def test_change_marks_every_runtime_and_no_suspended_one(self):
         self.add_runtimes("r1", "r2", "r3")
         self.api.merge(f"{RUNTIMES}/r3", {"metadata": {"annotations": {SUSPEND: "true"}}})
         untouched = {name: r["metadata"]["resourceVersion"] for name, r in self.runtimes().items()}
@@ -221,7 +221,7 @@ class Story:
         self.until_marked("r3")
         self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
 
-    def test_all_are_marked_once_where_that_is_asked_for(self):
+    def test_runtimes_are_all_marked_once_where_that_is_requested(self):
         self.add_runtimes("r1", "r2")
         for _ in range(2):
             self.start_manager("--signal-all-once")
@@ -233,7 +233,7 @@ class Story:
         self.until_count("current", 2)
         self.assertEqual(self.metric("rw_config_sync_marks_total"), 0)
 
-    def test_a_mark_is_a_label_where_that_is_configured(self):
+    def test_mark_is_a_label_where_that_is_configured(self):
         self.add_runtimes("r1")
         self.start_manager("--signal-by", "label")
         self.api.put(CONFIG, "second")
@@ -241,7 +241,7 @@ class Story:
         self.assertEqual(labels(self.runtime("r1")).get(MARK), "true")
         self.assertFalse(is_marked(self.runtime("r1")))
 
-    def test_a_runtime_on_which_kim_fails_is_marked_again(self):
+    def test_runtime_on_which_kim_fails_is_marked_again(self):
         self.add_runtimes("r1")
         self.start_manager()
         self.api.put(CONFIG, "second")
@@ -256,7 +256,7 @@ class Story:
         self.set_state("r1", "Ready")
         self.until_count("current", 1)
 
-    def test_a_label_that_kims_watcher_owns_keeps_no_runtime_from_being_marked(self):
+    def test_label_that_kims_watcher_owns_keeps_no_runtime_from_being_marked(self):
         self.add_runtimes("r1")
         self.api.merge(f"{RUNTIMES}/r1", {"metadata": {"labels": {MARK: "true"}}})
         self.start_manager()
@@ -265,7 +265,7 @@ class Story:
         self.api.put(CONFIG, "second")
         self.until_marked("r1")
 
-    def test_a_mark_of_kims_watcher_covers_the_change(self):
+    def test_mark_of_kims_watcher_covers_the_change(self):
         self.add_runtimes("r1")
         self.start_manager(settle="2s")
         self.api.put(CONFIG, "second")
@@ -278,7 +278,7 @@ class Story:
         self.assertFalse(is_marked(self.runtime("r1")))
         self.assertTrue(annotations(self.runtime("r1"))[SIGNALLED].startswith("2 "))
 
-    def test_a_mark_in_mode_direct_is_counted_with_its_age(self):
+    def test_mark_in_mode_direct_is_counted_with_its_age(self):
         self.add_runtimes("r1")
         self.start_manager()
         self.api.merge(f"{RUNTIMES}/r1", {"metadata": {"annotations": {MODE: "direct", MARK: "true"}}})
@@ -287,7 +287,7 @@ class Story:
         self.take("r1")
         self.until_count("direct", 1)
 
-    def test_a_change_while_a_mark_is_there_survives_a_restart(self):
+    def test_change_while_a_mark_is_there_survives_a_restart(self):
         self.add_runtimes("r1", "r2")
         self.start_manager()
         self.api.put(CONFIG, "second")
@@ -310,7 +310,7 @@ class Story:
         self.assertEqual({name: r["metadata"]["resourceVersion"] for name, r in self.runtimes().items()}, before)
         self.assertEqual(self.metric("rw_config_sync_marks_total"), 0)
 
-    def test_nothing_is_lost_while_managers_are_killed_and_marks_taken_at_any_moment(self):
+    def test_changes_survive_managers_killed_and_marks_taken_at_any_moment(self):
         names = [f"r{i}" for i in range(12)]
         self.add_runtimes(*names)
         chance = random.Random(4711)

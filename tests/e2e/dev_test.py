@@ -36,7 +36,7 @@ class WholeSystem(harness.TestCase):
         status = found.get("status", {}) if found else {}
         return status.get("readyReplicas") == 1 and status.get("observedGeneration") == found["metadata"]["generation"]
 
-    def test_a_watcher_and_kymas_lead_to_events_and_their_removal_to_silence(self):
+    def test_watcher_and_kymas_lead_to_events_and_their_removal_to_silence(self):
         dev = self.start_dev("--bare")
         runtimes = {name: dev.skr(name) for name in RUNTIMES}
         self.kcp.apply(WATCHER, dev.manifest("watcher"))
@@ -74,7 +74,7 @@ class WholeSystem(harness.TestCase):
         self.until(lambda: self.kcp.get(f"{kymas('kcp-system')}/runtime-1") is None, "the Kyma is gone")
         self.assertEqual(dev.terminate(), 0, dev.tail())
 
-    def test_the_pod_follows_its_deployment_and_its_secret(self):
+    def test_pod_follows_its_deployment_and_its_secret(self):
         dev = self.start_dev(runtimes=1)
         skr = dev.skr("runtime-1")
         self.until(lambda: dev.installed() == 1, "the watcher is installed")
@@ -94,7 +94,7 @@ class WholeSystem(harness.TestCase):
         self.heard("runtime-1", start)
         self.until(lambda: skr.get(SECRET)["data"]["tls.key"] != "bm8ga2V5", "the Secret is repaired")
 
-    def test_everything_ends_in_order_while_events_come(self):
+    def test_system_ends_in_order_while_events_come(self):
         dev = self.start_dev(runtimes=2)
         self.until(lambda: dev.installed() == 2, "the watcher is installed on both")
         skr = dev.skr("runtime-1")
@@ -103,7 +103,7 @@ class WholeSystem(harness.TestCase):
         self.assertEqual(dev.terminate(20), 0, dev.tail())
         self.assertTrue(dev.records(msg="stopped", undelivered=0), dev.tail())
 
-    def test_it_ends_at_once_while_it_starts(self):
+    def test_system_ends_at_once_while_it_starts(self):
         dev = self.start(Dev(self.folder / "dev", 50))
         dev.wait_listening("api-server")
         self.assertEqual(dev.terminate(15), 0, dev.tail())
@@ -131,7 +131,7 @@ class WholeSystem(harness.TestCase):
         self.assertEqual(manager.terminate(), 0, manager.tail())
         self.assertEqual(dev.terminate(), 0, dev.tail())
 
-    def test_an_image_that_crashes_stays_with_the_canaries(self):
+    def test_image_that_crashes_stays_with_the_canaries(self):
         port = harness.free_port()
         dev = self.dev = self.start(Dev(self.folder / "dev", 6, "--no-manager", "--backend", f"127.0.0.1:{port}")).wait_up()
         def start_manager(image):
@@ -185,7 +185,7 @@ class Configuration(harness.TestCase):
     def managers(self, secret):
         return {each["manager"] for each in secret["metadata"]["managedFields"]}
 
-    def test_it_is_written_directly_past_a_runtime_that_hangs(self):
+    def test_configuration_is_written_directly_past_a_runtime_that_hangs(self):
         dev = self.start_dev("--bootstrapper-mode", "direct", "--hanging-runtimes", 1)
         healthy = set(RUNTIMES[:2])
         self.until_all_have(healthy, "configuration", "pull Secret", "trust bundle")
@@ -195,7 +195,7 @@ class Configuration(harness.TestCase):
         self.assertNotIn("runtime-3", dev.have("pull Secret"))
         self.assertEqual(dev.terminate(20), 0, dev.tail())
 
-    def test_a_manifest_that_crashes_stays_with_the_canaries(self):
+    def test_manifest_that_crashes_stays_with_the_canaries(self):
         dev = self.start_dev("--bootstrapper-mode", "direct", runtimes=4)
         def phases():
             return [(each["phase"], each["reason"]) for each in dev.phases]
@@ -223,7 +223,7 @@ class Configuration(harness.TestCase):
         done = harness.runtime_watcher("rollout", *arguments, "--kubeconfig", self.dev.folder / "kcp.yaml", timeout=60)
         return done.returncode, done.stdout + done.stderr
 
-    def test_a_rollout_is_scripted_in_the_words_of_kubectl(self):
+    def test_rollout_is_scripted_in_the_words_of_kubectl(self):
         dev = self.start_dev("--bootstrapper-mode", "direct", runtimes=4)
         self.until(lambda: dev.phases and dev.phases[-1]["phase"] == "Completed" and dev.phases[-1]["ready"] == 4, "the first content")
         succeeded = (0, 'rollout "bootstrapper" successfully rolled out\n')
@@ -275,7 +275,7 @@ class Configuration(harness.TestCase):
         self.assertEqual(self.rollout("status", "nothing")[0], 2)
         self.assertEqual(dev.terminate(20), 0, dev.tail())
 
-    def test_a_bootstrapper_reads_its_configuration_when_it_starts(self):
+    def test_bootstrapper_reads_its_configuration_when_it_starts(self):
         """KIM writes what is in KCP, whether the bootstrapper can read it or not."""
         dev = self.start_dev("--bootstrapper-mode", "signal", "--kim-duration", "200ms", runtimes=1)
         def served():
@@ -297,7 +297,7 @@ class Configuration(harness.TestCase):
         self.until(lambda: dev.have("configuration", start) and served() == 1, "it runs again")
         self.assertEqual(dev.terminate(20), 0, dev.tail())
 
-    def test_it_is_signalled_and_goes_the_other_way_at_any_time(self):
+    def test_configuration_is_signalled_and_goes_the_other_way_at_any_time(self):
         dev = self.start_dev("--bootstrapper-mode", "signal", "--kim-duration", "200ms")
         self.until_all_have(set(RUNTIMES), "configuration", "pull Secret", "trust bundle")
         self.until(lambda: dev.metric("rw_config_sync_revision") >= 1, "changes count from here")

@@ -176,7 +176,7 @@ class Story(Bootstrapped):
         return {"apiVersion": "operator.kyma-project.io/v1alpha1", "kind": "RuntimeBootstrapper",
                 "metadata": {"name": NAME, "namespace": KCP}, "spec": spec}
 
-    def test_what_kim_installed_is_taken_over_kept_in_step_and_undeployed(self):
+    def test_objects_of_kim_are_taken_over_kept_in_step_and_undeployed(self):
         for each in self.good_sources().values():
             self.put(each)
         self.kim_installs()
@@ -204,7 +204,7 @@ class Story(Bootstrapped):
             yield (sources.trust_bundle(pem + "-----BEGIN CERTIFICATE-----\nbm90IGEgY2VydGlmaWNhdGU=\n-----END CERTIFICATE-----\n"),
                    "Invalid", f"ClusterTrustBundle {TRUST_BUNDLE}, spec.trustBundle: ", "LastGood")
 
-    def test_what_is_broken_is_told_and_never_written(self):
+    def test_invalid_sources_are_reported_and_never_written(self):
         good, former = self.good_sources(), None
         for bad, reason, text, phase in self.broken():
             name = bad["metadata"]["name"]
@@ -274,7 +274,7 @@ class Embedded(Story, landscape.Embedded, harness.TestCase):
         self.assertEqual(len(found), self.PARTS + 1)
         return set(found) == {old, new}
 
-    def test_a_unit_that_was_cut_short_is_whole_in_a_pause_as_well(self):
+    def test_unit_that_was_cut_short_is_completed_in_a_pause_as_well(self):
         sources_ = self.good_sources()
         old = "1.0.0"
         sources_[MANIFESTS] = self.many_parts(old)
@@ -317,7 +317,7 @@ class Embedded(Story, landscape.Embedded, harness.TestCase):
         self.set_ready()
         self.until_ready("1.0.0")
 
-    def test_a_deleted_bootstrapper_is_released_where_the_mode_is_off(self):
+    def test_deleted_bootstrapper_is_released_where_the_mode_is_off(self):
         self.install()
         self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
         there = self.versions_on_skr()
@@ -329,7 +329,7 @@ class Embedded(Story, landscape.Embedded, harness.TestCase):
         self.assertEqual(self.versions_on_skr(), there)
         self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
 
-    def test_a_source_that_is_deleted_is_told_and_its_content_kept_or_removed(self):
+    def test_deleted_source_is_reported_and_its_content_kept_or_removed(self):
         self.install()
         self.kcp_api.delete(f"{collection('secrets', KCP)}/{PULL_SECRET}")
         found = self.until("misses it", lambda r: condition(r, "Compatible") == ("False", "SourceMissing"))
@@ -383,7 +383,7 @@ class WithoutBundles(Story, landscape.Real, harness.TestCase):
     BUNDLES = False
     WANTED = (*landscape.Real.WANTED, "runtimes.infrastructuremanager.kyma-project.io")
     OURS = (*landscape.Real.OURS, "crds/operator.kyma-project.io_runtimebootstrappers.yaml")
-    test_what_kim_installed_is_taken_over_kept_in_step_and_undeployed = None
+    test_objects_of_kim_are_taken_over_kept_in_step_and_undeployed = None
 
     def deploy_manager(self):
         super().deploy_manager()
@@ -403,7 +403,7 @@ class Real(WithoutBundles):
     BUNDLES = True
     SERVER_OPTIONS = ("--runtime-config=certificates.k8s.io/v1=false,certificates.k8s.io/v1beta1=false",)
     after_creation = Embedded.after_creation
-    test_what_is_broken_is_told_and_never_written = None
+    test_invalid_sources_are_reported_and_never_written = None
 
     def prepare(self):
         for cluster in (self.kcp, self.skr):
@@ -411,8 +411,8 @@ class Real(WithoutBundles):
             cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", "--all")
         super().prepare()
 
-    def test_what_kim_installed_is_taken_over_kept_in_step_and_undeployed(self):
-        Story.test_what_kim_installed_is_taken_over_kept_in_step_and_undeployed(self)
+    def test_objects_of_kim_are_taken_over_kept_in_step_and_undeployed(self):
+        Story.test_objects_of_kim_are_taken_over_kept_in_step_and_undeployed(self)
         role = f"{MANAGER}-direct"
         self.kcp.audit.check(self.kcp, self.kcp.get("clusterrole", role), *(self.kcp.get("role", role, ns) for ns in (KCP, STATE)))
         for verb, what in (("delete", "runtimebootstrappers.operator.kyma-project.io"), ("get", "secrets"), ("update", "secrets"), ("create", "secrets"),

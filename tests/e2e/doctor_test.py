@@ -111,7 +111,7 @@ class Doctor(harness.TestCase):
         for runtime in ("runtime-1", "runtime-7"):
             self.kcp.apply(collection("secrets", "kcp-system") + f"/kubeconfig-{runtime}", self.dev.manifest(f"access-{runtime}"))
 
-    def test_each_defect_is_found_with_its_remedy(self):
+    def test_doctor_finds_defects_with_their_remedies(self):
         self.start_manager()
         self.until_well()
         self.break_all()
@@ -129,7 +129,7 @@ class Doctor(harness.TestCase):
         self.start_manager()
         self.until_well()
 
-    def test_what_the_settings_decide_is_proven_with_the_managers_own(self):
+    def test_doctor_proves_with_the_settings_of_the_manager(self):
         """With settings of all kinds no runtime in order is FAILED, with the manager dead too; without them less is proven."""
         self.start_manager("--probe-interval", "0", "--heartbeat-timeout", "0", "--only", "kyma-project.io/runtime-id!=runtime-2")
         seen = []

@@ -69,7 +69,7 @@ class Duplicates(landscape.Embedded, harness.TestCase):
             passes = self.metric("controller_runtime_reconcile_total", controller="watcher-installer")
         self.assertEqual(self.versions(), before)
 
-    def test_one_cluster_has_one_owner(self):
+    def test_cluster_has_one_owner(self):
         self.kcp.kubectl("apply", "-f", landscape.ROOT / "deploy" / "samples" / "watcher.yaml")
         self.add_other()  # the older one, but without a kubeconfig
         created = self.kcp.get("kyma", "kyma-2", KCP)["metadata"]["creationTimestamp"]

@@ -79,7 +79,7 @@ class Fleet(harness.TestCase):
         self.until_all_say("outage", r"15 of 20 runtimes are ill \(75 %\)")
         self.assertRegex(self.browser.text("#causes"), r"RuntimeUnreachable: 15: runtime-10, .*, …\n.*region")
 
-    def test_all_is_well_and_then_a_rollout_is_paused(self):
+    def test_fleet_is_well_until_a_rollout_is_paused(self):
         self.begin(4)
         self.until_all_say("well", "^well: 4 of 4 runtimes are well$")
         self.assertEqual(self.manager.terminate(), 0)

@@ -159,7 +159,7 @@ class Kubectl:
         workload = self.verbs(self.kubectl("apply", "--server-side", "--force-conflicts", "-f", DATA / "workload.yaml"))
         self.assertEqual(set(workload), {"serverside-applied"})
 
-    def test_every_manifest_of_the_project_is_applied(self):
+    def test_manifests_of_the_project_are_all_applied(self):
         served = self.kubectl("api-versions").split()
         # What kustomize and helm read is no object, the kinds of Prometheus Operator are not defined here, and Kubernetes
         # before 1.21 has no policy/v1.
@@ -327,7 +327,7 @@ class Kubectl:
         self.kubectl("edit", "configmap", "a", env={"KUBE_EDITOR": "sed -i 's/k: \"2\"/k: \"3\"/'"})
         self.assertEqual(self.get("configmap", "a")["data"], {"k": "3"})
 
-    def test_what_is_wrong_is_refused_before_or_by_the_server(self):
+    def test_invalid_objects_are_rejected_before_or_by_the_server(self):
         self.make_widgets()
         for widget, word in (({"size": "large"}, "integer"), ({"size": -1}, "greater than or equal to 0"),
                              ({"color": "red"}, "size"), ({"size": 1, "color": "green"}, "supported values")):
@@ -429,7 +429,7 @@ class OnTheEmbeddedServer(Kubectl, unittest.TestCase):
         server.wait_listening("api-server")
         return owner.folder / "kcp.kubeconfig"
 
-    def test_a_namespace_goes_with_all_that_is_in_it(self):
+    def test_namespace_goes_with_all_that_is_in_it(self):
         # A kube-apiserver alone has no namespace controller.
         self.kubectl("create", "namespace", "leaving")
         self.kubectl("create", "configmap", "a", "--namespace", "leaving")

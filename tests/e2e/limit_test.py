@@ -30,7 +30,7 @@ class Limit(landscape.Embedded, harness.TestCase):
     def until_states(self, **wanted):
         wait_until(lambda: self.states() == wanted, PATIENCE, lambda: f"{wanted}: {self.states()}\n{self.manager.tail()}", every=0.5)
 
-    def test_one_watcher_too_many_is_refused_by_itself(self):
+    def test_watcher_over_the_limit_is_rejected_alone(self):
         self.kcp.kubectl("apply", "-f", "-", stdin="\n".join(json.dumps(watcher(i)) for i in range(MOST)))
         names = {f"w{i}" for i in range(MOST)}
         self.until_states(Ready=names)

@@ -150,7 +150,7 @@ class ListenOutput(harness.TestCase):
         self.assertEqual(listener.popen.wait(30), 0, listener.tail())
         self.assertEqual(listener.written(), listener.accepted)
 
-    def test_what_was_not_written_is_reported_within_the_drain_time(self):
+    def test_unwritten_events_are_reported_within_the_drain_time(self):
         listener = self.listener("--drain-timeout", "2s")
         listener.fill()
         asked = time.monotonic()

@@ -41,7 +41,7 @@ class ManagerSettings(harness.TestCase):
                 self.assertIn(says, done.stderr)
                 self.note(done.stderr.strip()[-150:])
 
-    def test_an_address_that_no_endpoint_may_have_ends_it_at_its_start(self):
+    def test_address_that_no_endpoint_may_have_ends_the_manager_at_its_start(self):
         for address in ("127.0.0.1", "pod-1", "fe80::1"):
             done = runtime_watcher("manager", "--kubeconfig", self.kubeconfig, env={**os.environ, "POD_IP": address})
             self.assertEqual(done.returncode, 2, done.stderr)
@@ -57,7 +57,7 @@ class ManagerSettings(harness.TestCase):
         self.assertGreater(len(samples), 100)
         self.assertEqual([line for line in samples if 'landscape="live-1"' not in line], [])
 
-    def test_it_ends_at_once_where_kcp_never_responded(self):
+    def test_manager_ends_at_once_where_kcp_never_responded(self):
         manager = self.start(Process("manager", [
             BINARY, "manager", "--kubeconfig", self.kubeconfig, "--listen-address", "127.0.0.1:0", "--metrics-address", "127.0.0.1:0",
             "--skr-image", "example.com/runtime-watcher:1", "--drain-timeout", "60s"]))

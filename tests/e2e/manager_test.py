@@ -236,7 +236,7 @@ class Story:
         for each in names:
             self.assertNotRegex(each, "^(klm|lifecycle-manager|template-operator)", "such a name is lifecycle-manager's")
 
-    def test_a_runtime_is_installed_heard_of_changed_and_removed(self):
+    def test_runtime_is_installed_heard_of_changed_and_removed(self):
         self.check_authority()
         self.check_names()
         self.kcp.kubectl("apply", "-f", ROOT / "deploy" / "samples" / "watcher.yaml")
@@ -351,8 +351,8 @@ class Embedded(Story, landscape.Embedded, harness.TestCase):
 
 
 class Real(Story, landscape.Real, harness.TestCase):
-    def test_a_runtime_is_installed_heard_of_changed_and_removed(self):
-        super().test_a_runtime_is_installed_heard_of_changed_and_removed()
+    def test_runtime_is_installed_heard_of_changed_and_removed(self):
+        super().test_runtime_is_installed_heard_of_changed_and_removed()
         self.check_rights()
 
     def check_rights(self):
@@ -421,7 +421,7 @@ class Signalling(landscape.Real, harness.TestCase):
                         "metadata": {"name": "rt-bootstrapper-config", "namespace": "kcp-system"},
                         "data": {"rt-bootstrapper-config.json": json.dumps({"overrides": {"a.example.com": value}})}})
 
-    def test_the_rights_to_signal_are_those_that_it_needs(self):
+    def test_rights_to_signal_are_those_that_the_manager_needs(self):
         record = self.kcp.until("configmap", "runtime-watcher-signalled-configuration", "kcp-system", bool, "is made")
         self.configure("2")
         self.kcp.until("runtimes", "runtime-1", "kcp-system",
@@ -449,7 +449,7 @@ class Gardener(landscape.Real, harness.TestCase):
         (overlay / "kustomization.yaml").write_text(f"resources: [{manager}]\ncomponents: [{manager}/gardener]\n")
         return overlay
 
-    def test_the_rights_to_certificates_are_those_that_it_needs(self):
+    def test_rights_to_certificates_are_those_that_the_manager_needs(self):
         self.add_kyma()
         self.kcp.until(*self.CERTIFICATE, lambda c: c["spec"]["commonName"] == RUNTIME, "asks for the runtime's certificate")
         self.kcp.kubectl("delete", "kyma", "kyma-1", "-n", "kcp-system", "--timeout=60s")

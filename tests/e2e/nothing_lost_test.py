@@ -18,7 +18,7 @@ ROUNDS = int(os.environ.get("RW_E2E_ROUNDS", "5"))
 
 
 class NothingIsLost(harness.TestCase):
-    def test_every_last_change_is_followed_by_an_event(self):
+    def test_last_changes_are_all_followed_by_an_event(self):
         seed = int(os.environ.get("RW_E2E_SEED") or random.SystemRandom().randrange(1_000_000))
         dice = random.Random(seed)
         self.note(f"RW_E2E_SEED={seed}")

@@ -309,14 +309,14 @@ class Observation:
         self.assertEqual(sorted(told - names - again)[:5], [])
         self.note(f"{len(names)} objects told {took:.2f} s later, by {len(self.names(start))} events")
 
-    def test_what_changes_while_the_process_is_away_is_told(self):
+    def test_changes_while_the_process_is_away_are_reported(self):
         listener, webhook = self.prepare()
         self.assertEqual(webhook.terminate(), 0)
         start = len(self.events.lines)
         changed = self.make_changes()
         self.expect_told(self.run_webhook(listener, live=False), start, changed)
 
-    def test_all_is_told_once_without_the_ledger(self):
+    def test_objects_are_reported_once_without_the_journal(self):
         listener, webhook = self.prepare()
         self.assertEqual(webhook.terminate(), 0)
         start = len(self.events.lines)
@@ -344,7 +344,7 @@ class Observation:
             webhook = self.run_webhook(listener, live=False)
             wait_until(lambda: self.names(start), 5, lambda: f"the change back is told:\n{webhook.tail()}")
 
-    def test_what_no_review_announces_is_told(self):
+    def test_changes_without_a_review_are_reported(self):
         _, webhook = self.prepare()
         self.api.delete(f"{CONFIGURATIONS}/skr-webhook")
         def silent():
@@ -359,7 +359,7 @@ class Observation:
         changed = self.make_changes()
         self.expect_told(webhook, start, changed)
 
-    def test_what_reviews_without_answer_announce_is_told(self):
+    def test_changes_of_reviews_without_response_are_reported(self):
         _, webhook = self.prepare()
         start = len(self.events.lines)
         webhook.send(signal.SIGSTOP)

@@ -73,7 +73,7 @@ class Operations(harness.TestCase):
         return {f"runtime-{i}": self.dev.skr(f"runtime-{i}").get("/apis/apps/v1/namespaces/kyma-system/deployments/skr-webhook")
                 ["metadata"]["generation"] for i in range(1, RUNTIMES + 1)}
 
-    def test_each_command_of_the_page_does_what_it_says(self):
+    def test_commands_of_the_page_do_what_it_says(self):
         self.start_manager()
         self.until_runs("runtime-watcher doctor && runtime-watcher rollout status watcher --no-watch")
         self.until_runs("kubectl get secrets -n runtime-watcher-system -o name | grep .")

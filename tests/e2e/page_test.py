@@ -442,7 +442,7 @@ class WithStates(PageTest):
         self.assertIn("waiting for runtimes", self.browser.text("#phases [aria-current]"))
         self.check_quiet()
 
-    def test_both_colour_schemes_have_contrast(self):
+    def test_colour_schemes_have_contrast(self):
         rows = [row_of(i) for i in range(1, 21)]
         rows[2].update(heartbeat="silent", reason="NoHeartbeat", probeReason="GatewayUnreachable", state="failed", condition="ill")
         rows[3].update(heartbeat="degraded", state="not_ready", condition="ill")

@@ -19,7 +19,7 @@ class Samples(harness.TestCase):
     def replay(self, *files, path=f"/validate/{MANAGER}"):
         return runtime_watcher("replay", "--address", f"localhost:{self.webhook.port}", "--path", path, "--ca-cert", self.pki.ca, *files)
 
-    def test_each_review_is_allowed_and_causes_its_event(self):
+    def test_reviews_are_allowed_and_cause_their_events(self):
         rows = table()
         self.assertEqual({name for name, _ in rows}, {path.name for path in SAMPLES.glob("*.json")})
         pki = self.pki = Pki(self.folder / "pki")

@@ -30,14 +30,14 @@ class Startup(harness.TestCase):
         environment = {k: v for k, v in {**self.environment, **changes}.items() if v is not None}
         return Process("webhook", [BINARY, "webhook", "--bind-address", "127.0.0.1"], env=environment)
 
-    def test_each_missing_required_variable_is_named_and_ends_the_process(self):
+    def test_missing_required_variable_is_named_and_ends_the_process(self):
         for variable in REQUIRED:
             with self.subTest(variable):
                 process = self.start(self.run_webhook(**{variable: None}))
                 self.assertNotEqual(process.wait(5), 0)
                 self.assertIn(variable, process.tail())
 
-    def test_all_missing_variables_are_named_at_once(self):
+    def test_missing_variables_are_all_named_at_once(self):
         process = self.start(self.run_webhook(**dict.fromkeys(REQUIRED)))
         self.assertNotEqual(process.wait(5), 0)
         for variable in REQUIRED:

@@ -73,7 +73,7 @@ class Uninstall(landscape.Embedded, harness.TestCase):
     def finalizers(self, kind, name):
         return self.kcp.get(kind, name, "kcp-system")["metadata"].get("finalizers", [])
 
-    def test_it_takes_everything_away_and_goes_on_where_it_was_interrupted(self):
+    def test_uninstall_removes_everything_and_goes_on_where_it_was_interrupted(self):
         for i in range(20):
             self.add_other(f"gone-{i}")
         self.add_other("silent", f"https://127.0.0.1:{self.silent.getsockname()[1]}")
@@ -143,7 +143,7 @@ class Uninstall(landscape.Embedded, harness.TestCase):
             self.assertIn("Kyma r0: released", text)
             self.assertNotRegex(text, "(?m)^Kyma r0", text)
 
-    def test_it_leaves_to_lifecycle_manager_what_that_needs(self):
+    def test_uninstall_leaves_to_lifecycle_manager_what_that_needs(self):
         self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
         before = self.skr.get(*WEBHOOKS)
         done = self.run_it("--keep-runtimes")

@@ -111,7 +111,7 @@ class Scenarios:
     def condition(self, of):
         return next((c for c in of.get("status", {}).get("conditions", []) if c["type"] == "VirtualService"), {})
 
-    def test_what_is_wrong_is_told_and_makes_nothing(self):
+    def test_invalid_watchers_are_reported_and_make_nothing(self):
         self.make_gateway_without_hosts()
         made = [with_value(watcher(f"wrong-{i}"), path, value) for i, (path, value, _) in enumerate(WRONG)]
         for one in made:

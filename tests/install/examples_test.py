@@ -244,7 +244,7 @@ class CLibrary(Base):
         self.assertEqual(taken, [f"o{i}" for i in range(1000)])
         self.assertEqual(self.rw.rw_listener_free(listener), accepted - 1000, "what was not taken is counted")
 
-    def test_what_was_accepted_can_be_taken_while_it_ends(self):
+    def test_accepted_events_can_be_taken_while_the_listener_ends(self):
         listener = self.begin("listener", "--address=127.0.0.1:0", "--component=lifecycle-manager")
         port = self.rw.rw_listener_port(listener)
         names = [f"o{i}" for i in range(600)]  # more than wait in the library's own queue

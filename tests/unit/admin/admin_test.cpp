@@ -39,7 +39,7 @@ BOOST_FIXTURE_TEST_CASE(metrics_are_shown_in_the_text_format, fixture) {
   BOOST_TEST(answer.body.find("made_total{of=\"wood\"} 3") != std::string::npos);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_process_that_answers_is_alive, fixture) {
+BOOST_FIXTURE_TEST_CASE(process_that_responds_is_alive, fixture) {
   reasons = "the certificate is not valid now\n";
   BOOST_TEST(get("/livez").status == 200u);
   BOOST_TEST(get("/healthz").status == 200u);
@@ -55,7 +55,7 @@ BOOST_FIXTURE_TEST_CASE(readiness_follows_its_reasons, fixture) {
   BOOST_TEST(get("/readyz").status == 200u);
 }
 
-BOOST_FIXTURE_TEST_CASE(other_paths_and_methods_are_refused, fixture) {
+BOOST_FIXTURE_TEST_CASE(pages_refuse_other_paths_and_methods, fixture) {
   BOOST_TEST(get("/").status == 404u);
   BOOST_TEST(get("/metrics/").status == 404u);
   const auto answer = get("/metrics", "POST");
@@ -214,7 +214,7 @@ BOOST_FIXTURE_TEST_CASE(web_site_whose_name_resolves_to_loopback_is_rejected, li
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(another_web_site_takes_no_place_of_a_viewer, live_fixture) {
+BOOST_FIXTURE_TEST_CASE(live_feed_refuses_requests_of_other_web_sites, live_fixture) {
   const auto get_from = [this](const char* site, const char* target = "/live") {
     rw::http::request request;
     request.method = "GET";

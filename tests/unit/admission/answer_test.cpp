@@ -31,7 +31,7 @@ review_decision decided_with(const std::string& uid, review_effect what = review
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(it_allows_and_echoes_the_uid) {
+BOOST_AUTO_TEST_CASE(response_allows_and_echoes_the_uid) {
   const auto written = written_for(decided_with("u-1", review_effect::connect_unsupported));
   const auto expected = json::parse(R"({"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1",
     "response":{"uid":"u-1","allowed":true,
@@ -39,14 +39,14 @@ BOOST_AUTO_TEST_CASE(it_allows_and_echoes_the_uid) {
   BOOST_TEST(json::serialize(written) == json::serialize(expected));
 }
 
-BOOST_AUTO_TEST_CASE(it_is_of_the_version_of_the_review) {
+BOOST_AUTO_TEST_CASE(response_has_the_version_of_the_review) {
   auto decided = decided_with("u");
   BOOST_TEST((written_for(decided).at("apiVersion") == "admission.k8s.io/v1"));
   decided.version = review_version::v1beta1;
   BOOST_TEST((written_for(decided).at("apiVersion") == "admission.k8s.io/v1beta1"));
 }
 
-BOOST_AUTO_TEST_CASE(every_verdict_is_allowed_and_has_a_message) {
+BOOST_AUTO_TEST_CASE(response_allows_whatever_the_effect_and_has_a_message) {
   for (int i = 0; i <= static_cast<int>(review_effect::unknown_manager); ++i) {
     const auto written = written_for(decided_with("u", static_cast<review_effect>(i)));
     const auto& response = written.at("response").as_object();
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(hostile_uids_stay_inside_their_string) {
   BOOST_TEST((written_for(decided_with("\xFF")).at("response").at("uid") == "\xEF\xBF\xBD"));
 }
 
-BOOST_AUTO_TEST_CASE(it_is_appended) {
+BOOST_AUTO_TEST_CASE(response_is_appended) {
   std::string out = "before";
   append_response(out, decided_with("u"));
   BOOST_TEST(out.starts_with("before{"));

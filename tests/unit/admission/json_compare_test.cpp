@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(numbers_are_never_rounded) {
   BOOST_TEST(!json_equal("1", "-1"));
 }
 
-BOOST_AUTO_TEST_CASE(every_number_has_one_canonical_spelling) {
+BOOST_AUTO_TEST_CASE(number_has_one_canonical_spelling) {
   BOOST_TEST(canonical("0") == "0");
   BOOST_TEST(canonical("-0.00e9") == "0");
   BOOST_TEST(canonical("120") == "12e1");
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(every_number_has_one_canonical_spelling) {
   BOOST_TEST(canonical("5e-7") == "5e-7");
 }
 
-BOOST_AUTO_TEST_CASE(a_number_is_not_a_string) {
+BOOST_AUTO_TEST_CASE(number_is_not_a_string) {
   BOOST_TEST(!json_equal("1", "\"1\""));
   BOOST_TEST(!json_equal("1", "\"1e0\""));
   BOOST_TEST(!json_equal("1",

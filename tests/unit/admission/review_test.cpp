@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(update_of_a_subresource_is_an_event_when_it_is_watched) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_create_is_an_event_for_the_object) {
+BOOST_AUTO_TEST_CASE(create_is_an_event_for_the_object) {
   review_text review;
   review.operation = "\"CREATE\"";
   review.old_object = "null";
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(a_create_is_an_event_for_the_object) {
   BOOST_TEST((read(review.text())->event == kyma_default));
 }
 
-BOOST_AUTO_TEST_CASE(a_delete_is_an_event_for_the_old_object) {
+BOOST_AUTO_TEST_CASE(delete_is_an_event_for_the_old_object) {
   review_text review;
   review.operation = "\"DELETE\"";
   review.object = "null";
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(a_delete_is_an_event_for_the_old_object) {
   BOOST_TEST(read_fast(review.text())->event.watched.name == "default");
 }
 
-BOOST_AUTO_TEST_CASE(an_update_is_an_event_if_the_specs_differ) {
+BOOST_AUTO_TEST_CASE(update_is_an_event_if_the_specs_differ) {
   check_verdict(update(R"({"a":1})", R"({"a":2})"), review_effect::event);
   check_verdict(update(R"({"a":[1,2]})", R"({"a":[2,1]})"), review_effect::event);
   check_verdict(update(R"({"a":[1,2]})", R"({"a":[1]})"), review_effect::event);
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(an_update_is_an_event_if_the_specs_differ) {
   BOOST_TEST((read(review_text().text())->event == kyma_default));
 }
 
-BOOST_AUTO_TEST_CASE(an_update_is_no_event_if_the_specs_are_equal) {
+BOOST_AUTO_TEST_CASE(update_is_no_event_if_the_specs_are_equal) {
   check_verdict(update(R"({"a":1,"b":[{}]})", R"({"a":1,"b":[{}]})"), review_effect::no_change);
   check_verdict(update(R"({"a":1,"b":2})", R"({"b":2, "a":1})"), review_effect::no_change);
   check_verdict(update(R"({"a":1.0,"b":-0})", R"({"a":10e-1,"b":0})"), review_effect::no_change);
@@ -131,14 +131,14 @@ BOOST_AUTO_TEST_CASE(an_update_is_no_event_if_the_specs_are_equal) {
                 review_effect::no_change);
 }
 
-BOOST_AUTO_TEST_CASE(an_update_is_an_event_if_a_spec_is_missing) {
+BOOST_AUTO_TEST_CASE(update_is_an_event_if_a_spec_is_missing) {
   check_verdict(update(std::nullopt, R"({"a":1})"), review_effect::event);
   check_verdict(update(R"({"a":1})", std::nullopt), review_effect::event);
   check_verdict(update(std::nullopt, std::nullopt), review_effect::event);
   check_verdict(update("null", "null"), review_effect::event);
 }
 
-BOOST_AUTO_TEST_CASE(an_update_of_the_status_is_an_event_if_the_statuses_differ) {
+BOOST_AUTO_TEST_CASE(update_of_the_status_is_an_event_if_the_statuses_differ) {
   check_verdict(status_update(R"({"s":1})", R"({"s":2})"), review_effect::event);
   check_verdict(status_update(R"({"s":1})", std::nullopt), review_effect::event);
   check_verdict(status_update("null", R"({"s":1})"), review_effect::event);
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(an_update_of_the_status_is_an_event_if_the_statuses_differ)
   check_verdict(review, review_effect::event);
 }
 
-BOOST_AUTO_TEST_CASE(an_update_of_another_subresource_is_no_event) {
+BOOST_AUTO_TEST_CASE(update_of_another_subresource_is_no_event) {
   review_text review;
   review.subresource = "\"scale\"";
   check_verdict(review, review_effect::invalid_subresource);
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(an_update_of_another_subresource_is_no_event) {
   check_verdict(review, review_effect::invalid_subresource);
 }
 
-BOOST_AUTO_TEST_CASE(an_empty_or_null_subresource_is_none) {
+BOOST_AUTO_TEST_CASE(empty_or_null_subresource_is_none) {
   review_text review;
   for (const auto* none : {"\"\"", "null"}) {
     review.subresource = none;
@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(connect_is_not_supported) {
   BOOST_TEST(message(review_effect::connect_unsupported) == "operation CONNECT not supported");
 }
 
-BOOST_AUTO_TEST_CASE(a_dry_run_is_never_an_event) {
+BOOST_AUTO_TEST_CASE(dry_run_is_never_an_event) {
   review_text review;
   review.dry_run = "true";
   for (const auto* operation : {"CREATE", "UPDATE", "DELETE", "CONNECT", "PATCH"}) {
@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(a_dry_run_is_never_an_event) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_operation_that_is_unknown_or_missing_is_no_event) {
+BOOST_AUTO_TEST_CASE(operation_that_is_unknown_or_missing_is_no_event) {
   review_text review;
   for (const review_text::json& operation :
        {review_text::json("\"PATCH\""), review_text::json("\"update\""), review_text::json("null"),
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(an_operation_that_is_unknown_or_missing_is_no_event) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(both_versions_are_read_and_told_apart) {
+BOOST_AUTO_TEST_CASE(reader_tells_both_versions_apart) {
   review_text review;
   BOOST_TEST((read_fast(review.text())->version == review_version::v1));
   review.api_version = R"("admission.k8s.io/v1beta1")";
@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(name_and_namespace_fall_back_to_the_request_together) {
   BOOST_TEST((read_fast(review.text())->event.watched == rw::object_key{"kyma-system", "default"}));
 }
 
-BOOST_AUTO_TEST_CASE(the_kind_falls_back_to_the_objects) {
+BOOST_AUTO_TEST_CASE(kind_falls_back_to_the_objects) {
   review_text review;
   review.gvk = std::nullopt;
   BOOST_TEST((read_fast(review.text())->event == kyma_default));
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(the_kind_falls_back_to_the_objects) {
   BOOST_TEST((read_fast(review.text())->event.gvk == rw::group_version_kind{"", "v1", "Pod"}));
 }
 
-BOOST_AUTO_TEST_CASE(an_object_without_name_or_kind_is_not_told_about) {
+BOOST_AUTO_TEST_CASE(object_without_name_or_kind_is_no_event) {
   review_text review;
   review.operation = "\"CREATE\"";
   review.name = "\"\"";
@@ -306,7 +306,7 @@ BOOST_AUTO_TEST_CASE(white_space_anywhere_changes_nothing) {
   BOOST_TEST((read_fast(spaced + "\n")->event == kyma_default));
 }
 
-BOOST_AUTO_TEST_CASE(an_empty_body_is_refused) {
+BOOST_AUTO_TEST_CASE(empty_body_is_rejected) {
   check_error("", review_error::empty_body);
   check_error(" \n", review_error::malformed_json);
 }
@@ -378,14 +378,14 @@ BOOST_AUTO_TEST_CASE(nul_bytes_are_refused) {
   check_error(body, review_error::malformed_json);
 }
 
-BOOST_AUTO_TEST_CASE(every_truncation_is_refused) {
+BOOST_AUTO_TEST_CASE(truncated_input_is_rejected_at_each_length) {
   const auto body = review_text().text();
   for (std::size_t length = 1; length < body.size(); ++length) {
     check_error(body.substr(0, length), review_error::malformed_json);
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_hundred_thousand_levels_are_refused) {
+BOOST_AUTO_TEST_CASE(hundred_thousand_levels_are_rejected) {
   const std::size_t levels = 100'000;
   check_error(std::string(levels, '['), review_error::too_deep);
   std::string objects;
@@ -423,12 +423,12 @@ BOOST_AUTO_TEST_CASE(reader_rejects_other_objects_than_admission_reviews) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_missing_or_null_request_is_refused) {
+BOOST_AUTO_TEST_CASE(missing_or_null_request_is_rejected) {
   check_error(review_text().around(std::nullopt), review_error::no_request);
   check_error(review_text().around("null"), review_error::no_request);
 }
 
-BOOST_AUTO_TEST_CASE(a_missing_or_empty_uid_is_refused) {
+BOOST_AUTO_TEST_CASE(missing_or_empty_uid_is_rejected) {
   review_text review;
   for (const review_text::json& uid :
        {review_text::json(), review_text::json("null"), review_text::json("\"\"")}) {
@@ -463,7 +463,7 @@ BOOST_AUTO_TEST_CASE(wrong_types_are_refused_wherever_they_are_looked_at) {
   check_error(review_text().around("[]"), review_error::wrong_type);
 }
 
-BOOST_AUTO_TEST_CASE(a_large_body_is_read_and_its_memory_given_back) {
+BOOST_AUTO_TEST_CASE(large_body_is_read_and_its_memory_given_back) {
   review_text review;
   const auto spec = R"({"data":")" + std::string(3'000'000, 'x') + R"("})";
   review.object = review_text::watched(spec, "1");
@@ -475,7 +475,7 @@ BOOST_AUTO_TEST_CASE(a_large_body_is_read_and_its_memory_given_back) {
   BOOST_TEST(fast.deferred() == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(a_reader_goes_on_after_bad_bodies_and_counts_them) {
+BOOST_AUTO_TEST_CASE(reader_goes_on_after_bad_bodies_and_counts_them) {
   reader fast(contract::v2);
   const auto good = review_text().text();
   for (int i = 0; i < 3; ++i) {

@@ -98,7 +98,7 @@ std::unique_ptr<rw::core::transport> over_tls() {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_change_is_allowed_and_becomes_an_event_of_the_manager) {
+BOOST_AUTO_TEST_CASE(change_is_allowed_and_becomes_an_event_of_the_manager) {
   fixture f;
   auto client = f.connect();
   const auto got =
@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(webhook_sends_an_event_of_a_subresource_that_the_file_names
   BOOST_TEST(f.metric("rw_admission_reviews_total{verdict=\"invalid_subresource\"}") == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_full_channel_delays_the_answer_and_then_warns) {
+BOOST_AUTO_TEST_CASE(full_channel_delays_the_response_and_then_warns) {
   fixture f(rw::core::make_plain_transport(), 1);
   auto client = f.connect();
   const auto request = post("/validate/klm", review_text().text());
@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(a_full_channel_delays_the_answer_and_then_warns) {
   f.check_good_review();
 }
 
-BOOST_AUTO_TEST_CASE(a_channel_that_is_full_for_a_moment_only_delays_the_answer) {
+BOOST_AUTO_TEST_CASE(channel_that_is_full_for_a_moment_only_delays_the_response) {
   fixture f(rw::core::make_plain_transport(), 1);
   auto client = f.connect();
   const auto request = post("/validate/klm", review_text().text());
@@ -216,12 +216,12 @@ BOOST_AUTO_TEST_CASE(a_channel_that_is_full_for_a_moment_only_delays_the_answer)
   }));
 }
 
-BOOST_AUTO_TEST_CASE(an_empty_body_is_refused) {
+BOOST_AUTO_TEST_CASE(empty_body_is_rejected) {
   fixture f;
   f.check_refused_body("");
 }
 
-BOOST_AUTO_TEST_CASE(a_body_that_is_not_json_is_refused) {
+BOOST_AUTO_TEST_CASE(body_that_is_not_json_is_rejected) {
   fixture f;
   f.check_refused_body("<review/>");
   f.check_refused_body(std::string("\0\xff\xfe", 3));
@@ -251,13 +251,13 @@ BOOST_AUTO_TEST_CASE(of_duplicate_keys_the_last_wins) {
   f.check_allowed(review_text().around(body), "dry_run");
 }
 
-BOOST_AUTO_TEST_CASE(a_null_request_is_refused) {
+BOOST_AUTO_TEST_CASE(null_request_is_rejected) {
   fixture f;
   f.check_refused_body(review_text().around("null"));
   f.check_refused_body(review_text().around(std::nullopt));
 }
 
-BOOST_AUTO_TEST_CASE(a_review_without_a_uid_is_refused) {
+BOOST_AUTO_TEST_CASE(review_without_a_uid_is_rejected) {
   fixture f;
   for (const auto& uid :
        {review_text::json(), review_text::json("null"), review_text::json("\"\"")}) {
@@ -267,20 +267,20 @@ BOOST_AUTO_TEST_CASE(a_review_without_a_uid_is_refused) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_unknown_operation_is_allowed_and_counted) {
+BOOST_AUTO_TEST_CASE(unknown_operation_is_allowed_and_counted) {
   fixture f;
   review_text review;
   review.operation = R"("PATCH")";
   f.check_allowed(review.text(), "unknown_operation");
 }
 
-BOOST_AUTO_TEST_CASE(a_body_of_9_mib_is_refused) {
+BOOST_AUTO_TEST_CASE(body_of_9_mib_is_rejected) {
   fixture f;
   f.check_refused_body(std::string(9u << 20, ' '), 413);
   f.server.check_rejected("body_size");
 }
 
-BOOST_AUTO_TEST_CASE(a_review_of_7_mib_is_taken) {
+BOOST_AUTO_TEST_CASE(review_of_7_mib_is_taken) {
   fixture f;
   review_text review;
   review.old_object = review_text::watched(R"({"data":")" + std::string(7u << 20, 'x') + "\"}", {});
@@ -289,7 +289,7 @@ BOOST_AUTO_TEST_CASE(a_review_of_7_mib_is_taken) {
   BOOST_TEST(f.events.try_receive().has_value());
 }
 
-BOOST_AUTO_TEST_CASE(a_chunked_review_without_an_end_times_out) {
+BOOST_AUTO_TEST_CASE(chunked_review_without_an_end_times_out) {
   rw::http::server_limits limits;
   limits.body = std::chrono::milliseconds(100);
   fixture f(rw::core::make_plain_transport(), 100, limits);
@@ -300,7 +300,7 @@ BOOST_AUTO_TEST_CASE(a_chunked_review_without_an_end_times_out) {
   f.server.check_rejected("body_timeout");
 }
 
-BOOST_AUTO_TEST_CASE(another_path_is_not_found) {
+BOOST_AUTO_TEST_CASE(webhook_responds_404_to_other_paths) {
   fixture f;
   for (const auto* path :
        {"/", "/validate", "/mutate/klm", "/healthz", "/Validate/klm", "//validate/klm"}) {
@@ -310,13 +310,13 @@ BOOST_AUTO_TEST_CASE(another_path_is_not_found) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_empty_manager_is_not_found) {
+BOOST_AUTO_TEST_CASE(empty_manager_is_not_found) {
   fixture f;
   f.check_refused(post("/validate/", review_text().text()), 404);
   f.check_refused(post("/validate/?x=y", review_text().text()), 404);
 }
 
-BOOST_AUTO_TEST_CASE(a_manager_that_is_no_plain_name_is_refused) {
+BOOST_AUTO_TEST_CASE(manager_that_is_no_plain_name_is_rejected) {
   fixture f;
   for (const auto* path : {"/validate/..", "/validate/.", "/validate/../v2/other",
                            "/validate/%2e%2e", "/validate/a%2Fb", "/validate/a/b",
@@ -328,7 +328,7 @@ BOOST_AUTO_TEST_CASE(a_manager_that_is_no_plain_name_is_refused) {
   f.check_refused(post("/validate/" + std::string(254, 'a'), review_text().text()), 400);
 }
 
-BOOST_AUTO_TEST_CASE(another_method_is_refused) {
+BOOST_AUTO_TEST_CASE(request_with_another_method_is_rejected) {
   fixture f;
   for (const auto* method : {"GET", "PUT", "DELETE", "PATCH", "OPTIONS", "BREW"}) {
     BOOST_TEST_CONTEXT(method) {
@@ -379,7 +379,7 @@ BOOST_AUTO_TEST_CASE(tls_1_2_is_refused) {
   f.check_good_review_over_tls();
 }
 
-BOOST_AUTO_TEST_CASE(a_handshake_that_does_not_go_on_times_out) {
+BOOST_AUTO_TEST_CASE(handshake_that_does_not_go_on_times_out) {
   rw::http::server_limits limits;
   limits.handshake = std::chrono::milliseconds(100);
   fixture f(over_tls(), 100, limits);
@@ -389,7 +389,7 @@ BOOST_AUTO_TEST_CASE(a_handshake_that_does_not_go_on_times_out) {
   BOOST_TEST(f.server.is_left_alone());
 }
 
-BOOST_AUTO_TEST_CASE(a_client_that_vanishes_over_tls_leaves_nothing_behind) {
+BOOST_AUTO_TEST_CASE(client_that_vanishes_over_tls_leaves_nothing_behind) {
   tls_fixture f;
   wire client(f.server.address, wire_tls{});
   const auto request = post("/validate/klm", review_text().text());

@@ -196,7 +196,7 @@ asio::awaitable<void> fits_its_schema(sync_env* env) {
   BOOST_TEST(gone.has_value());
 }
 
-BOOST_AUTO_TEST_CASE(the_resource_and_its_status_fit_the_schema, *kube) {
+BOOST_AUTO_TEST_CASE(resource_and_its_status_fit_the_schema, *kube) {
   sync_env env;
   test::run(env.context, fits_its_schema(&env));
 }

@@ -175,7 +175,7 @@ asio::awaitable<void> repairs(test_env* env) {
       [&] { return env->metric("rw_bootstrapper_observed_changes_total{from=\"others\"}") >= 7; });
 }
 
-BOOST_AUTO_TEST_CASE(each_kind_of_the_inventory_is_watched_and_repaired) {
+BOOST_AUTO_TEST_CASE(objects_of_the_inventory_are_watched_and_repaired) {
   auto with = quick_options();
   with.resync_period = 10min;
   test_env env(with);

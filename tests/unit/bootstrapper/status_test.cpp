@@ -245,7 +245,7 @@ BOOST_AUTO_TEST_CASE(shadow_reports_what_would_be_written) {
   BOOST_TEST(is(next(in_place(), status), "InStep") == "none");
 }
 
-BOOST_AUTO_TEST_CASE(nothing_is_true_of_a_runtime_that_was_not_observed) {
+BOOST_AUTO_TEST_CASE(conditions_of_an_unobserved_runtime_are_not_true) {
   const auto before = next(in_place());
   auto input = unobserved(action::sync, {}, {});
   input.failed = "the runtime does not answer: x";

@@ -74,11 +74,11 @@ std::string features(const std::string& available, const std::string& namespaces
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_good_set_is_taken_whole) {
+BOOST_AUTO_TEST_CASE(valid_set_is_accepted_as_a_whole) {
   BOOST_TEST(errors_of(good_sources(shared_pem())) == "");
 }
 
-BOOST_AUTO_TEST_CASE(a_configuration_that_is_no_json_is_told_with_the_place) {
+BOOST_AUTO_TEST_CASE(configuration_that_is_no_json_is_reported_with_the_place) {
   check_has(errors_of_configuration("{\"overrides\": {}, oops}"),
             "rt-bootstrapper-config.json: is no JSON, from byte ");
   check_has(errors_of_configuration("{\"overrides\": {}} x"), "is no JSON, from byte 19");
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(a_configuration_that_is_no_json_is_told_with_the_place) {
   check_has(errors_of_configuration(""), "is no JSON");
 }
 
-BOOST_AUTO_TEST_CASE(each_wrong_field_of_the_configuration_is_named) {
+BOOST_AUTO_TEST_CASE(wrong_fields_of_the_configuration_are_named) {
   check_has(errors_of_configuration("{}"), "overrides: is required");
   check_has(errors_of_configuration(R"({"overrides": {"a": 1}})"),
             "overrides.a: its value is no registry");
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(each_wrong_field_of_the_configuration_is_named) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_namespaces_feature_must_be_known_and_available) {
+BOOST_AUTO_TEST_CASE(namespaces_feature_must_be_known_and_available) {
   const std::string registry = R"("rt-cfg.kyma-project.io/alter-img-registry")";
   const std::string fips = R"("rt-cfg.kyma-project.io/set-fips-mode")";
   BOOST_TEST(errors_of_configuration(
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(a_namespaces_feature_must_be_known_and_available) {
             "namespaceFeatures.Not A Name[0]: is no string");
 }
 
-BOOST_AUTO_TEST_CASE(the_version_to_be_installed_says_which_features_it_knows) {
+BOOST_AUTO_TEST_CASE(version_to_be_installed_says_which_features_it_knows) {
   auto from = good_sources(shared_pem());
   from.at(source_kind::config).object =
       config_map(features(R"(["rt-cfg.kyma-project.io/fly"])", R"({"a": []})"));
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(landscape_feature_needs_its_argument) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_configuration_must_fit_the_trust_bundle) {
+BOOST_AUTO_TEST_CASE(configuration_must_fit_the_trust_bundle) {
   auto from = good_sources(shared_pem());
   from.at(source_kind::trust_bundle).object.as_object()["metadata"].as_object()["name"] = "another";
   check_has(errors_of(from), "clusterTrustBundle.name: is \"" + bundle_name +
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(the_configuration_must_fit_the_trust_bundle) {
             "clusterTrustBundle: is required");
 }
 
-BOOST_AUTO_TEST_CASE(a_pull_secret_must_be_one_and_have_credentials) {
+BOOST_AUTO_TEST_CASE(pull_secret_must_have_its_type_and_credentials) {
   auto from = good_sources(shared_pem());
   const auto with = [&](const std::string& text, const std::string& type) {
     auto& object = from.at(source_kind::pull_secret).object;
@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(a_pull_secret_must_be_one_and_have_credentials) {
   check_has(errors_of(from), "data[.dockerconfigjson]: is missing or not base64");
 }
 
-BOOST_AUTO_TEST_CASE(a_trust_bundle_with_garbage_is_refused_and_the_block_named) {
+BOOST_AUTO_TEST_CASE(trust_bundle_with_garbage_is_rejected_and_the_block_named) {
   auto from = good_sources(shared_pem());
   const auto with = [&](const std::string& pem) {
     from.at(source_kind::trust_bundle).object = trust_bundle(pem);
@@ -233,7 +233,7 @@ BOOST_AUTO_TEST_CASE(expired_repeated_and_foreign_certificates_are_warnings) {
   check_has(errors_of(good_sources(bygone)), "all certificates have expired");
 }
 
-BOOST_AUTO_TEST_CASE(what_the_bootstrapper_tolerates_is_a_warning) {
+BOOST_AUTO_TEST_CASE(defect_that_the_bootstrapper_tolerates_is_a_warning) {
   auto from = with_configuration(
       R"({"overrides": {}, "override": {},
           "namespaceFeatures": {"a": ["rt-cfg.kyma-project.io/set-fips-mode"]}})");
@@ -253,7 +253,7 @@ BOOST_AUTO_TEST_CASE(missing_trust_bundle_is_an_error_only_if_the_configuration_
   check_has(errors_of(from), "ClusterTrustBundle " + bundle_name + ": does not exist");
 }
 
-BOOST_AUTO_TEST_CASE(a_broken_document_is_named_by_its_number) {
+BOOST_AUTO_TEST_CASE(broken_document_is_named_by_its_number) {
   check_has(errors_of_manifests(manifests() + "---\na: [\n"), "manifests.yaml: document 5");
   check_has(errors_of_manifests(manifests() + "---\nkind: ConfigMap\nmetadata: {name: a}\n"),
             "document 5, line");
@@ -276,7 +276,7 @@ data:
   BOOST_TEST(errors_of_manifests(manifests("1.0.0", block)) == "");
 }
 
-BOOST_AUTO_TEST_CASE(an_object_that_is_there_twice_is_refused) {
+BOOST_AUTO_TEST_CASE(object_that_is_there_twice_is_rejected) {
   const std::string twice =
       "---\napiVersion: v1\nkind: ServiceAccount\n"
       "metadata: {name: rt-bootstrapper, namespace: kyma-system}\n";

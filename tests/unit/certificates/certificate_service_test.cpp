@@ -183,15 +183,15 @@ k8s::devserver::fault refuse_patches(const std::string& verb, const std::string&
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_certificate_is_made_renewed_and_removed_with_cert_manager) {
+BOOST_AUTO_TEST_CASE(certificate_is_made_renewed_and_removed_with_cert_manager) {
   a_life(issuer_kind::cert_manager);
 }
 
-BOOST_AUTO_TEST_CASE(a_certificate_is_made_renewed_and_removed_with_gardener) {
+BOOST_AUTO_TEST_CASE(certificate_is_made_renewed_and_removed_with_gardener) {
   a_life(issuer_kind::gardener);
 }
 
-BOOST_AUTO_TEST_CASE(a_key_of_another_kind_comes_with_the_next_renewal_only) {
+BOOST_AUTO_TEST_CASE(key_of_another_kind_comes_with_the_next_renewal_only) {
   for (const bool rotates : {true, false}) {
     bench b(issuer_kind::cert_manager);
     const root r1("r1", b.now() - 24h * 7);
@@ -231,7 +231,7 @@ BOOST_AUTO_TEST_CASE(a_key_of_another_kind_comes_with_the_next_renewal_only) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_kyma_that_can_have_none_is_refused_without_a_request) {
+BOOST_AUTO_TEST_CASE(kyma_that_can_have_no_certificate_is_rejected_without_a_request) {
   bench b(issuer_kind::cert_manager);
   b.kyma_object.at("metadata").as_object().erase("annotations");
   const auto is = b.ensure();
@@ -240,7 +240,7 @@ BOOST_AUTO_TEST_CASE(a_kyma_that_can_have_none_is_refused_without_a_request) {
   BOOST_TEST(!b.find(b.type, name).has_value());
 }
 
-BOOST_AUTO_TEST_CASE(a_server_that_refuses_is_told_with_its_reason) {
+BOOST_AUTO_TEST_CASE(server_that_refuses_is_reported_with_its_reason) {
   bench b(issuer_kind::cert_manager);
   b.server.faults("kcp").decide = refuse_patches;
   const auto is = b.ensure();
@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_refuses_is_told_with_its_reason) {
   BOOST_TEST(is.failure->is(k8s::errc::forbidden));
 }
 
-BOOST_AUTO_TEST_CASE(an_issuer_that_cannot_be_asked_does_not_hold_back_what_is_good) {
+BOOST_AUTO_TEST_CASE(issuer_that_cannot_be_asked_does_not_hold_back_what_is_good) {
   bench b(issuer_kind::cert_manager);
   const root r1("r1", b.now() - 24h);
   const root r2("r2", b.now() - 24h);

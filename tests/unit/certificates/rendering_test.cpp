@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(gardener_gets_its_certificate) {
       "privateKey": {"algorithm": "RSA", "size": 4096}}})"));
 }
 
-BOOST_AUTO_TEST_CASE(a_certificate_keeps_the_key_that_it_has) {
+BOOST_AUTO_TEST_CASE(certificate_keeps_the_key_that_it_has) {
   const auto rsa = *certificate_for(kyma(), {.key = rw::tls::key_type::rsa_4096});
   auto wanted = *certificate_for(kyma(), {});
   BOOST_TEST(!covers(rsa, wanted));
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(a_certificate_keeps_the_key_that_it_has) {
   BOOST_TEST(wanted == rsa);
 }
 
-BOOST_AUTO_TEST_CASE(a_kyma_that_can_have_no_certificate_is_told_what_to_change) {
+BOOST_AUTO_TEST_CASE(kyma_without_certificate_gets_a_message_that_says_what_to_change) {
   const auto without = [](std::string_view map) {
     auto one = kyma();
     one.at("metadata").as_object().erase(map);
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(a_kyma_that_can_have_no_certificate_is_told_what_to_change)
   BOOST_TEST(certificate_for(nullptr, {}).has_error());
 }
 
-BOOST_AUTO_TEST_CASE(a_name_that_is_there_twice_is_written_once) {
+BOOST_AUTO_TEST_CASE(name_that_is_there_twice_is_written_once) {
   auto one = kyma();
   k8s::set_annotation(one, "skr-domain", "skr-webhook.kyma-system.svc");
   const auto made = certificate_for(one, {.extra_dns_names = {"x", "x"}});
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(names_lead_from_kyma_to_certificate_and_back) {
   BOOST_TEST(!kyma_of("klm-watcher"));
 }
 
-BOOST_AUTO_TEST_CASE(what_others_add_is_no_difference) {
+BOOST_AUTO_TEST_CASE(certificate_with_fields_of_others_does_not_differ) {
   const auto wanted = *certificate_for(kyma(), {});
   BOOST_TEST(covers(wanted, wanted));
   auto there = wanted;

@@ -43,13 +43,13 @@ bool due(const tls::certificate& one, const trust_bundle& trust = grown(),
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_certificate_from_before_the_bundle_grew_is_issued_anew) {
+BOOST_AUTO_TEST_CASE(certificate_from_before_the_bundle_grew_is_issued_again) {
   BOOST_TEST(due(leaf(r1(), day0 - 1s)));
   BOOST_TEST(due(leaf(r1(), day0)));  // of the same second: nobody knows which came first
   BOOST_TEST(!due(leaf(r1(), day0 + 1s)));
 }
 
-BOOST_AUTO_TEST_CASE(one_of_the_newest_authority_never_has_to_be) {
+BOOST_AUTO_TEST_CASE(certificate_of_the_newest_authority_is_never_issued_again) {
   // An issuer's clock may be behind, and some let validity begin early: no end of issuing
   // otherwise.
   BOOST_TEST(!due(leaf(r2(), day0 - 1h)));
@@ -69,14 +69,14 @@ BOOST_AUTO_TEST_CASE(without_bundle_or_time_nothing_is_issued) {
   BOOST_TEST(!due(leaf(r1(), day0 - 1h), {.added_at = day0}));
 }
 
-BOOST_AUTO_TEST_CASE(a_status_that_is_ahead_of_the_secret_counts) {
+BOOST_AUTO_TEST_CASE(status_that_is_ahead_of_the_secret_counts) {
   const auto old = leaf(r1(), day0 - 1h);
   BOOST_TEST(!due(old, grown(), day0 + 1min, validity{day0 + 1s, day0 + 24h}));
   BOOST_TEST(due(old, grown(), day0 + 1min, validity{day0 - 1h, day0 + 24h}));
   BOOST_TEST(!due(leaf(r1(), day0 + 1s), grown(), day0 + 1min, validity{day0 - 1h, day0 + 24h}));
 }
 
-BOOST_AUTO_TEST_CASE(a_certificate_whose_authority_was_taken_out_is_issued_anew_after_a_while) {
+BOOST_AUTO_TEST_CASE(certificate_whose_authority_was_taken_out_is_issued_again_after_a_while) {
   const trust_bundle without{.authorities = tls::ca_bundle({r2().certificate}), .added_at = day0};
   const auto orphan = leaf(r1(), day0 + 1h);
   BOOST_TEST(!due(orphan, without, day0 + 1h + 10min));  // the bundle may be behind
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(validity_is_read_from_either_status) {
                                  issuer_kind::gardener));
 }
 
-BOOST_AUTO_TEST_CASE(an_issuer_at_work_is_seen_as_such) {
+BOOST_AUTO_TEST_CASE(issuer_at_work_is_seen_as_such) {
   const reissue_cause cause{.issued = day0 - 24h, .since = day0};
   const auto cert_manager = [&](const char* text) {
     return is_being_issued(json::parse(text), issuer_kind::cert_manager, cause);
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(an_issuer_at_work_is_seen_as_such) {
                           "status": {"state": "Error"}})"));
 }
 
-BOOST_AUTO_TEST_CASE(an_issuer_is_asked_at_once_and_again_with_a_backoff_for_each_cause) {
+BOOST_AUTO_TEST_CASE(issuer_is_asked_at_once_and_again_with_a_backoff_for_each_cause) {
   const reissue_cause cause{.issued = day0 - 24h, .since = day0};
   const reissue_backoff backoff{.first = 10min, .limit = 1h};
   const auto now = day0 + 2h;
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(an_issuer_is_asked_at_once_and_again_with_a_backoff_for_eac
   BOOST_TEST((turn("2026-03-09T00:00:00Z 1", cause) == reissue_turn{now + 10min, 2}));
 }
 
-BOOST_AUTO_TEST_CASE(what_the_issuer_says_is_passed_on) {
+BOOST_AUTO_TEST_CASE(status_passes_on_the_message_of_the_issuer) {
   BOOST_TEST(issuer_message(json::parse(R"({"status": {"state": "Error", "message": "no DNS"}})"),
                             issuer_kind::gardener) == "no DNS");
   BOOST_TEST(issuer_message(json::parse(R"({"status": {"conditions": [
@@ -232,7 +232,7 @@ rotation rotate(controller_model controller, std::chrono::hours how_long) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_controller_that_works_is_asked_once) {
+BOOST_AUTO_TEST_CASE(controller_that_works_is_asked_once) {
   for (const auto kind : {issuer_kind::cert_manager, issuer_kind::gardener}) {
     const auto seen = rotate({.kind = kind, .works_from = day0}, 24h);
     BOOST_TEST(seen.asked == 1U);
@@ -241,7 +241,7 @@ BOOST_AUTO_TEST_CASE(a_controller_that_works_is_asked_once) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_controller_that_fails_is_asked_seldom_and_has_issued_soon_after_it_works) {
+BOOST_AUTO_TEST_CASE(controller_that_fails_is_asked_seldom_and_has_issued_soon_after_it_works) {
   for (const auto kind : {issuer_kind::cert_manager, issuer_kind::gardener}) {
     const auto never = rotate({.kind = kind}, 96h);
     BOOST_TEST(never.asked >= 1U);

@@ -52,7 +52,7 @@ bool waits(const certificate_state& is, std::string_view why) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_good_certificate_goes_out_together_with_the_bundle) {
+BOOST_AUTO_TEST_CASE(good_certificate_goes_out_together_with_the_bundle) {
   const auto pair = r1().client("runtime-1", day0);
   const auto trust = of({r1().certificate});
   const auto is = judged(secret(pair), trust, day0 + 1h);
@@ -62,14 +62,14 @@ BOOST_AUTO_TEST_CASE(a_good_certificate_goes_out_together_with_the_bundle) {
   BOOST_TEST((is.again == core::duration{}));
 }
 
-BOOST_AUTO_TEST_CASE(an_old_certificate_stays_good_until_the_new_one_is_there) {
+BOOST_AUTO_TEST_CASE(old_certificate_stays_good_until_the_new_one_is_there) {
   const auto is = judged(secret(r1().client("runtime-1", day0 - 1h)),
                          of({r2().certificate, r1().certificate}), day0 + 1h);
   BOOST_TEST((is.what == kind::ready));
   BOOST_TEST(is.must_be_reissued);
 }
 
-BOOST_AUTO_TEST_CASE(a_certificate_of_an_authority_that_the_gateway_lacks_waits) {
+BOOST_AUTO_TEST_CASE(certificate_of_an_authority_that_the_gateway_lacks_waits) {
   // The issuer has the new root already, and the bundle does not.
   const auto pair = r2().client("runtime-1", day0 + 1min);
   const auto is = judged(secret(pair), of({r1().certificate}), day0 + 2min);
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(a_certificate_of_an_authority_that_the_gateway_lacks_waits)
   BOOST_TEST((is.again > core::duration{}));
 }
 
-BOOST_AUTO_TEST_CASE(a_new_authority_has_time_to_reach_the_gateway_first) {
+BOOST_AUTO_TEST_CASE(new_authority_has_time_to_reach_the_gateway_first) {
   const auto trust = of({r2().certificate, r1().certificate});
   const auto fresh = secret(r2().client("runtime-1", day0));
   const auto is = judged(fresh, trust, day0 + 4s);
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(a_new_authority_has_time_to_reach_the_gateway_first) {
   BOOST_TEST((judged(fresh, of({r2().certificate}), day0 + 4s).what == kind::ready));
 }
 
-BOOST_AUTO_TEST_CASE(a_clock_that_was_set_back_does_not_make_it_wait_for_long) {
+BOOST_AUTO_TEST_CASE(certificate_waits_briefly_after_the_clock_was_set_back) {
   const auto is = judged(secret(r2().client("runtime-1", day0 - 2h)),
                          of({r2().certificate, r1().certificate}, day0), day0 - 1h);
   BOOST_TEST(waits(is, "learning"));
@@ -116,24 +116,24 @@ BOOST_AUTO_TEST_CASE(without_a_bundle_nothing_goes_out) {
   BOOST_TEST(waits(judged(in, {}, day0), "no CA bundle"));
 }
 
-BOOST_AUTO_TEST_CASE(a_half_written_secret_waits) {
+BOOST_AUTO_TEST_CASE(half_written_secret_waits) {
   auto pair = r1().client("runtime-1", day0);
   pair.key = r1().client("runtime-1", day0).key;
   BOOST_TEST(waits(judged(secret(pair), of({r1().certificate}), day0 + 1h), "tls.key"));
 }
 
-BOOST_AUTO_TEST_CASE(a_certificate_of_another_runtime_is_not_taken) {
+BOOST_AUTO_TEST_CASE(certificate_of_another_runtime_is_not_taken) {
   const auto is = judged(secret(r1().client("runtime-2", day0)), of({r1().certificate}), day0 + 1h);
   BOOST_TEST(waits(is, "runtime-2"));
 }
 
-BOOST_AUTO_TEST_CASE(one_that_is_not_valid_yet_waits_until_it_is) {
+BOOST_AUTO_TEST_CASE(certificate_that_is_not_valid_yet_waits_until_it_is) {
   const auto is = judged(secret(r1().client("runtime-1", day0 + 5s)), of({r1().certificate}), day0);
   BOOST_TEST(waits(is, "not valid yet"));
   BOOST_TEST((is.again == 5s));
 }
 
-BOOST_AUTO_TEST_CASE(an_expired_one_waits) {
+BOOST_AUTO_TEST_CASE(expired_certificate_waits) {
   const auto in = secret(r1().client("runtime-1", day0 - 2h, 1h));
   BOOST_TEST(waits(judged(in, of({r1().certificate}), day0), "expired"));
 }

@@ -11,7 +11,7 @@ BOOST_AUTO_TEST_SUITE(usable_pairs)
 using namespace rw;
 using namespace rw::gateway_secret::test;
 
-BOOST_AUTO_TEST_CASE(what_is_usable_is_remembered_by_its_content) {
+BOOST_AUTO_TEST_CASE(usable_pair_is_remembered_by_its_content) {
   const root r("r");
   const auto one = r.client("runtime-1", day0);
   const auto two = r.client("runtime-1", day0);
@@ -26,7 +26,7 @@ BOOST_AUTO_TEST_CASE(what_is_usable_is_remembered_by_its_content) {
   BOOST_TEST(pairs.size() == 2U);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_not_is_told_each_time) {
+BOOST_AUTO_TEST_CASE(unusable_pair_is_reported_each_time) {
   const root r("r");
   const auto one = r.client("runtime-1", day0);
   const auto two = r.client("runtime-1", day0);
@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_is_told_each_time) {
   BOOST_TEST(pairs.size() == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(one_that_is_known_costs_a_fraction) {
+BOOST_AUTO_TEST_CASE(known_pair_costs_a_fraction) {
   const auto issued = tls::issuer::create({.common_name = "r"}).value();
   const auto pair =
       issued

@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(join_by_cancels_remaining_tasks_at_the_time_limit) {
   BOOST_TEST(s.went_on);
 }
 
-BOOST_AUTO_TEST_CASE(a_caller_that_is_cancelled_goes_on_when_all_have_ended) {
+BOOST_AUTO_TEST_CASE(caller_that_is_cancelled_goes_on_when_all_have_ended) {
   stage s;
   s.outer.spawn(end_in_order(&s, std::chrono::minutes(5)));
   while (!s.waits) s.context.run_one();

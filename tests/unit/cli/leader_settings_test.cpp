@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(no_file_and_no_address_of_the_manager_is_rendered) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_cannot_be_read_has_the_default) {
+BOOST_AUTO_TEST_CASE(unreadable_setting_has_the_default) {
   for (const auto* damaged : {"", "null", "[]", "{\"only\""}) {
     const auto read = parse_leader_settings(damaged);
     BOOST_TEST(!read.known, damaged);

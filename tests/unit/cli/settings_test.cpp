@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(trusted_proxies_that_are_no_networks_are_refused_by_name) {
   BOOST_TEST(says(said, "--xfcc-trusted-proxies"), said);
 }
 
-BOOST_AUTO_TEST_CASE(a_variable_is_named_where_its_value_is_refused) {
+BOOST_AUTO_TEST_CASE(variable_is_named_where_its_value_is_rejected) {
   const auto check = [](const std::vector<std::string>& arguments, const char* variable,
                         const char* value, const std::string& flag) {
     const environment set({{variable, value}});
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(a_variable_is_named_where_its_value_is_refused) {
   check({"manager"}, "RW_LISTEN_ADDRESS", "localhost:80", "--listen-address");
 }
 
-BOOST_AUTO_TEST_CASE(a_flag_is_named_where_its_value_is_refused_though_a_variable_is_set) {
+BOOST_AUTO_TEST_CASE(flag_is_named_where_its_value_is_rejected_though_a_variable_is_set) {
   const environment set({{"DRAIN_TIMEOUT", "1s"}});
   const auto said = refusal(with(webhook, {"--drain-timeout=soon"}));
   BOOST_TEST(says(said, "--drain-timeout"), said);
@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(warn_is_taken_for_the_level_warning) {
       (read(with(listen, {"--log-level", "warning"})).log_level == rw::core::log_level::warning));
 }
 
-BOOST_AUTO_TEST_CASE(a_component_that_is_no_path_segment_is_refused) {
+BOOST_AUTO_TEST_CASE(component_that_is_no_path_segment_is_rejected) {
   for (const auto& component :
        {std::string(), std::string("a/b"), std::string("."), std::string(".."), std::string("a b"),
         std::string("a%2fb"), std::string("a?b"), std::string(254, 'a')}) {

@@ -35,7 +35,7 @@ k8s::devserver::fault failing(const std::string& verb, const std::string& path,
 
 // --- changes of the sources --------------------------------------------------------------
 
-BOOST_FIXTURE_TEST_CASE(nothing_is_concluded_before_every_source_is_known, landscape) {
+BOOST_FIXTURE_TEST_CASE(sources_are_compared_once_every_source_is_known, landscape) {
   bool broken = true;
   faults([&broken](const std::string&, const std::string& path) {
     k8s::devserver::fault out;
@@ -52,7 +52,7 @@ BOOST_FIXTURE_TEST_CASE(nothing_is_concluded_before_every_source_is_known, lands
   BOOST_TEST(k8s::find_string(record(), {"data", "number"}) == "1");
 }
 
-BOOST_FIXTURE_TEST_CASE(the_first_start_marks_none_and_says_so, landscape) {
+BOOST_FIXTURE_TEST_CASE(first_start_marks_none_and_says_so, landscape) {
   const auto before = version("r1");
   begin();
   BOOST_TEST(marks() == 0);
@@ -62,7 +62,7 @@ BOOST_FIXTURE_TEST_CASE(the_first_start_marks_none_and_says_so, landscape) {
   BOOST_TEST(lines("--signal-all-once marks each of them once") > 0);
 }
 
-BOOST_FIXTURE_TEST_CASE(all_are_signalled_once_where_it_is_asked_for, landscape) {
+BOOST_FIXTURE_TEST_CASE(runtimes_are_all_signalled_once_where_that_is_requested, landscape) {
   begin();
   stop();
   for (int i = 0; i < 2; ++i) {
@@ -75,7 +75,7 @@ BOOST_FIXTURE_TEST_CASE(all_are_signalled_once_where_it_is_asked_for, landscape)
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(each_change_of_each_source_marks_every_runtime_once, landscape) {
+BOOST_FIXTURE_TEST_CASE(change_of_a_source_marks_every_runtime_once, landscape) {
   begin();
   double expected = 0;
   const auto marks_all = [&](std::string_view what) {
@@ -138,7 +138,7 @@ BOOST_FIXTURE_TEST_CASE(changes_without_end_are_signalled_now_and_then, landscap
   BOOST_TEST(count("current") == 1);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_change_that_is_undone_is_signalled_too, landscape) {
+BOOST_FIXTURE_TEST_CASE(change_that_is_undone_is_signalled_too, landscape) {
   begin();
   put(source::config, "v2");
   pass(500ms);  // KIM may have read it
@@ -147,7 +147,7 @@ BOOST_FIXTURE_TEST_CASE(a_change_that_is_undone_is_signalled_too, landscape) {
   BOOST_TEST(marks() == 2);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_change_that_is_undone_while_no_replica_leads_is_signalled, landscape) {
+BOOST_FIXTURE_TEST_CASE(change_that_is_undone_while_no_replica_leads_is_signalled, landscape) {
   begin();
   put(source::config, "v2");
   pass(500ms);
@@ -159,7 +159,7 @@ BOOST_FIXTURE_TEST_CASE(a_change_that_is_undone_while_no_replica_leads_is_signal
 
 // --- what a mark covers ------------------------------------------------------------------
 
-BOOST_FIXTURE_TEST_CASE(a_mark_that_is_there_at_a_change_covers_it, landscape) {
+BOOST_FIXTURE_TEST_CASE(mark_that_is_there_at_a_change_covers_it, landscape) {
   begin();
   put(source::config, "v2");
   debounce();
@@ -177,7 +177,7 @@ BOOST_FIXTURE_TEST_CASE(a_mark_that_is_there_at_a_change_covers_it, landscape) {
   BOOST_TEST(!is_marked("r1"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_mark_of_another_client_covers_a_change, landscape) {
+BOOST_FIXTURE_TEST_CASE(mark_of_another_client_covers_a_change, landscape) {
   begin();
   annotate("r1", {{mark, "true"}});
   put(source::config, "v2");
@@ -190,7 +190,7 @@ BOOST_FIXTURE_TEST_CASE(a_mark_of_another_client_covers_a_change, landscape) {
   BOOST_TEST(count("marked") == 1);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_change_after_the_mark_went_is_signalled, landscape) {
+BOOST_FIXTURE_TEST_CASE(change_after_the_mark_went_is_signalled, landscape) {
   begin();
   put(source::config, "v2");
   debounce();
@@ -204,7 +204,7 @@ BOOST_FIXTURE_TEST_CASE(a_change_after_the_mark_went_is_signalled, landscape) {
 
 // --- what KIM makes of it ----------------------------------------------------------------
 
-BOOST_FIXTURE_TEST_CASE(a_runtime_on_which_kim_fails_is_marked_again, landscape) {
+BOOST_FIXTURE_TEST_CASE(runtime_on_which_kim_fails_is_marked_again, landscape) {
   begin();
   put(source::config, "v2");
   debounce();
@@ -232,7 +232,7 @@ BOOST_FIXTURE_TEST_CASE(a_runtime_on_which_kim_fails_is_marked_again, landscape)
   BOOST_TEST(marks("retry") == 1);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_runtime_that_fails_after_the_quiet_time_is_shown_and_marked_again,
+BOOST_FIXTURE_TEST_CASE(runtime_that_fails_after_the_quiet_time_is_shown_and_marked_again,
                         landscape) {
   begin();
   put(source::config, "v2");
@@ -255,7 +255,7 @@ BOOST_FIXTURE_TEST_CASE(a_runtime_that_fails_after_the_quiet_time_is_shown_and_m
   BOOST_TEST(count("current") == 2);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_runtime_waits_since_it_was_marked_and_not_since_the_last_change,
+BOOST_FIXTURE_TEST_CASE(runtime_waits_since_it_was_marked_and_not_since_the_last_change,
                         landscape) {
   begin();
   put(source::config, "v2");
@@ -278,7 +278,7 @@ BOOST_FIXTURE_TEST_CASE(a_runtime_waits_since_it_was_marked_and_not_since_the_la
   BOOST_TEST(age("marked") == 30);
 }
 
-BOOST_FIXTURE_TEST_CASE(another_leader_knows_since_when_a_failing_runtime_waits, landscape) {
+BOOST_FIXTURE_TEST_CASE(next_leader_knows_since_when_a_failing_runtime_waits, landscape) {
   begin();
   put(source::config, "v2");
   debounce();
@@ -358,7 +358,7 @@ BOOST_FIXTURE_TEST_CASE(kims_own_watcher_beside_us_causes_no_second_reconcile, l
 }
 
 // F2
-BOOST_FIXTURE_TEST_CASE(a_label_that_kims_watcher_co_owns_keeps_no_runtime_from_being_marked,
+BOOST_FIXTURE_TEST_CASE(label_that_kims_watcher_co_owns_keeps_no_runtime_from_being_marked,
                         landscape) {
   boost::json::object labels;
   labels[mark] = "true";
@@ -380,7 +380,7 @@ BOOST_FIXTURE_TEST_CASE(a_label_that_kims_watcher_co_owns_keeps_no_runtime_from_
 
 // --- restarts and failures ---------------------------------------------------------------
 
-BOOST_FIXTURE_TEST_CASE(a_restart_signals_what_changed_meanwhile_and_nothing_else, landscape) {
+BOOST_FIXTURE_TEST_CASE(restart_signals_what_changed_meanwhile_and_nothing_else, landscape) {
   begin();
   put(source::pull_secret, "v2");
   debounce();
@@ -396,7 +396,7 @@ BOOST_FIXTURE_TEST_CASE(a_restart_signals_what_changed_meanwhile_and_nothing_els
   BOOST_TEST(marks() == 4);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_restart_in_the_middle_marks_those_that_were_left, landscape) {
+BOOST_FIXTURE_TEST_CASE(restart_in_the_middle_marks_those_that_were_left, landscape) {
   faults([](const std::string& verb, const std::string& path) {
     return failing(verb, path, "patch", "/r2", 500);
   });
@@ -414,7 +414,7 @@ BOOST_FIXTURE_TEST_CASE(a_restart_in_the_middle_marks_those_that_were_left, land
   BOOST_TEST(marks() == 2);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_failure_on_one_runtime_does_not_delay_the_others, landscape) {
+BOOST_FIXTURE_TEST_CASE(failure_on_one_runtime_does_not_delay_the_others, landscape) {
   faults([](const std::string& verb, const std::string& path) {
     return failing(verb, path, "patch", "/r1", 403);
   });
@@ -445,7 +445,7 @@ BOOST_FIXTURE_TEST_CASE(no_runtime_is_marked_before_the_change_is_recorded, land
   BOOST_TEST(marks() == 2);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_lost_record_has_signalled_runtimes_marked_once_more, landscape) {
+BOOST_FIXTURE_TEST_CASE(lost_record_has_signalled_runtimes_marked_once_more, landscape) {
   begin();
   put(source::config, "v2");
   debounce();
@@ -494,7 +494,7 @@ BOOST_FIXTURE_TEST_CASE(lost_record_is_noticed_by_a_runtime_in_mode_direct, land
 
 // --- single Runtimes ---------------------------------------------------------------------
 
-BOOST_FIXTURE_TEST_CASE(a_suspended_runtime_is_marked_when_its_suspension_ends, landscape) {
+BOOST_FIXTURE_TEST_CASE(suspended_runtime_is_marked_when_its_suspension_ends, landscape) {
   begin();
   annotate("r1", {{suspend_reconciliation_annotation, "true"}});
   put(source::config, "v2");
@@ -507,7 +507,7 @@ BOOST_FIXTURE_TEST_CASE(a_suspended_runtime_is_marked_when_its_suspension_ends, 
   BOOST_TEST(is_marked("r1"));
 }
 
-BOOST_AUTO_TEST_CASE(the_mark_is_a_label_where_that_is_configured) {
+BOOST_AUTO_TEST_CASE(mark_is_a_label_where_that_is_configured) {
   landscape here({.form = mark_form::label});
   here.begin();
   here.annotate("r1", {{mark, "true"}});
@@ -520,7 +520,7 @@ BOOST_AUTO_TEST_CASE(the_mark_is_a_label_where_that_is_configured) {
 }
 
 // F3
-BOOST_FIXTURE_TEST_CASE(a_runtime_in_mode_direct_with_a_mark_is_counted_with_its_age, landscape) {
+BOOST_FIXTURE_TEST_CASE(runtime_in_mode_direct_with_a_mark_is_counted_with_its_age, landscape) {
   begin();
   put(source::config, "v2");
   debounce();
@@ -543,7 +543,7 @@ BOOST_FIXTURE_TEST_CASE(a_runtime_in_mode_direct_with_a_mark_is_counted_with_its
   BOOST_TEST(count("direct") == 2);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_runtime_that_returns_from_direct_is_marked, landscape) {
+BOOST_FIXTURE_TEST_CASE(runtime_that_returns_from_direct_is_marked, landscape) {
   begin();
   put(source::config, "v2");
   debounce();
@@ -557,7 +557,7 @@ BOOST_FIXTURE_TEST_CASE(a_runtime_that_returns_from_direct_is_marked, landscape)
   BOOST_TEST(noted("r1").starts_with("2 "));
 }
 
-BOOST_FIXTURE_TEST_CASE(an_unknown_mode_is_reported_and_the_runtime_left_alone, landscape) {
+BOOST_FIXTURE_TEST_CASE(unknown_mode_is_reported_and_the_runtime_left_alone, landscape) {
   begin();
   annotate("r1", {{mode, "signals"}});
   put(source::config, "v2");
@@ -570,7 +570,7 @@ BOOST_FIXTURE_TEST_CASE(an_unknown_mode_is_reported_and_the_runtime_left_alone, 
   BOOST_TEST(is_marked("r1"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_new_runtime_is_marked_only_for_what_it_may_have_missed, landscape) {
+BOOST_FIXTURE_TEST_CASE(new_runtime_is_marked_only_for_what_it_may_have_missed, landscape) {
   begin();
   put(source::config, "v2");
   debounce();
@@ -603,14 +603,14 @@ struct slow_mark : landscape {
   bool under_way = false;
 };
 
-BOOST_FIXTURE_TEST_CASE(a_late_mark_does_not_reach_a_suspended_runtime, slow_mark) {
+BOOST_FIXTURE_TEST_CASE(late_mark_does_not_reach_a_suspended_runtime, slow_mark) {
   annotate("r1", {{suspend_reconciliation_annotation, "true"}});
   pass(5min);
   BOOST_TEST(!is_marked("r1"));
   BOOST_TEST(metric("rw_config_sync_conflicts_total") == 1);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_late_mark_does_not_create_a_deleted_runtime_again, slow_mark) {
+BOOST_FIXTURE_TEST_CASE(late_mark_does_not_create_a_deleted_runtime_again, slow_mark) {
   remove_runtime("r1");
   pass(5min);
   const auto found = call(api("kcp").get(runtimes_type(), {std::string(kcp_namespace), "r1"}));

@@ -101,7 +101,7 @@ constexpr auto before = "2 c2 1 2026-03-01T00:00:00Z";
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_signal_is_read_as_it_was_written) {
+BOOST_AUTO_TEST_CASE(signal_is_read_as_it_was_written) {
   const rw::config_sync::signal one{{17, "abc"}, 4, day0};
   BOOST_TEST(rw::config_sync::to_string(one) == "17 abc 4 2026-03-01T00:00:00Z");
   BOOST_TEST((parse_signal(rw::config_sync::to_string(one)) == one));
@@ -114,14 +114,14 @@ BOOST_AUTO_TEST_CASE(a_signal_is_read_as_it_was_written) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_runtime_with_another_signal_is_marked) {
+BOOST_AUTO_TEST_CASE(runtime_with_another_signal_is_marked) {
   for (const auto* note : {before, "garbage", "1 c3"})
     followed(note).check(state::outdated, written::mark);
   const auto got = followed(before).poll();
   BOOST_TEST((got.as == rw::config_sync::signal{{3, "c3"}, 1, day0 + 24h}));
 }
 
-BOOST_AUTO_TEST_CASE(a_runtime_without_signal_is_marked_only_if_it_is_older_than_the_target) {
+BOOST_AUTO_TEST_CASE(runtime_without_signal_is_marked_only_if_it_is_older_than_the_target) {
   followed one;
   one.check(state::outdated, written::mark);
   one.created = one.to.since.value() + 4min;
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(a_runtime_without_signal_is_marked_only_if_it_is_older_than
   one.check(state::current);
 }
 
-BOOST_AUTO_TEST_CASE(a_runtime_that_stays_ready_is_current_after_a_quiet_time) {
+BOOST_AUTO_TEST_CASE(runtime_that_stays_ready_is_current_after_a_quiet_time) {
   followed one(covered);
   one.be_marked_and_taken();
   one.check(state::in_progress);
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(a_runtime_that_stays_ready_is_current_after_a_quiet_time) {
   one.check(state::current);
 }
 
-BOOST_AUTO_TEST_CASE(a_runtime_that_fails_after_it_was_current_is_marked_again_with_a_backoff) {
+BOOST_AUTO_TEST_CASE(runtime_that_fails_after_it_was_current_is_marked_again_with_a_backoff) {
   followed one(covered);
   one.check(state::in_progress);
   one.now += 2min;
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(a_runtime_that_fails_after_it_was_current_is_marked_again_w
   one.check(state::current);
 }
 
-BOOST_AUTO_TEST_CASE(a_runtime_whose_last_mark_is_old_is_current_when_it_is_seen_first) {
+BOOST_AUTO_TEST_CASE(runtime_whose_last_mark_is_old_is_current_when_it_is_seen_first) {
   followed one(covered);
   one.set("3 c3 1 2026-03-01T23:58:00Z");
   one.check(state::current);
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(a_runtime_whose_last_mark_is_old_is_current_when_it_is_seen
   one.check(state::in_progress);
 }
 
-BOOST_AUTO_TEST_CASE(a_runtime_that_was_pending_is_current_when_it_is_ready) {
+BOOST_AUTO_TEST_CASE(runtime_that_was_pending_is_current_when_it_is_ready) {
   followed one(covered);
   one.be_marked_and_taken();
   one.kim = "Pending";
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(a_runtime_that_was_pending_is_current_when_it_is_ready) {
   one.check(state::current);
 }
 
-BOOST_AUTO_TEST_CASE(a_failed_runtime_is_marked_again_with_a_backoff) {
+BOOST_AUTO_TEST_CASE(failed_runtime_is_marked_again_with_a_backoff) {
   followed one(covered);
   one.be_marked_and_taken();
   one.kim = "Failed";
@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(a_failed_runtime_is_marked_again_with_a_backoff) {
   one.check(state::current);
 }
 
-BOOST_AUTO_TEST_CASE(a_runtime_that_stays_pending_counts_as_failed_after_the_timeout) {
+BOOST_AUTO_TEST_CASE(runtime_that_stays_pending_counts_as_failed_after_the_timeout) {
   followed one(covered);
   one.kim = "Pending";
   one.check(state::in_progress);
@@ -223,7 +223,7 @@ BOOST_AUTO_TEST_CASE(a_runtime_that_stays_pending_counts_as_failed_after_the_tim
   one.check(state::current);
 }
 
-BOOST_AUTO_TEST_CASE(a_failed_runtime_whose_mark_stays_is_marked_again) {
+BOOST_AUTO_TEST_CASE(failed_runtime_whose_mark_stays_is_marked_again) {
   followed one(covered);
   one.kim = "Failed";
   one.be_marked(110);
@@ -239,13 +239,13 @@ BOOST_AUTO_TEST_CASE(a_failed_runtime_whose_mark_stays_is_marked_again) {
   other.check(state::marked, written::mark);
 }
 
-BOOST_AUTO_TEST_CASE(a_failed_runtime_is_marked_at_once_for_another_revision) {
+BOOST_AUTO_TEST_CASE(failed_runtime_is_marked_at_once_for_another_revision) {
   followed one(before);
   one.kim = "Failed";
   one.check(state::outdated, written::mark);
 }
 
-BOOST_AUTO_TEST_CASE(a_mark_that_is_there_after_the_change_covers_it) {
+BOOST_AUTO_TEST_CASE(mark_that_is_there_after_the_change_covers_it) {
   followed one(before);
   one.be_marked(101);
   one.check(state::marked);
@@ -257,7 +257,7 @@ BOOST_AUTO_TEST_CASE(a_mark_that_is_there_after_the_change_covers_it) {
   one.check(state::current);
 }
 
-BOOST_AUTO_TEST_CASE(a_mark_that_may_be_older_than_the_change_covers_it_once_it_is_confirmed) {
+BOOST_AUTO_TEST_CASE(mark_that_may_be_older_than_the_change_covers_it_once_it_is_confirmed) {
   followed one(before);
   one.be_marked(99);
   one.check(state::marked, written::mark);
@@ -266,7 +266,7 @@ BOOST_AUTO_TEST_CASE(a_mark_that_may_be_older_than_the_change_covers_it_once_it_
   one.check(state::outdated, written::mark);
 }
 
-BOOST_AUTO_TEST_CASE(a_change_after_the_mark_went_is_signalled_while_kim_works) {
+BOOST_AUTO_TEST_CASE(change_after_the_mark_went_is_signalled_while_kim_works) {
   followed one(before);
   one.be_marked(90);
   one.poll();
@@ -276,7 +276,7 @@ BOOST_AUTO_TEST_CASE(a_change_after_the_mark_went_is_signalled_while_kim_works) 
 }
 
 // F2: KIM's config watcher co-owns whatever labels there were; KIM reads and removes none.
-BOOST_AUTO_TEST_CASE(a_label_of_the_marks_name_is_no_mark) {
+BOOST_AUTO_TEST_CASE(label_of_the_marks_name_is_no_mark) {
   followed one(before);
   one.labels[mark] = "true";
   one.check(state::outdated, written::mark);
@@ -287,7 +287,7 @@ BOOST_AUTO_TEST_CASE(a_label_of_the_marks_name_is_no_mark) {
   one.check(state::marked);
 }
 
-BOOST_AUTO_TEST_CASE(a_suspended_runtime_is_left_alone) {
+BOOST_AUTO_TEST_CASE(suspended_runtime_is_left_alone) {
   followed one(before);
   one.annotations[suspend_reconciliation_annotation] = "true";
   one.check(state::suspended);
@@ -303,7 +303,7 @@ BOOST_AUTO_TEST_CASE(a_suspended_runtime_is_left_alone) {
 }
 
 // F3: nobody else would tell.
-BOOST_AUTO_TEST_CASE(a_mark_in_mode_direct_is_a_state_of_its_own) {
+BOOST_AUTO_TEST_CASE(mark_in_mode_direct_is_a_state_of_its_own) {
   followed one(before);
   one.mode = bootstrapper_mode::direct;
   one.check(state::direct, written::withdraw);
@@ -331,7 +331,7 @@ BOOST_AUTO_TEST_CASE(off_and_deletion_leave_it_alone) {
   BOOST_TEST((seen.mode == bootstrapper_mode::off));
 }
 
-BOOST_AUTO_TEST_CASE(a_runtime_is_not_marked_too_often_while_the_sources_keep_changing) {
+BOOST_AUTO_TEST_CASE(runtime_is_not_marked_too_often_while_the_sources_keep_changing) {
   followed one("2 c2 1 2026-03-02T00:00:00Z");
   one.due = one.now + 1h;
   one.check(state::outdated);

@@ -21,7 +21,7 @@ using one = rw::config_sync::target;
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_target_is_read_as_it_was_written) {
+BOOST_AUTO_TEST_CASE(target_is_read_as_it_was_written) {
   for (const auto& each : {one{{1, "c1"}, std::nullopt}, one{{9, "c9"}, day0 + 3s}}) {
     const auto again = read_record(write_record(each, nullptr));
     BOOST_REQUIRE(again);
@@ -29,7 +29,7 @@ BOOST_AUTO_TEST_CASE(a_target_is_read_as_it_was_written) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_record_is_written_at_the_version_that_was_read) {
+BOOST_AUTO_TEST_CASE(record_is_written_at_the_version_that_was_read) {
   const json::value before = {{"metadata", {{"resourceVersion", "7"}}}};
   const auto record = write_record({{1, "c1"}, std::nullopt}, before);
   BOOST_TEST(k8s::resource_version_of(record) == "7");
@@ -38,7 +38,7 @@ BOOST_AUTO_TEST_CASE(a_record_is_written_at_the_version_that_was_read) {
   BOOST_TEST(k8s::resource_version_of(write_record({{1, "c1"}, {}}, nullptr)).empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_damaged_record_holds_no_target) {
+BOOST_AUTO_TEST_CASE(damaged_record_holds_no_target) {
   BOOST_TEST(!read_record(nullptr));
   const auto good = write_record({{4, "c4"}, day0}, nullptr);
   for (const auto* member : {"number", "digest", "since"}) {
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(a_damaged_record_holds_no_target) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_recorded_target_stays_until_the_sources_change) {
+BOOST_AUTO_TEST_CASE(recorded_target_stays_until_the_sources_change) {
   const one last{{4, "c4"}, day0};
   const auto now = day0 + 1500ms;
   BOOST_TEST((next_target({.recorded = last, .digest = "c4", .now = now}) == last));
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(a_recorded_target_stays_until_the_sources_change) {
       (next_target({.recorded = last, .digest = "c4", .changed = true, .now = now}) == returned));
 }
 
-BOOST_AUTO_TEST_CASE(the_first_start_takes_the_sources_for_what_all_have_since_ever) {
+BOOST_AUTO_TEST_CASE(first_start_takes_the_sources_for_what_all_runtimes_have) {
   BOOST_TEST((next_target({.digest = "c", .now = day0}) == one{{1, "c"}, std::nullopt}));
   // A change before that could be recorded is a change.
   BOOST_TEST((next_target({.digest = "c", .changed = true, .now = day0}) == one{{2, "c"}, day0}));
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(lost_record_makes_a_revision_that_no_runtime_was_signalled)
       (next_target({.digest = "c", .last_signalled = 0, .now = day0}) == one{{1, "c"}, day0}));
 }
 
-BOOST_AUTO_TEST_CASE(all_are_signalled_once_and_only_if_nothing_was) {
+BOOST_AUTO_TEST_CASE(request_to_signal_all_counts_once_and_only_before_the_first_signal) {
   BOOST_TEST((next_target({.digest = "c", .all_once = true, .now = day0}) == one{{1, "c"}, day0}));
   const one first{{1, "c"}, std::nullopt};
   const one second{{2, "c"}, day0};

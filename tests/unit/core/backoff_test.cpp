@@ -22,7 +22,7 @@ core::random_source greatest(core::duration ceiling) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_ceiling_doubles_from_the_base_up_to_the_limit) {
+BOOST_AUTO_TEST_CASE(ceiling_doubles_from_the_base_up_to_the_limit) {
   core::duration expected[] = {100ms, 200ms, 400ms, 800ms, 1000ms, 1000ms, 1000ms};
   core::duration ceiling{};
   core::backoff pause(100ms, 1s, [&] { return static_cast<std::uint64_t>(ceiling.count()); });
@@ -32,7 +32,7 @@ BOOST_AUTO_TEST_CASE(the_ceiling_doubles_from_the_base_up_to_the_limit) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_jitter_is_full_from_zero_to_the_ceiling_inclusive) {
+BOOST_AUTO_TEST_CASE(jitter_is_full_from_zero_to_the_ceiling_inclusive) {
   std::uint64_t drawn = 0;
   core::backoff pause(nanoseconds(9), nanoseconds(9), [&] { return drawn; });
   std::set<core::duration::rep> seen;
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(failures_are_counted_skipped_and_reset) {
   BOOST_TEST((pause.next() <= 100ms));
 }
 
-BOOST_AUTO_TEST_CASE(any_number_of_failures_stays_at_the_limit) {
+BOOST_AUTO_TEST_CASE(ceiling_stays_at_the_limit_after_any_number_of_failures) {
   core::backoff pause(100ms, 30s, greatest(30s));
   pause.skip(std::numeric_limits<unsigned>::max());
   BOOST_TEST((pause.next() == 30s));
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(extreme_limits_do_not_overflow) {
   BOOST_TEST((small_limit.next() == 10ms));
 }
 
-BOOST_AUTO_TEST_CASE(the_systems_random_source_does_not_repeat_itself) {
+BOOST_AUTO_TEST_CASE(random_source_of_the_system_does_not_repeat_itself) {
   auto one = core::make_random_source();
   auto other = core::make_random_source();
   std::set<std::uint64_t> seen;

@@ -279,7 +279,7 @@ BOOST_AUTO_TEST_CASE(checker_accepts_histories_that_the_contract_allows) {
                         1));
 }
 
-BOOST_AUTO_TEST_CASE(the_checker_rejects_bad_histories) {
+BOOST_AUTO_TEST_CASE(checker_rejects_invalid_histories) {
   // Empty, although a send is done.
   BOOST_CHECK(!explained({{{answer::sent, 1, 0, 1}}, {{answer::empty, 0, 2, 3}}}, 2));
   // The same while an earlier send is still under way, as a ring with a stalled producer answers.

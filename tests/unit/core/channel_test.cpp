@@ -117,11 +117,11 @@ BOOST_AUTO_TEST_CASE(channel_capacity_is_exactly_the_requested_one) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_capacity_of_zero_is_refused) {
+BOOST_AUTO_TEST_CASE(capacity_of_zero_is_rejected) {
   BOOST_CHECK_THROW(core::channel<int>(0), std::invalid_argument);
 }
 
-BOOST_AUTO_TEST_CASE(a_value_that_was_not_sent_stays_with_the_sender) {
+BOOST_AUTO_TEST_CASE(value_that_was_not_sent_stays_with_the_sender) {
   core::channel<std::unique_ptr<int>> ch(1);
   BOOST_CHECK(ch.try_send(std::make_unique<int>(1)) == send_status::sent);
   auto second = std::make_unique<int>(2);
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(a_value_that_was_not_sent_stays_with_the_sender) {
   BOOST_CHECK_EQUAL(*ch.try_receive().value(), 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_batch_is_appended_up_to_its_maximum) {
+BOOST_AUTO_TEST_CASE(batch_is_appended_up_to_its_maximum) {
   core::channel<int> ch(8);
   for (int i = 0; i < 6; ++i) ch.try_send(i);
   std::vector<int> got{-1};
@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(close_wakes_every_receiver_and_every_sender) {
   BOOST_CHECK_EQUAL(full.try_receive().value(), 7);
 }
 
-BOOST_AUTO_TEST_CASE(a_handler_is_never_called_from_within_a_call_to_the_channel) {
+BOOST_AUTO_TEST_CASE(handler_is_never_called_from_within_a_call_to_the_channel) {
   asio::io_context io;
   core::channel<int> ch(1);
   const auto sent = std::make_shared<outcome<int>>();
@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(a_handler_is_never_called_from_within_a_call_to_the_channel
   BOOST_CHECK_EQUAL(received->value.value(), 1);
 }
 
-BOOST_AUTO_TEST_CASE(each_item_wakes_one_receiver_once_oldest_first) {
+BOOST_AUTO_TEST_CASE(item_wakes_one_receiver_once_oldest_first) {
   asio::io_context io;
   core::channel<int> ch(4);
   std::vector<std::shared_ptr<outcome<int>>> ends;
@@ -254,7 +254,7 @@ BOOST_AUTO_TEST_CASE(each_item_wakes_one_receiver_once_oldest_first) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_batch_receive_wakes_as_many_senders_as_it_made_room_for) {
+BOOST_AUTO_TEST_CASE(batch_receive_wakes_as_many_senders_as_it_made_room_for) {
   asio::io_context io;
   core::channel<int> ch(3);
   for (int i = 0; i < 3; ++i) ch.try_send(i);
@@ -274,7 +274,7 @@ BOOST_AUTO_TEST_CASE(a_batch_receive_wakes_as_many_senders_as_it_made_room_for) 
   BOOST_TEST(got == (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7}), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(a_waiter_that_lost_the_race_waits_again) {
+BOOST_AUTO_TEST_CASE(waiter_that_lost_the_race_waits_again) {
   asio::io_context io;
   core::channel<int> ch(1);
   const auto end = std::make_shared<outcome<int>>();
@@ -289,7 +289,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_that_lost_the_race_waits_again) {
   BOOST_CHECK_EQUAL(end->value.value(), 2);
 }
 
-BOOST_AUTO_TEST_CASE(a_cancelled_receive_takes_nothing) {
+BOOST_AUTO_TEST_CASE(cancelled_receive_takes_nothing) {
   asio::io_context io;
   core::channel<int> ch(1);
   asio::cancellation_signal signal;
@@ -308,7 +308,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_receive_takes_nothing) {
   BOOST_CHECK_EQUAL(ch.try_receive().value(), 5);
 }
 
-BOOST_AUTO_TEST_CASE(a_cancelled_batch_receive_takes_nothing) {
+BOOST_AUTO_TEST_CASE(cancelled_batch_receive_takes_nothing) {
   asio::io_context io;
   core::channel<int> ch(1);
   asio::cancellation_signal signal;
@@ -329,7 +329,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_batch_receive_takes_nothing) {
   BOOST_CHECK_EQUAL(ch.try_receive().value(), 5);
 }
 
-BOOST_AUTO_TEST_CASE(a_cancelled_send_delivers_nothing) {
+BOOST_AUTO_TEST_CASE(cancelled_send_delivers_nothing) {
   asio::io_context io;
   core::channel<int> ch(1);
   ch.try_send(1);
@@ -345,7 +345,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_send_delivers_nothing) {
   BOOST_CHECK(!ch.try_receive().has_value());
 }
 
-BOOST_AUTO_TEST_CASE(an_operation_woken_before_it_is_cancelled_still_takes_its_item) {
+BOOST_AUTO_TEST_CASE(operation_woken_before_it_is_cancelled_still_takes_its_item) {
   asio::io_context io;
   core::channel<int> ch(1);
   asio::cancellation_signal signal;
@@ -360,7 +360,7 @@ BOOST_AUTO_TEST_CASE(an_operation_woken_before_it_is_cancelled_still_takes_its_i
   BOOST_CHECK_EQUAL(end->value.value(), 9);
 }
 
-BOOST_AUTO_TEST_CASE(a_cancellation_between_wake_up_and_retry_is_not_forgotten) {
+BOOST_AUTO_TEST_CASE(cancellation_between_wake_up_and_retry_is_not_forgotten) {
   asio::io_context io;
   core::channel<int> ch(1);
   asio::cancellation_signal signal;
@@ -375,7 +375,7 @@ BOOST_AUTO_TEST_CASE(a_cancellation_between_wake_up_and_retry_is_not_forgotten) 
   BOOST_CHECK(end->error == asio::error::operation_aborted);
 }
 
-BOOST_AUTO_TEST_CASE(a_coroutine_that_is_cancelled_gets_operation_aborted_as_a_value) {
+BOOST_AUTO_TEST_CASE(coroutine_that_is_cancelled_gets_operation_aborted_as_a_value) {
   asio::io_context io;
   core::channel<int> ch(1);
   asio::cancellation_signal signal;
@@ -414,7 +414,7 @@ BOOST_AUTO_TEST_CASE(repeated_cancelled_receives_on_a_silent_channel_keep_memory
   BOOST_CHECK_EQUAL(waiting->value.value(), 3);
 }
 
-BOOST_AUTO_TEST_CASE(a_suspended_operation_keeps_its_context_running) {
+BOOST_AUTO_TEST_CASE(suspended_operation_keeps_its_context_running) {
   asio::io_context io;
   core::channel<int> ch(1);
   const auto end = std::make_shared<outcome<int>>();
@@ -425,7 +425,7 @@ BOOST_AUTO_TEST_CASE(a_suspended_operation_keeps_its_context_running) {
   BOOST_CHECK_EQUAL(end->value.value(), 4);
 }
 
-BOOST_AUTO_TEST_CASE(a_host_thread_talks_to_coroutines_in_the_context) {
+BOOST_AUTO_TEST_CASE(host_thread_talks_to_coroutines_in_the_context) {
   asio::io_context io;
   core::channel<int> requests(2);
   core::channel<int> answers(2);
@@ -474,7 +474,7 @@ BOOST_AUTO_TEST_CASE(completion_happens_on_the_associated_executor) {
   BOOST_CHECK(over);
 }
 
-BOOST_AUTO_TEST_CASE(a_context_destroyed_with_suspended_operations_destroys_their_handlers) {
+BOOST_AUTO_TEST_CASE(context_destroyed_with_suspended_operations_destroys_their_handlers) {
   const auto witness = std::make_shared<outcome<int>>();
   core::channel<int> ch(1);
   core::channel<int> full(1);
@@ -504,7 +504,7 @@ BOOST_AUTO_TEST_CASE(a_context_destroyed_with_suspended_operations_destroys_thei
   BOOST_CHECK(!full.try_receive().has_value());
 }
 
-BOOST_AUTO_TEST_CASE(a_wake_up_that_dies_with_its_context_goes_to_the_next_waiter) {
+BOOST_AUTO_TEST_CASE(wake_up_that_dies_with_its_context_goes_to_the_next_waiter) {
   asio::io_context io;
   core::channel<int> ch(1);
   const auto dead = std::make_shared<outcome<int>>();
@@ -533,7 +533,7 @@ BOOST_AUTO_TEST_CASE(channel_destroyed_before_its_context_completes_suspended_op
   BOOST_CHECK(end->error == channel_errc::closed);
 }
 
-BOOST_AUTO_TEST_CASE(a_type_that_can_only_be_moved_passes_through_every_operation) {
+BOOST_AUTO_TEST_CASE(type_that_can_only_be_moved_passes_through_every_operation) {
   asio::io_context io;
   core::channel<std::unique_ptr<int>> ch(1);
   run(io, [&]() -> asio::awaitable<void> {

@@ -31,7 +31,7 @@ struct with_longest_pauses {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(it_is_passable_until_as_many_failures_in_a_row_as_the_threshold) {
+BOOST_AUTO_TEST_CASE(breaker_is_passable_until_failures_in_a_row_reach_the_threshold) {
   with_longest_pauses g(3);
   g.fail(2);
   BOOST_TEST(!g.breaker.open());
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(open_it_lets_one_probe_through_after_each_pause) {
   BOOST_TEST(g.breaker.passable(g.now + 200ms));
 }
 
-BOOST_AUTO_TEST_CASE(the_pauses_between_probes_grow_to_their_limit_and_begin_anew_after_success) {
+BOOST_AUTO_TEST_CASE(pauses_between_probes_grow_to_their_limit_and_restart_after_success) {
   with_longest_pauses g(1);
   for (const core::duration pause : {100ms, 200ms, 400ms, 800ms, 1000ms, 1000ms}) {
     g.fail(1);
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(the_pauses_between_probes_grow_to_their_limit_and_begin_ane
   BOOST_TEST((g.breaker.next() == g.now + 100ms));
 }
 
-BOOST_AUTO_TEST_CASE(the_other_sides_wish_to_be_left_alone_is_honoured) {
+BOOST_AUTO_TEST_CASE(breaker_honours_the_delay_that_the_other_side_requests) {
   with_longest_pauses g(1);
   g.breaker.fail(g.breaker.enter(), g.now, 20s);
   BOOST_TEST(!g.breaker.passable(g.now + 19s));
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(stray_attempt_does_not_take_the_probes_place) {
   BOOST_TEST(g.breaker.fail(stray, g.now));
 }
 
-BOOST_AUTO_TEST_CASE(a_probe_that_came_to_nothing_makes_room_for_the_next_at_once) {
+BOOST_AUTO_TEST_CASE(abandoned_probe_makes_room_for_the_next_at_once) {
   with_longest_pauses g(1);
   g.fail(1);
   g.now += 100ms;
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(a_probe_that_came_to_nothing_makes_room_for_the_next_at_onc
   BOOST_TEST(g.breaker.passable(g.now));
 }
 
-BOOST_AUTO_TEST_CASE(an_old_attempt_neither_ends_the_probe_nor_counts_when_it_fails) {
+BOOST_AUTO_TEST_CASE(old_attempt_neither_ends_the_probe_nor_counts_when_it_fails) {
   with_longest_pauses g(1);
   const auto old = g.breaker.enter();
   const auto older = g.breaker.enter();
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(an_old_attempt_neither_ends_the_probe_nor_counts_when_it_fa
   BOOST_TEST(!g.breaker.passable(g.now + 1h));
 }
 
-BOOST_AUTO_TEST_CASE(an_old_attempt_that_succeeds_closes_it) {
+BOOST_AUTO_TEST_CASE(old_attempt_that_succeeds_closes_the_breaker) {
   with_longest_pauses g(1);
   g.breaker.enter();
   g.fail(1);

@@ -36,7 +36,7 @@ asio::awaitable<void> tick(core::clock* time, core::timer* alarm, int* ticks) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_manual_clock_stands_still_and_moves_both_times_alike) {
+BOOST_AUTO_TEST_CASE(manual_clock_stands_still_and_moves_both_times_alike) {
   core::manual_clock time;
   const auto now = time.now();
   const auto wall = time.wall();
@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(a_manual_clock_stands_still_and_moves_both_times_alike) {
   BOOST_TEST((time.wall() - wall == 90s));
 }
 
-BOOST_AUTO_TEST_CASE(an_alarm_rings_when_its_time_has_come_and_not_before) {
+BOOST_AUTO_TEST_CASE(timer_expires_at_its_time_and_not_before) {
   asio::io_context context;
   core::manual_clock time;
   const auto body = [](asio::any_io_executor executor,
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(an_alarm_rings_when_its_time_has_come_and_not_before) {
   run(context, body(context.get_executor(), &time));
 }
 
-BOOST_AUTO_TEST_CASE(an_alarm_in_the_past_rings_at_once) {
+BOOST_AUTO_TEST_CASE(timer_in_the_past_expires_at_once) {
   asio::io_context context;
   core::manual_clock time;
   const auto body = [](asio::any_io_executor executor,
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(cancel_setting_anew_and_cancellation_end_a_wait_without_the
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_late_ring_does_not_end_the_wait_after) {
+BOOST_AUTO_TEST_CASE(late_expiry_does_not_end_the_next_wait) {
   asio::io_context context;
   core::manual_clock time;
   const auto body = [](asio::any_io_executor executor,
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(time_is_moved_by_another_thread_while_a_task_waits) {
   run(context, body(context.get_executor(), &time, &ticks));
 }
 
-BOOST_AUTO_TEST_CASE(the_real_clock_rings_too_and_takes_the_end_of_time_for_never) {
+BOOST_AUTO_TEST_CASE(timer_of_the_real_clock_expires_and_takes_the_end_of_time_for_never) {
   asio::io_context context;
   core::real_clock time;
   const auto body = [](asio::any_io_executor executor, core::clock* t) -> asio::awaitable<void> {

@@ -10,7 +10,7 @@ BOOST_AUTO_TEST_SUITE(config)
 namespace core = rw::core;
 using std::chrono::milliseconds;
 
-BOOST_AUTO_TEST_CASE(a_port_is_a_decimal_number_from_0_to_65535) {
+BOOST_AUTO_TEST_CASE(port_is_a_decimal_number_from_0_to_65535) {
   BOOST_TEST((core::parse_port("0") == 0));
   BOOST_TEST((core::parse_port("8443") == 8443));
   BOOST_TEST((core::parse_port("65535") == 65535));
@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(a_port_is_a_decimal_number_from_0_to_65535) {
   for (const auto& text : wrong) BOOST_TEST(!core::parse_port(text), text);
 }
 
-BOOST_AUTO_TEST_CASE(an_address_is_a_host_and_a_port) {
+BOOST_AUTO_TEST_CASE(address_is_a_host_and_a_port) {
   const struct {
     const char* text;
     const char* host;
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(parse_host_port_rejects_other_text) {
   for (const auto& text : wrong) BOOST_TEST(!core::parse_host_port(text), text);
 }
 
-BOOST_AUTO_TEST_CASE(a_duration_is_a_sum_of_numbers_with_units) {
+BOOST_AUTO_TEST_CASE(duration_is_a_sum_of_numbers_with_units) {
   const struct {
     const char* text;
     std::int64_t ms;

@@ -174,14 +174,14 @@ int main() {
 
 #else
 
-BOOST_AUTO_TEST_CASE(an_await_in_a_condition_runs_the_body) {
+BOOST_AUTO_TEST_CASE(await_in_a_condition_runs_the_body) {
   BOOST_TEST(run_bodies(in_if) == 1);
   BOOST_TEST(run_bodies(in_while) == 3);
   BOOST_TEST(run_bodies(in_for) == 3);
   BOOST_TEST(run_bodies(in_switch) == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_temporary_beside_an_await_is_destroyed_once) {
+BOOST_AUTO_TEST_CASE(temporary_beside_an_await_is_destroyed_once) {
   BOOST_TEST(balance(lambda_beside_await) == 0);
   BOOST_TEST(balance(aggregate_beside_await) == 0);
 }

@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(bytes_that_are_not_utf_8_become_the_replacement_character) 
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_ends_of_each_range_of_utf_8_survive) {
+BOOST_AUTO_TEST_CASE(boundary_characters_of_utf_8_survive) {
   for (const auto* text :
        {"\x7F", "\xC2\x80", "\xDF\xBF", "\xE0\xA0\x80", "\xED\x9F\xBF", "\xEE\x80\x80",
         "\xEF\xBF\xBF", "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF"}) {
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(the_ends_of_each_range_of_utf_8_survive) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(any_bytes_give_valid_json) {
+BOOST_AUTO_TEST_CASE(json_text_is_valid_for_any_bytes) {
   std::mt19937 random(1);
   for (int round = 0; round < 2000; ++round) {
     std::string text(random() % 20, '\0');

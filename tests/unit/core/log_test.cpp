@@ -48,7 +48,7 @@ std::vector<std::string> keys_of(const json::object& object) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_line_is_one_json_object_with_time_level_message_and_fields) {
+BOOST_AUTO_TEST_CASE(line_is_one_json_object_with_time_level_message_and_fields) {
   book b;
   core::logger log(core::log_level::debug, b.sink());
   log.warning("something happened", {{"text", "a \"b\""},
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(parse_log_level_accepts_only_level_names) {
   BOOST_TEST((level == core::log_level::error));
 }
 
-BOOST_AUTO_TEST_CASE(a_limit_lets_a_burst_through_in_each_period_and_counts_the_rest) {
+BOOST_AUTO_TEST_CASE(limit_lets_a_burst_through_in_each_period_and_counts_the_rest) {
   core::log_limit limit(2, 10s);
   const std::chrono::steady_clock::time_point start{1h};
   std::uint64_t suppressed = 99;
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(a_limit_lets_a_burst_through_in_each_period_and_counts_the_
   BOOST_TEST(!limit.pass(suppressed, start + 12s));
 }
 
-BOOST_AUTO_TEST_CASE(a_limit_passes_its_first_message_at_any_time) {
+BOOST_AUTO_TEST_CASE(limit_passes_its_first_message_at_any_time) {
   core::log_limit limit(1, 1h);
   std::uint64_t suppressed = 0;
   BOOST_TEST(limit.pass(suppressed, std::chrono::steady_clock::time_point{}));

@@ -9,7 +9,7 @@ BOOST_AUTO_TEST_SUITE(lru_map)
 
 namespace core = rw::core;
 
-BOOST_AUTO_TEST_CASE(a_value_is_made_once_and_kept) {
+BOOST_AUTO_TEST_CASE(value_is_made_once_and_kept) {
   core::lru_map<std::string, int> map(2);
   BOOST_TEST(map.use("a", 1) == 1);
   BOOST_TEST(map.use("a", 2) == 1);

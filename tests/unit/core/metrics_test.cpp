@@ -26,7 +26,7 @@ bool has_line(const std::string& text, const std::string& line) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_same_name_and_labels_are_one_series) {
+BOOST_AUTO_TEST_CASE(same_name_and_labels_are_one_series) {
   core::metrics registry;
   auto& first = core::make_counter(registry, "events_total", "Events", {{"outcome", "ok"}});
   auto& same = core::make_counter(registry, "events_total", "Events", {{"outcome", "ok"}});
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(registries_do_not_know_each_other) {
   BOOST_TEST(core::expose(other).empty());
 }
 
-BOOST_AUTO_TEST_CASE(the_bounds_for_latencies_grow) {
+BOOST_AUTO_TEST_CASE(bounds_for_latencies_grow) {
   const auto& bounds = core::latency_bounds();
   BOOST_TEST(std::ranges::is_sorted(bounds));
   BOOST_TEST((std::ranges::adjacent_find(bounds) == bounds.end()));

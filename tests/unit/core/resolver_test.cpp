@@ -92,7 +92,7 @@ struct fixture {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(a_name_is_looked_up_and_one_without_addresses_says_why, fixture) {
+BOOST_FIXTURE_TEST_CASE(name_is_looked_up_and_one_without_addresses_says_why, fixture) {
   auto found = end(begin("a", "good"));
   BOOST_TEST_REQUIRE(comes(found));
   BOOST_TEST(found.get().size() == 1U);
@@ -121,7 +121,7 @@ BOOST_FIXTURE_TEST_CASE(localhost_is_loopback_and_nobody_is_asked, fixture) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_system_is_asked_for_other_names) {
+BOOST_AUTO_TEST_CASE(system_is_asked_for_other_names) {
   asio::io_context context{1};
   const auto failed = rw::core::resolver::of(context.get_executor())
                           .begin(context.get_executor(), "a", "no such name");
@@ -150,7 +150,7 @@ BOOST_FIXTURE_TEST_CASE(names_that_hang_delay_neither_those_beside_them_nor_othe
   BOOST_TEST(comes(late));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_host_is_looked_up_once_at_a_time, fixture) {
+BOOST_FIXTURE_TEST_CASE(host_is_looked_up_once_at_a_time, fixture) {
   auto first = end(begin("a", "dead"));
   BOOST_TEST_REQUIRE(servers.await_asked(1));
   auto second = end(begin("a", "dead"));

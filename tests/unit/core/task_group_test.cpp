@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(join_waits_for_every_task) {
   run(context, body(context.get_executor()));
 }
 
-BOOST_AUTO_TEST_CASE(an_empty_group_joins_at_once) {
+BOOST_AUTO_TEST_CASE(empty_group_joins_at_once) {
   asio::io_context context;
   core::task_group group(context.get_executor());
   run(context, group.join());
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(cancel_ends_the_tasks_and_rejects_new_tasks) {
   run(context, body(context.get_executor()));
 }
 
-BOOST_AUTO_TEST_CASE(the_first_failure_is_kept_and_cancels_the_others) {
+BOOST_AUTO_TEST_CASE(first_failure_is_kept_and_cancels_the_others) {
   asio::io_context context;
   const auto body = [](asio::any_io_executor executor) -> asio::awaitable<void> {
     core::task_group group(executor);
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(the_first_failure_is_kept_and_cancels_the_others) {
   run(context, body(context.get_executor()));
 }
 
-BOOST_AUTO_TEST_CASE(a_failure_handler_lets_the_other_tasks_live) {
+BOOST_AUTO_TEST_CASE(failure_handler_lets_the_other_tasks_live) {
   asio::io_context context;
   const auto body = [](asio::any_io_executor executor) -> asio::awaitable<void> {
     int failures = 0;
@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(a_failure_handler_lets_the_other_tasks_live) {
   run(context, body(context.get_executor()));
 }
 
-BOOST_AUTO_TEST_CASE(a_join_that_is_cancelled_cancels_the_tasks_and_still_waits_for_them) {
+BOOST_AUTO_TEST_CASE(join_that_is_cancelled_cancels_the_tasks_and_still_waits_for_them) {
   asio::io_context context;
   const auto body = [](asio::any_io_executor executor) -> asio::awaitable<void> {
     core::task_group inner(executor);
@@ -280,7 +280,7 @@ BOOST_AUTO_TEST_CASE(tasks_that_go_with_their_context_are_no_longer_the_groups) 
   BOOST_TEST(group.size() == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(a_coroutine_that_joins_goes_with_its_context) {
+BOOST_AUTO_TEST_CASE(coroutine_that_joins_goes_with_its_context) {
   bool ended = false;
   bool parent_ended = false;
   auto context = std::make_unique<asio::io_context>();

@@ -12,7 +12,7 @@ namespace {
 const core::time_point begin{1h};
 }
 
-BOOST_AUTO_TEST_CASE(a_burst_passes_at_once_and_then_the_rate_holds) {
+BOOST_AUTO_TEST_CASE(burst_passes_at_once_and_then_the_rate_holds) {
   core::token_bucket bucket(10, 3);
   for (int i = 0; i < 3; ++i) BOOST_TEST((bucket.take(begin) == 0s));
   BOOST_TEST((bucket.take(begin) == 100ms));
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(time_that_goes_back_changes_nothing) {
   BOOST_TEST(bucket.try_take(begin + 1s));
 }
 
-BOOST_AUTO_TEST_CASE(a_rate_of_zero_is_no_limit_and_a_tiny_one_no_overflow) {
+BOOST_AUTO_TEST_CASE(rate_of_zero_is_no_limit_and_a_tiny_one_no_overflow) {
   core::token_bucket unlimited(0, 1);
   for (int i = 0; i < 1000; ++i) BOOST_TEST((unlimited.take(begin) == 0s));
   core::token_bucket tiny(1e-300, 1);

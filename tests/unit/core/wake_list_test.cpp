@@ -27,7 +27,7 @@ void settle(asio::io_context& io) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(one_is_woken_oldest_first_or_all) {
+BOOST_AUTO_TEST_CASE(wake_list_wakes_the_oldest_or_all) {
   asio::io_context io;
   core::wake_list list(io.get_executor());
   core::task_group tasks(io.get_executor());
@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(one_is_woken_oldest_first_or_all) {
   BOOST_TEST(woken == (std::vector<int>{1, 2, 3, 4}), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(a_wake_for_one_that_is_cancelled_goes_to_the_next) {
+BOOST_AUTO_TEST_CASE(wake_for_a_cancelled_waiter_goes_to_the_next) {
   asio::io_context io;
   core::wake_list list(io.get_executor());
   core::task_group cancelled(io.get_executor());

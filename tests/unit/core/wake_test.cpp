@@ -34,7 +34,7 @@ asio::awaitable<void> wait_once(core::wake* signal, std::optional<error_code>* o
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_set_before_the_wait_is_kept) {
+BOOST_AUTO_TEST_CASE(set_before_the_wait_is_kept) {
   asio::io_context context;
   const auto body = [](asio::any_io_executor executor) -> asio::awaitable<void> {
     core::wake signal(executor);
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(several_sets_before_the_wait_are_one) {
   run(context, body(context.get_executor()));
 }
 
-BOOST_AUTO_TEST_CASE(each_set_wakes_a_wait_that_is_under_way_exactly_once) {
+BOOST_AUTO_TEST_CASE(set_wakes_a_wait_that_is_under_way_exactly_once) {
   asio::io_context context;
   const auto body = [](asio::any_io_executor executor) -> asio::awaitable<void> {
     core::wake signal(executor);
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(each_set_wakes_a_wait_that_is_under_way_exactly_once) {
   run(context, body(context.get_executor()));
 }
 
-BOOST_AUTO_TEST_CASE(the_waiter_is_resumed_by_the_executor_and_not_inside_set) {
+BOOST_AUTO_TEST_CASE(waiter_is_resumed_by_the_executor_and_not_inside_set) {
   asio::io_context context;
   const auto body = [](asio::any_io_executor executor) -> asio::awaitable<void> {
     core::wake signal(executor);
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(the_waiter_is_resumed_by_the_executor_and_not_inside_set) {
   run(context, body(context.get_executor()));
 }
 
-BOOST_AUTO_TEST_CASE(a_set_while_the_woken_one_is_on_its_way_is_kept_for_its_next_wait) {
+BOOST_AUTO_TEST_CASE(set_while_the_woken_one_is_on_its_way_is_kept_for_its_next_wait) {
   asio::io_context context;
   const auto body = [](asio::any_io_executor executor) -> asio::awaitable<void> {
     core::wake signal(executor);
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(a_set_while_the_woken_one_is_on_its_way_is_kept_for_its_nex
   run(context, body(context.get_executor()));
 }
 
-BOOST_AUTO_TEST_CASE(a_cancelled_wait_ends_with_operation_aborted_and_consumes_nothing) {
+BOOST_AUTO_TEST_CASE(cancelled_wait_ends_with_operation_aborted_and_consumes_nothing) {
   asio::io_context context;
   const auto body = [](asio::any_io_executor executor) -> asio::awaitable<void> {
     core::wake signal(executor);
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_wait_ends_with_operation_aborted_and_consumes_n
   run(context, body(context.get_executor()));
 }
 
-BOOST_AUTO_TEST_CASE(a_set_before_the_cancellation_wins) {
+BOOST_AUTO_TEST_CASE(set_before_the_cancellation_wins) {
   asio::io_context context;
   const auto body = [](asio::any_io_executor executor) -> asio::awaitable<void> {
     core::wake signal(executor);
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(a_set_before_the_cancellation_wins) {
   run(context, body(context.get_executor()));
 }
 
-BOOST_AUTO_TEST_CASE(a_wait_in_its_own_coroutines_frame_goes_with_the_context) {
+BOOST_AUTO_TEST_CASE(wait_in_its_own_coroutines_frame_goes_with_the_context) {
   const auto alive = std::make_shared<int>(0);
   auto context = std::make_unique<asio::io_context>();
   const auto body = [](std::shared_ptr<int>) -> asio::awaitable<void> {
@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(a_wait_in_its_own_coroutines_frame_goes_with_the_context) {
   BOOST_TEST(alive.use_count() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_wake_may_go_after_its_context_and_before) {
+BOOST_AUTO_TEST_CASE(wake_may_go_after_its_context_and_before) {
   std::optional<core::wake> signal;
   {
     asio::io_context context;

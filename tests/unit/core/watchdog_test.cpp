@@ -55,7 +55,7 @@ struct kennel {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_deadline_that_passes_calls_its_action_once) {
+BOOST_AUTO_TEST_CASE(deadline_that_passes_calls_its_action_once) {
   kennel k;
   k.run([&]() -> asio::awaitable<void> {
     int calls = 0;
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(a_deadline_that_passes_calls_its_action_once) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_deadline_that_is_moved_or_disarmed_in_time_does_nothing) {
+BOOST_AUTO_TEST_CASE(deadline_that_is_moved_or_disarmed_in_time_does_nothing) {
   kennel k;
   k.run([&]() -> asio::awaitable<void> {
     int calls = 0;
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(deadline_that_is_disarmed_or_moved_after_its_expiry_does_no
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_time_is_that_of_the_last_tick) {
+BOOST_AUTO_TEST_CASE(time_is_that_of_the_last_tick) {
   kennel k;
   k.run([&]() -> asio::awaitable<void> {
     const auto start = k.dog.now();

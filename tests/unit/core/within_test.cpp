@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(within_cancels_and_awaits_at_the_time_limit) {
   BOOST_TEST(b.ended);
 }
 
-BOOST_AUTO_TEST_CASE(a_cancelled_caller_leaves_nothing_behind) {
+BOOST_AUTO_TEST_CASE(cancelled_caller_leaves_nothing_behind) {
   bench b;
   b.tasks.spawn(race(&b.time, 1h, 1h, &b.result, &b.ended));
   b.settle();

@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(keys_are_taken_in_the_order_in_which_they_came_each_once) {
   BOOST_TEST(!b.keys.try_get());
 }
 
-BOOST_AUTO_TEST_CASE(a_key_added_while_it_is_processed_is_queued_again_after) {
+BOOST_AUTO_TEST_CASE(key_added_while_it_is_processed_is_queued_again_after) {
   bench<> b;
   b.keys.add("a");
   auto item = b.keys.try_get();
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(a_key_added_while_it_is_processed_is_queued_again_after) {
   BOOST_TEST(b.take_all() == (names{"b", "a"}), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(an_item_ends_its_processing_when_it_is_destroyed_or_replaced) {
+BOOST_AUTO_TEST_CASE(item_ends_its_processing_when_it_is_destroyed_or_replaced) {
   bench<> b;
   b.keys.add("a");
   b.keys.add("b");
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(an_item_ends_its_processing_when_it_is_destroyed_or_replace
   BOOST_TEST(b.keys.processing() == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(a_higher_priority_goes_first_and_raises_a_key_that_waits) {
+BOOST_AUTO_TEST_CASE(higher_priority_goes_first_and_raises_a_key_that_waits) {
   bench<> b;
   b.keys.add("low", priority::low);
   b.keys.add("normal");
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(a_higher_priority_goes_first_and_raises_a_key_that_waits) {
              boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(a_key_added_while_processed_is_queued_with_the_highest_priority_asked_for) {
+BOOST_AUTO_TEST_CASE(key_added_while_processed_is_queued_with_the_highest_priority_asked_for) {
   bench<> b;
   b.keys.add("a");
   auto item = b.keys.try_get();
@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(no_level_waits_for_more_than_eight_others_and_one_of_each_l
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_delayed_key_comes_when_its_time_has_come) {
+BOOST_AUTO_TEST_CASE(delayed_key_comes_when_its_time_has_come) {
   bench<> b;
   BOOST_TEST((b.keys.add_after("later", 10s) == add_result::added));
   BOOST_TEST((b.keys.add_after("sooner", 5s) == add_result::added));
@@ -207,7 +207,7 @@ BOOST_AUTO_TEST_CASE(a_delayed_key_comes_when_its_time_has_come) {
   BOOST_TEST(b.keys.size() == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(a_shorter_delay_replaces_a_longer_one_and_not_the_other_way_round) {
+BOOST_AUTO_TEST_CASE(shorter_delay_replaces_a_longer_one_and_not_the_other_way_round) {
   bench<> b;
   b.keys.add_after("a", 10s);
   BOOST_TEST((b.keys.add_after("a", 20s) == add_result::merged));
@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(a_shorter_delay_replaces_a_longer_one_and_not_the_other_way
   BOOST_TEST(b.take_all().empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_delayed_key_that_is_added_plainly_comes_now_and_at_its_time) {
+BOOST_AUTO_TEST_CASE(delayed_key_that_is_added_plainly_comes_now_and_at_its_time) {
   bench<> b;
   b.keys.add_after("a", 10s);
   BOOST_TEST((b.keys.add("a") == add_result::added));
@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(a_delayed_key_that_is_added_plainly_comes_now_and_at_its_ti
   BOOST_TEST(b.take_all() == names{"a"}, boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(a_delay_that_ends_while_the_key_is_processed_queues_it_again_after) {
+BOOST_AUTO_TEST_CASE(delay_that_ends_while_the_key_is_processed_queues_it_again_after) {
   bench<> b;
   b.keys.add("a");
   auto item = b.keys.try_get();
@@ -239,7 +239,7 @@ BOOST_AUTO_TEST_CASE(a_delay_that_ends_while_the_key_is_processed_queues_it_agai
   BOOST_TEST(b.take_all() == names{"a"}, boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(a_delayed_key_comes_with_the_priority_that_it_was_added_with) {
+BOOST_AUTO_TEST_CASE(delayed_key_comes_with_the_priority_that_it_was_added_with) {
   bench<> b;
   b.keys.add("a", priority::low);
   auto item = b.keys.try_get();
@@ -299,7 +299,7 @@ BOOST_AUTO_TEST_CASE(jitter_shortens_retries_by_up_to_its_part) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(all_retries_together_are_limited_by_a_token_bucket) {
+BOOST_AUTO_TEST_CASE(token_bucket_limits_all_retries_together) {
   bench<int> b({.retry_base = 0s, .retries_per_second = 10, .retry_burst = 3});
   for (int i = 0; i < 5; ++i) b.keys.add_rate_limited(i);
   b.settle();
@@ -310,7 +310,7 @@ BOOST_AUTO_TEST_CASE(all_retries_together_are_limited_by_a_token_bucket) {
   BOOST_TEST(b.keys.queued() == 5U);
 }
 
-BOOST_AUTO_TEST_CASE(a_full_queue_refuses_new_keys_and_never_those_inside) {
+BOOST_AUTO_TEST_CASE(full_queue_refuses_new_keys_and_never_those_inside) {
   bench<> b({.capacity = 3});
   b.keys.add("queued");
   b.keys.add("processed", priority::high);
@@ -327,7 +327,7 @@ BOOST_AUTO_TEST_CASE(a_full_queue_refuses_new_keys_and_never_those_inside) {
   BOOST_TEST(b.metric("workqueue_refused_total{name=\"test\",reason=\"full\"}") == 3);
 }
 
-BOOST_AUTO_TEST_CASE(a_key_that_is_only_remembered_gives_way) {
+BOOST_AUTO_TEST_CASE(key_that_is_only_remembered_gives_way) {
   bench<> b({.capacity = 2, .retry_base = 0s});
   for (const char* name : {"older", "newer"}) {
     b.keys.add_rate_limited(name);
@@ -341,7 +341,7 @@ BOOST_AUTO_TEST_CASE(a_key_that_is_only_remembered_gives_way) {
   BOOST_TEST(b.keys.retries("newer") == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(who_waits_for_room_is_told_when_there_is_some) {
+BOOST_AUTO_TEST_CASE(waiter_for_room_is_resumed_when_there_is_some) {
   bench<> b({.capacity = 1});
   b.keys.add("a");
   std::optional<bool> room;
@@ -386,7 +386,7 @@ BOOST_AUTO_TEST_CASE(workers_wait_for_keys_and_end_when_the_queue_is_shut_down_a
   BOOST_TEST(b.metric("workqueue_refused_total{name=\"test\",reason=\"shut_down\"}") == 3);
 }
 
-BOOST_AUTO_TEST_CASE(a_key_added_while_processed_is_still_processed_after_shut_down) {
+BOOST_AUTO_TEST_CASE(key_added_while_processed_is_still_processed_after_shut_down) {
   bench<> b;
   b.keys.add("a");
   auto item = b.keys.try_get();
@@ -405,7 +405,7 @@ BOOST_AUTO_TEST_CASE(a_key_added_while_processed_is_still_processed_after_shut_d
   BOOST_TEST((ended && drained));
 }
 
-BOOST_AUTO_TEST_CASE(a_drain_waits_for_what_is_processed) {
+BOOST_AUTO_TEST_CASE(drain_waits_for_what_is_processed) {
   bench<> b;
   b.keys.add("a");
   auto item = b.keys.try_get();
@@ -418,7 +418,7 @@ BOOST_AUTO_TEST_CASE(a_drain_waits_for_what_is_processed) {
   BOOST_TEST(drained);
 }
 
-BOOST_AUTO_TEST_CASE(a_cancelled_worker_leaves_its_key_to_the_next) {
+BOOST_AUTO_TEST_CASE(cancelled_worker_leaves_its_key_to_the_next) {
   bench<> b;
   names taken;
   bool ended = false;
@@ -501,7 +501,7 @@ BOOST_AUTO_TEST_CASE(time_that_passes_within_one_turn_is_seen_on_demand) {
   BOOST_TEST(b.metric("workqueue_work_duration_seconds_sum{name=\"test\"}") == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_queue_that_can_hold_nothing_is_refused) {
+BOOST_AUTO_TEST_CASE(queue_that_can_hold_nothing_is_rejected) {
   asio::io_context io;
   core::manual_clock time;
   core::metrics numbers;
@@ -734,7 +734,7 @@ void compare_with_model(std::uint32_t seed) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(it_does_what_a_naive_model_does) {
+BOOST_AUTO_TEST_CASE(work_queue_does_what_a_naive_model_does) {
   for (std::uint32_t seed = 1; seed <= 40; ++seed) {
     BOOST_TEST_INFO_SCOPE("seed " << seed);
     compare_with_model(seed);

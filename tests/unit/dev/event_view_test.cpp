@@ -45,7 +45,7 @@ const object_key kyma{"kcp-system", "runtime-1"};
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_story_goes_from_the_change_to_the_reconcile) {
+BOOST_AUTO_TEST_CASE(trace_goes_from_the_change_to_the_reconcile) {
   stage s;
   s.view.changed("runtime-1", change_of("default"));
   s.clock.advance(milliseconds(3));
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(changes_that_become_one_event_count_from_the_first) {
   BOOST_TEST((s.told.front().to_reconcile == milliseconds(10)));
 }
 
-BOOST_AUTO_TEST_CASE(one_reconcile_ends_the_stories_of_its_kyma_only) {
+BOOST_AUTO_TEST_CASE(reconcile_ends_the_traces_of_its_kyma_only) {
   stage s;
   const object_key other{"kcp-system", "runtime-2"};
   s.view.on_event(from("runtime-1", "a"), {kyma});
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(event_without_an_observed_change_has_no_times) {
   BOOST_TEST(!s.told.front().to_reconcile.has_value());
 }
 
-BOOST_AUTO_TEST_CASE(an_event_without_a_kyma_is_told_at_once) {
+BOOST_AUTO_TEST_CASE(event_without_a_kyma_is_reported_at_once) {
   stage s;
   s.view.on_event(from("runtime-9", "default"), {});
   BOOST_REQUIRE(s.told.size() == 1U);
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(view_drops_the_oldest_unreceived_events_and_counts_them) {
   BOOST_TEST(s.told[1].to_reconcile.has_value());
 }
 
-BOOST_AUTO_TEST_CASE(a_line_for_programs_is_json) {
+BOOST_AUTO_TEST_CASE(line_for_programs_is_json) {
   stage s;
   s.view.changed("runtime-1", change_of("a \"name\""));
   s.clock.advance(std::chrono::microseconds(1500));

@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(credentials_of_a_program_are_not_handed_on) {
   BOOST_TEST(text.error().message.starts_with("context dev of /x: "), text.error().message);
 }
 
-BOOST_AUTO_TEST_CASE(a_token_file_that_is_not_there_is_named) {
+BOOST_AUTO_TEST_CASE(token_file_that_is_not_there_is_named) {
   const k8s::config from{.server = "https://127.0.0.1:6443", .token_file = "/nonexistent/token"};
   const auto text = rw::dev::kubeconfig_text(from, "runtime-1");
   BOOST_REQUIRE(text.has_error());

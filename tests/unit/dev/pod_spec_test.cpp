@@ -67,7 +67,7 @@ json::value secret_with(const rw::tls::key_pair& pair, const std::string& ca) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_manifest_that_is_installed_says_all_that_is_needed) {
+BOOST_AUTO_TEST_CASE(manifest_that_is_installed_says_all_that_is_needed) {
   const auto spec = read_pod_spec(deployment(), "127.0.0.2");
   BOOST_REQUIRE(spec.has_value());
   BOOST_TEST(spec->settings.bind_address == "127.0.0.2");
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(times_are_those_of_the_environment) {
   BOOST_TEST((spec->settings.event_max_age == std::chrono::minutes(5)));
 }
 
-BOOST_AUTO_TEST_CASE(another_template_is_another_pod_and_another_status_is_not) {
+BOOST_AUTO_TEST_CASE(template_change_makes_another_pod_and_a_status_change_does_not) {
   const auto first = read_pod_spec(deployment(), "127.0.0.1");
   auto changed = deployment();
   changed.as_object()["status"] = {{"readyReplicas", 1}};
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(missing_setting_is_named) {
   BOOST_TEST(complaint_about(wrong) == "no container of the Deployment has KCP_ADDR");
 }
 
-BOOST_AUTO_TEST_CASE(a_secret_is_used_whole_or_not_at_all) {
+BOOST_AUTO_TEST_CASE(secret_is_used_whole_or_not_at_all) {
   const auto spec = read_pod_spec(deployment(), "127.0.0.1");
   const auto ca = rw::tls::issuer::create({.common_name = "ca"}).value();
   const auto pair = ca.issue({.common_name = "runtime-1", .server_auth = true}).value();

@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(view_reports_each_arrival_once) {
   BOOST_TEST((s.told[0].after == milliseconds(7)));
 }
 
-BOOST_AUTO_TEST_CASE(another_change_in_kcp_begins_anew) {
+BOOST_AUTO_TEST_CASE(next_change_in_kcp_restarts_the_view) {
   stage s;
   s.view.wanted(source::config, "one");
   s.view.has("r1", source::config, "one");
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(another_change_in_kcp_begins_anew) {
   BOOST_TEST((s.told[2].after == milliseconds(5)));
 }
 
-BOOST_AUTO_TEST_CASE(a_runtime_that_loses_it_does_not_count_any_more) {
+BOOST_AUTO_TEST_CASE(runtime_that_loses_the_content_no_longer_counts) {
   stage s;
   s.view.wanted(source::config, "one");
   s.view.has("r1", source::config, "one");
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(a_runtime_that_loses_it_does_not_count_any_more) {
   BOOST_TEST(s.told[1].have == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_runtime_that_is_heard_of_before_kcp_counts_when_kcp_is) {
+BOOST_AUTO_TEST_CASE(runtime_that_is_heard_of_before_kcp_counts_when_kcp_is) {
   stage s;
   s.view.has("r1", source::trust_bundle, "one");
   BOOST_TEST(s.told.empty());
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(of_many_runtimes_a_few_are_worth_a_line) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_line_is_for_people_and_an_object_for_programs) {
+BOOST_AUTO_TEST_CASE(line_is_for_people_and_an_object_for_programs) {
   const arrival what{"r1", source::pull_secret, milliseconds(12), 2, 3};
   const auto now = std::chrono::system_clock::time_point(std::chrono::hours(9));
   BOOST_TEST(line_of(what, now) ==

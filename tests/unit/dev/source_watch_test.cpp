@@ -75,7 +75,7 @@ struct watched : test_env {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_digest_is_of_content_and_not_of_metadata_or_order) {
+BOOST_AUTO_TEST_CASE(digest_is_of_content_and_not_of_metadata_or_order) {
   const auto one = digest(
       R"({"kind":"ConfigMap","metadata":{"name":"a","resourceVersion":"1"},"data":{"k":"v","l":"w"}})");
   BOOST_TEST(one ==
@@ -98,13 +98,13 @@ BOOST_AUTO_TEST_CASE(a_digest_is_of_content_and_not_of_metadata_or_order) {
 }
 
 // Digests lie on objects: one that is computed otherwise would have every Runtime signalled.
-BOOST_AUTO_TEST_CASE(a_digest_is_what_it_always_was) {
+BOOST_AUTO_TEST_CASE(digest_is_what_it_always_was) {
   content_digest all;
   all.add(std::string_view("a")).add(json::parse(R"({"b":["c",null,true,1],"a":{}})"));
   BOOST_TEST(all.hex() == "8e1e861be1716a0e4552bba6df15ca84");
 }
 
-BOOST_FIXTURE_TEST_CASE(nothing_is_concluded_before_every_source_is_known, watched) {
+BOOST_FIXTURE_TEST_CASE(sources_are_compared_once_every_source_is_known, watched) {
   put(source::config, "v1");
   broken = true;
   start_watch();
@@ -117,7 +117,7 @@ BOOST_FIXTURE_TEST_CASE(nothing_is_concluded_before_every_source_is_known, watch
   BOOST_TEST(!digest().empty());
 }
 
-BOOST_FIXTURE_TEST_CASE(what_is_told_first_is_all_of_it, watched) {
+BOOST_FIXTURE_TEST_CASE(first_report_has_all_sources, watched) {
   for (const auto which : all_sources) put(which, "v1");
   together = true;
   std::set<std::string> seen;
@@ -134,7 +134,7 @@ BOOST_FIXTURE_TEST_CASE(what_is_told_first_is_all_of_it, watched) {
   BOOST_TEST(seen.size() == 1U);
 }
 
-BOOST_FIXTURE_TEST_CASE(every_source_is_seen_as_it_is, watched) {
+BOOST_FIXTURE_TEST_CASE(sources_are_all_seen_as_they_are, watched) {
   start_watch();
   pass(10s);
   BOOST_REQUIRE(watch->ready());
@@ -156,7 +156,8 @@ BOOST_FIXTURE_TEST_CASE(every_source_is_seen_as_it_is, watched) {
   BOOST_TEST(digest() != before);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_server_without_trust_bundles_is_told_once_and_the_others_go_on, watched) {
+BOOST_FIXTURE_TEST_CASE(server_without_trust_bundles_is_reported_once_and_the_others_go_on,
+                        watched) {
   put(source::trust_bundle, "v1");
   hidden = true;
   start_watch();

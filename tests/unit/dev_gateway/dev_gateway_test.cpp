@@ -33,7 +33,7 @@ struct open_front : front {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_request_reaches_the_service_with_the_name_of_its_sender) {
+BOOST_AUTO_TEST_CASE(request_reaches_the_service_with_the_name_of_its_sender) {
   open_front f;
   auto& client = f.connect(runtime());
   const auto got =
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(a_request_reaches_the_service_with_the_name_of_its_sender) 
   BOOST_TEST(f.answered(200) == 1);
 }
 
-BOOST_AUTO_TEST_CASE(the_batch_path_goes_the_same_way_and_answers_come_back_whole) {
+BOOST_AUTO_TEST_CASE(batch_path_goes_the_same_way_and_responses_come_back_whole) {
   open_front f;
   auto& client = f.connect(runtime());
   BOOST_TEST(f.post(client, "/v2/klm/events", "[]").answer.status == 200u);
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(the_batch_path_goes_the_same_way_and_answers_come_back_whol
   BOOST_TEST((f.post(client, "/v2/klm/event", large).answer.body == large));
 }
 
-BOOST_AUTO_TEST_CASE(a_new_secret_is_for_new_handshakes_and_old_connections_go_on) {
+BOOST_AUTO_TEST_CASE(new_secret_is_for_new_handshakes_and_old_connections_go_on) {
   open_front f;
   auto& before = f.connect(runtime());
   BOOST_TEST(f.post(before, "/v2/klm/event").answer.status == 200u);
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(failed_handshakes_are_counted_with_their_reason) {
   f.here.on_thread([&] { BOOST_TEST(f.one->seen == 0); });
 }
 
-BOOST_AUTO_TEST_CASE(a_path_that_nothing_routes_is_not_found) {
+BOOST_AUTO_TEST_CASE(path_that_nothing_routes_is_not_found) {
   open_front f;
   auto& client = f.connect(runtime());
   BOOST_TEST(f.post(client, "/v2/other/event").answer.status == 404u);
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(a_path_that_nothing_routes_is_not_found) {
   BOOST_TEST(f.post(client, "/v2/klm/event").answer.status == 200u);
 }
 
-BOOST_AUTO_TEST_CASE(a_service_without_a_backend_is_unavailable) {
+BOOST_AUTO_TEST_CASE(service_without_a_backend_is_unavailable) {
   open_front f;
   auto& client = f.connect(runtime());
   f.here.on_thread([&] {
@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(request_goes_to_another_backend_when_one_answers_503) {
   f.here.on_thread([&] { BOOST_TEST(f.one->seen == 1); });
 }
 
-BOOST_AUTO_TEST_CASE(a_backend_that_breaks_off_or_hangs_is_told_from_one_that_is_away) {
+BOOST_AUTO_TEST_CASE(backend_that_breaks_off_or_hangs_is_reported_from_one_that_is_away) {
   open_front f({.exchange = std::chrono::milliseconds(200)});
   auto& client = f.connect(runtime());
   BOOST_TEST(f.post(client, "/v2/klm/event").answer.status == 200u);
@@ -207,7 +207,7 @@ BOOST_AUTO_TEST_CASE(a_backend_that_breaks_off_or_hangs_is_told_from_one_that_is
   BOOST_TEST(f.post(client, "/v2/klm/event").answer.status == 200u);
 }
 
-BOOST_AUTO_TEST_CASE(a_body_beyond_the_limit_is_refused) {
+BOOST_AUTO_TEST_CASE(body_beyond_the_limit_is_rejected) {
   open_front f({.request_bytes = 1000});
   auto& client = f.connect(runtime());
   BOOST_TEST(f.post(client, "/v2/klm/event", std::string(1001, 'x')).answer.status == 413u);
@@ -215,7 +215,7 @@ BOOST_AUTO_TEST_CASE(a_body_beyond_the_limit_is_refused) {
   BOOST_TEST(f.post(client, "/v2/klm/event", std::string(1000, 'x')).answer.status == 200u);
 }
 
-BOOST_AUTO_TEST_CASE(an_unusable_secret_changes_nothing) {
+BOOST_AUTO_TEST_CASE(unusable_secret_changes_nothing) {
   open_front f;
   const auto served = f.certificate();
   auto broken = the_pki().server;
@@ -246,7 +246,7 @@ BOOST_AUTO_TEST_CASE(connections_wait_until_there_is_a_certificate) {
   BOOST_TEST(waiting.get().answer.status == 200u);
 }
 
-BOOST_AUTO_TEST_CASE(a_drain_ends_it_with_and_without_a_certificate) {
+BOOST_AUTO_TEST_CASE(drain_ends_the_gateway_with_and_without_a_certificate) {
   {
     front f;
     f.under_test->drain();

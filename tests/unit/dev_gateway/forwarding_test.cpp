@@ -27,7 +27,7 @@ http::request from_a_client() {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(what_is_about_one_connection_stays_on_it) {
+BOOST_AUTO_TEST_CASE(fields_of_one_connection_are_not_forwarded) {
   auto from = from_a_client();
   for (const auto* name : {"Keep-Alive", "TE", "Trailer", "Upgrade", "Transfer-Encoding", "Expect",
                            "Proxy-Authorization", "Proxy-Connection", "X-Private", "X-Other"}) {
@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(what_is_about_one_connection_stays_on_it) {
              "x-forwarded-client-cert=Hash=1;");
 }
 
-BOOST_AUTO_TEST_CASE(who_the_client_is_only_the_gateway_says) {
+BOOST_AUTO_TEST_CASE(gateway_alone_says_who_the_client_is) {
   auto from = from_a_client();
   from.headers.add("Host", "kcp.example.com:443");
   from.headers.add("X-Forwarded-Client-Cert", "Hash=forged");
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(who_the_client_is_only_the_gateway_says) {
              "x-forwarded-host=kcp.example.com:443;x-forwarded-client-cert=Hash=1;");
 }
 
-BOOST_AUTO_TEST_CASE(an_answer_comes_back_as_it_is) {
+BOOST_AUTO_TEST_CASE(response_comes_back_as_it_is) {
   http::response from;
   from.status = 503;
   from.body = "full";

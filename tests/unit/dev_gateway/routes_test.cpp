@@ -32,13 +32,13 @@ std::string found(const route_table& in, std::string_view path,
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_destination_is_a_service_with_a_port) {
+BOOST_AUTO_TEST_CASE(destination_is_a_service_with_a_port) {
   const auto all = routes_of(virtual_service("/v2/klm/event", "events"));
   BOOST_TEST_REQUIRE(all.size() == 1u);
   BOOST_TEST((all.front().to == service_port{"events", "kcp-system", 8082}));
 }
 
-BOOST_AUTO_TEST_CASE(a_prefix_matches_the_batch_path_too) {
+BOOST_AUTO_TEST_CASE(prefix_matches_the_batch_path_too) {
   route_table table;
   table.put(named("a"), virtual_service("/v2/klm/event", "events"));
   BOOST_TEST(found(table, "/v2/klm/event") == "events");
@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(a_prefix_matches_the_batch_path_too) {
   BOOST_TEST(found(table, "/v2/other/event?/v2/klm/event") == "");
 }
 
-BOOST_AUTO_TEST_CASE(the_longest_prefix_wins_whatever_came_first) {
+BOOST_AUTO_TEST_CASE(longest_prefix_wins_whatever_came_first) {
   route_table table;
   table.put(named("a"), virtual_service("/v2/klm", "short"));
   table.put(named("b"), virtual_service("/v2/klm/event", "long"));
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(hosts_decide_without_their_port) {
   BOOST_TEST(found(table, "/v2/x", "") == "any");
 }
 
-BOOST_AUTO_TEST_CASE(a_later_state_takes_the_place_of_the_former) {
+BOOST_AUTO_TEST_CASE(later_state_takes_the_place_of_the_former) {
   route_table table;
   table.put(named("a"), virtual_service("/v2/klm/event", "events"));
   table.put(named("a"), virtual_service("/v2/other/event", "events"));
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(a_later_state_takes_the_place_of_the_former) {
   BOOST_TEST(found(table, "/v2/other/event") == "");
 }
 
-BOOST_AUTO_TEST_CASE(what_names_no_service_and_port_is_not_routed) {
+BOOST_AUTO_TEST_CASE(route_without_a_service_and_port_is_ignored) {
   for (const auto* destination :
        {R"({"host":"events","port":{"number":1}})", R"({"host":".ns.svc","port":{"number":1}})",
         R"({"host":"a..svc","port":{"number":1}})", R"({"host":"a.b.example","port":{"number":1}})",

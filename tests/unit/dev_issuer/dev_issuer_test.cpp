@@ -130,15 +130,15 @@ void a_certificate_lives(issuer_kind kind) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_certificate_of_cert_manager_lives) {
+BOOST_AUTO_TEST_CASE(certificate_of_cert_manager_lives) {
   a_certificate_lives(issuer_kind::cert_manager);
 }
 
-BOOST_AUTO_TEST_CASE(a_certificate_of_gardener_lives) {
+BOOST_AUTO_TEST_CASE(certificate_of_gardener_lives) {
   a_certificate_lives(issuer_kind::gardener);
 }
 
-BOOST_AUTO_TEST_CASE(a_root_that_is_deleted_or_damaged_is_made_anew_and_signs_from_then_on) {
+BOOST_AUTO_TEST_CASE(root_that_is_deleted_or_damaged_is_made_again_and_signs_from_then_on) {
   world w(issuer_kind::cert_manager);
   w.await(root_name);
   w.begin();
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(a_root_that_is_deleted_or_damaged_is_made_anew_and_signs_fr
   BOOST_TEST(!(w.leaf(root_name) == second));
 }
 
-BOOST_AUTO_TEST_CASE(the_root_is_rotated_by_the_clock_as_often_as_told) {
+BOOST_AUTO_TEST_CASE(root_is_rotated_by_the_clock_as_often_as_configured) {
   world w(issuer_kind::cert_manager, {.rotate_root_every = 10s, .rotations = 3, .delay = 2s});
   w.await(root_name);
   std::set<std::string> seen{w.leaf(root_name).fingerprint()};
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(the_root_is_rotated_by_the_clock_as_often_as_told) {
   BOOST_TEST(w.under_test->roots() == 4u);
 }
 
-BOOST_AUTO_TEST_CASE(a_certificate_is_renewed_before_its_end) {
+BOOST_AUTO_TEST_CASE(certificate_is_renewed_before_its_end) {
   world w(issuer_kind::cert_manager);
   w.begin();
   const auto first = w.leaf();
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(certificates_of_other_issuers_are_left_alone) {
   BOOST_TEST(!w.find(secrets_type(), "other-webhook-tls"));
 }
 
-BOOST_AUTO_TEST_CASE(what_cannot_be_issued_says_why_until_it_is_changed) {
+BOOST_AUTO_TEST_CASE(invalid_certificate_says_why_until_it_is_changed) {
   world w(issuer_kind::cert_manager);
   w.await(root_name);
   auto wrong = sample(issuer_kind::cert_manager);
@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_issued_says_why_until_it_is_changed) {
   w.until([&] { return w.ready(); }, "the certificate");
 }
 
-BOOST_AUTO_TEST_CASE(a_request_that_comes_in_the_middle_is_not_lost) {
+BOOST_AUTO_TEST_CASE(request_that_comes_in_the_middle_is_not_lost) {
   // Random pauses between the steps, and somebody who asks again and again.
   world w(issuer_kind::cert_manager, {.delay = 200ms});
   w.begin();

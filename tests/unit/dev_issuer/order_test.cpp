@@ -40,7 +40,7 @@ std::string why_not(std::string_view spec, bool honour = false) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_certificate_says_what_is_to_be_issued) {
+BOOST_AUTO_TEST_CASE(certificate_says_what_is_to_be_issued) {
   for (const auto kind : {issuer_kind::cert_manager, issuer_kind::gardener}) {
     const auto made = read(sample(kind), kind);
     BOOST_TEST((made.secret == k8s::object_key{"istio-system", "k1-webhook-tls"}));
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(usages_become_roles) {
   BOOST_TEST(!made.what.client_auth);
 }
 
-BOOST_AUTO_TEST_CASE(what_cannot_be_honoured_is_named) {
+BOOST_AUTO_TEST_CASE(unsupported_field_is_named) {
   BOOST_TEST(why_not(R"({"secretName":""})") == "spec.secretName is missing");
   BOOST_TEST(why_not(R"({"duration":"soon"})") == "spec.duration is no duration: soon");
   BOOST_TEST(why_not(R"({"duration":"0h"})") == "spec.duration is no duration: 0h");

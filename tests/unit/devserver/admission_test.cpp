@@ -147,7 +147,7 @@ struct fixture {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_webhook_is_called_over_http2_and_its_connection_kept) {
+BOOST_AUTO_TEST_CASE(webhook_is_called_over_http2_and_its_connection_kept) {
   fixture here;
   here.configure("/x", {{"timeoutSeconds", 5}});
   for (int i = 0; i < 5; ++i) {
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(a_webhook_is_called_over_http2_and_its_connection_kept) {
   BOOST_TEST(here.counted("allowed") == 5);
 }
 
-BOOST_AUTO_TEST_CASE(a_webhook_is_called_over_http1_where_it_speaks_no_other) {
+BOOST_AUTO_TEST_CASE(webhook_is_called_over_http1_where_it_speaks_no_other) {
   fixture here({"http/1.1"});
   here.configure("/x");
   for (int i = 0; i < 5; ++i) BOOST_TEST(here.admit().has_value());
@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(no_webhook_is_called_where_none_is_concerned) {
   BOOST_TEST(here.hooks->empty());
 }
 
-BOOST_AUTO_TEST_CASE(one_denial_denies_the_write) {
+BOOST_AUTO_TEST_CASE(single_denial_denies_the_write) {
   fixture here;
   here.configure("/x", {{"name", "a.example.com"}}, "a");
   here.configure("/deny", {{"name", "b.example.com"}}, "b");
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(warnings_reach_the_writer_in_the_order_of_the_webhooks) {
              boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(a_webhook_that_fails_refuses_the_write_unless_it_may_fail) {
+BOOST_AUTO_TEST_CASE(webhook_that_fails_refuses_the_write_unless_it_may_fail) {
   fixture here;
   here.configure("/break");
   const auto got = here.admit();
@@ -222,14 +222,14 @@ BOOST_AUTO_TEST_CASE(a_webhook_that_fails_refuses_the_write_unless_it_may_fail) 
   BOOST_TEST(here.counted("ignored") == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_webhook_has_its_timeout_and_no_more) {
+BOOST_AUTO_TEST_CASE(webhook_has_its_timeout_and_no_more) {
   fixture here;
   here.configure("/hang", {{"timeoutSeconds", 1}});
   here.check_refused(R"(Internal error occurred: failed calling webhook "h.example.com": Post ")" +
                      here.url("/hang?timeout=1s") + R"(": context deadline exceeded)");
 }
 
-BOOST_AUTO_TEST_CASE(a_webhook_that_cannot_be_reached_is_named_with_its_url) {
+BOOST_AUTO_TEST_CASE(webhook_that_cannot_be_reached_is_named_with_its_url) {
   fixture here;
   auto config = here.client_config("/x");
   config["url"] = "https://127.0.0.1:1/x";
@@ -260,7 +260,7 @@ BOOST_AUTO_TEST_CASE(webhook_with_an_untrusted_certificate_is_not_called) {
   BOOST_TEST(got.error().message.find("unable to load root certificates") != std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(a_url_that_is_none_is_a_failure) {
+BOOST_AUTO_TEST_CASE(malformed_url_is_a_failure) {
   fixture here;
   for (const auto* url : {"http://127.0.0.1/x", "https://", "x", "https://a b/"}) {
     here.configure_as({{"clientConfig", {{"url", url}}}});
@@ -270,7 +270,7 @@ BOOST_AUTO_TEST_CASE(a_url_that_is_none_is_a_failure) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_dry_run_is_refused_by_side_effects) {
+BOOST_AUTO_TEST_CASE(dry_run_is_rejected_by_side_effects) {
   fixture here;
   auto dry = config_map();
   dry.dry_run = true;
@@ -284,7 +284,7 @@ BOOST_AUTO_TEST_CASE(a_dry_run_is_refused_by_side_effects) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_service_is_reached_where_the_resolver_says) {
+BOOST_AUTO_TEST_CASE(service_is_reached_where_the_resolver_says) {
   fixture here;
   object_key asked;
   unsigned asked_port = 0;
@@ -316,7 +316,7 @@ BOOST_AUTO_TEST_CASE(a_service_is_reached_where_the_resolver_says) {
              std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(a_configuration_that_changes_replaces_its_connections) {
+BOOST_AUTO_TEST_CASE(configuration_that_changes_replaces_its_connections) {
   fixture here;
   here.configure("/x");
   BOOST_TEST(here.admit().has_value());
@@ -331,7 +331,7 @@ BOOST_AUTO_TEST_CASE(a_configuration_that_changes_replaces_its_connections) {
   BOOST_TEST(here.server.is_left_alone());
 }
 
-BOOST_AUTO_TEST_CASE(a_configuration_may_change_under_a_call) {
+BOOST_AUTO_TEST_CASE(configuration_may_change_under_a_call) {
   fixture here;
   here.configure("/hang", {{"timeoutSeconds", 1}});
   auto pending =
@@ -344,7 +344,7 @@ BOOST_AUTO_TEST_CASE(a_configuration_may_change_under_a_call) {
   BOOST_TEST(here.server.is_left_alone());
 }
 
-BOOST_AUTO_TEST_CASE(a_writer_that_gives_up_takes_its_calls_along) {
+BOOST_AUTO_TEST_CASE(writer_that_gives_up_takes_its_calls_along) {
   fixture here;
   here.configure("/hang", {{"timeoutSeconds", 30}});
   asio::cancellation_signal give_up;

@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(fields_are_selected_by_path) {
   BOOST_TEST(devserver::field_selector::parse("")->empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_field_selector_is_refused_in_the_words_of_the_real_one) {
+BOOST_AUTO_TEST_CASE(field_selector_is_rejected_in_the_words_of_kube_apiserver) {
   refused("metadata.name", "invalid selector: 'metadata.name'; can't understand 'metadata.name'");
   refused("metadata.name!a",
           "invalid selector: 'metadata.name!a'; can't understand 'metadata.name!a'");
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(a_field_selector_is_refused_in_the_words_of_the_real_one) {
   refused("a=b\\", "invalid field selector: invalid escape sequence: \\");
 }
 
-BOOST_AUTO_TEST_CASE(the_terms_of_a_field_selector_can_be_looked_at) {
+BOOST_AUTO_TEST_CASE(terms_of_a_field_selector_can_be_looked_at) {
   const auto parsed = devserver::field_selector::parse("a.b!=c,d=e");
   BOOST_TEST_REQUIRE(parsed->terms().size() == 2u);
   BOOST_TEST(parsed->terms()[0].path == "a.b");

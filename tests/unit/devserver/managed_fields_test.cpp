@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(applies_conflict_with_updates_even_by_the_same_name) {
              R"(Apply failed with 1 conflict: conflict with "m" using v1: .data.c)");
 }
 
-BOOST_AUTO_TEST_CASE(an_object_without_managed_fields_gets_none_from_updates) {
+BOOST_AUTO_TEST_CASE(object_without_managed_fields_gets_none_from_updates) {
   history of;
   of.update("pp", "{}");
   BOOST_TEST(of.managers() == "");
@@ -256,7 +256,7 @@ BOOST_AUTO_TEST_CASE(fields_before_the_first_apply_belong_to_before_first_apply)
   BOOST_TEST(of.at("/metadata/ownerReferences/1") == "");
 }
 
-BOOST_AUTO_TEST_CASE(a_client_may_forget_managed_fields) {
+BOOST_AUTO_TEST_CASE(client_may_forget_managed_fields) {
   for (const auto* none : {"[]", "[{}]"}) {
     history of;
     of.apply("m", R"({"data":{"a":"1"}})");
@@ -333,7 +333,7 @@ BOOST_AUTO_TEST_CASE(lists_are_merged_by_their_keys) {
   BOOST_TEST(of.at("/spec/template/spec/containers") == R"([{"name":"b","image":"b"}])");
 }
 
-BOOST_AUTO_TEST_CASE(a_list_without_a_type_is_one_piece) {
+BOOST_AUTO_TEST_CASE(list_without_a_type_is_one_piece) {
   history of("apps/v1", "Deployment");
   of.apply("m", R"({"spec":{"template":{"spec":{"tolerations":[{"key":"k"}]}}}})");
   BOOST_TEST(of.managers() == R"(m Apply {"f:spec":{"f:template":{"f:spec":{"f:tolerations":{}}}}})"
@@ -342,7 +342,7 @@ BOOST_AUTO_TEST_CASE(a_list_without_a_type_is_one_piece) {
              R"(Apply failed with 1 conflict: conflict with "m": .spec.template.spec.tolerations)");
 }
 
-BOOST_AUTO_TEST_CASE(an_atomic_object_is_one_piece) {
+BOOST_AUTO_TEST_CASE(atomic_object_is_one_piece) {
   history of("apps/v1", "Deployment");
   of.apply("m", R"({"spec":{"selector":{"matchLabels":{"a":"b"}}}})");
   const auto* const other = R"({"spec":{"selector":{"matchLabels":{"c":"d"}}}})";
@@ -352,7 +352,7 @@ BOOST_AUTO_TEST_CASE(an_atomic_object_is_one_piece) {
   BOOST_TEST(of.at("/spec/selector") == R"({"matchLabels":{"c":"d"}})");
 }
 
-BOOST_AUTO_TEST_CASE(an_autoscaler_and_an_applier_share_an_object) {
+BOOST_AUTO_TEST_CASE(autoscaler_and_an_applier_share_an_object) {
   history of("apps/v1", "Deployment");
   of.apply("m", R"({"spec":{"selector":{"matchLabels":{"a":"b"}},"paused":true}})");
   of.update("hpa", R"({"spec":{"selector":{"matchLabels":{"a":"b"}},"paused":true,"replicas":3}})");
@@ -431,7 +431,7 @@ BOOST_AUTO_TEST_CASE(time_changes_when_an_update_changes_the_set) {
   BOOST_TEST(of.times() == "pp=04 ");
 }
 
-BOOST_AUTO_TEST_CASE(the_oldest_of_many_updates_are_merged) {
+BOOST_AUTO_TEST_CASE(oldest_of_many_updates_are_merged) {
   history of;
   std::string data = R"("a":"1")";
   of.update("m0", "{\"data\":{" + data + "}}");
@@ -463,7 +463,7 @@ BOOST_AUTO_TEST_CASE(the_oldest_of_many_updates_are_merged) {
              "\n");
 }
 
-BOOST_AUTO_TEST_CASE(a_subresource_has_an_entry_of_its_own) {
+BOOST_AUTO_TEST_CASE(subresource_has_an_entry_of_its_own) {
   const auto type = builtin_schema("apps/v1", "Deployment");
   json::value after = {{"spec", {{"replicas", 1}}}};
   track_update(nullptr, after, *type, {"m", "apps/v1", "", "2024-01-01T00:00:01Z"});

@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(slashes_and_tildes_in_names_are_escaped) {
 }
 
 // Beyond the RFC, or where it leaves a choice; as a kube-apiserver answered.
-BOOST_AUTO_TEST_CASE(a_json_patch_is_as_lenient_as_the_real_one) {
+BOOST_AUTO_TEST_CASE(json_patch_is_as_lenient_as_that_of_kube_apiserver) {
   const auto list = [](std::string_view operations) {
     return patched(R"({"f":["a","b"]})", operations);
   };
@@ -230,7 +230,7 @@ BOOST_AUTO_TEST_CASE(malformed_json_patch_is_a_bad_request) {
   BOOST_TEST(patched("{}", "[[]]") == start + "array into Go value of type jsonpatch.Operation");
 }
 
-BOOST_AUTO_TEST_CASE(a_json_patch_is_bounded_in_operations) {
+BOOST_AUTO_TEST_CASE(json_patch_is_bounded_in_operations) {
   const json::value operation = {{"op", "add"}, {"path", "/c"}, {"value", "3"}};
   json::array operations(10'000, operation);
   json::value target = json::object();
@@ -254,7 +254,7 @@ BOOST_AUTO_TEST_CASE(json_patch_bounds_the_size_of_copies) {
   BOOST_TEST(json_patch(target, operations).has_error());
 }
 
-BOOST_AUTO_TEST_CASE(a_json_patch_is_bounded_in_depth) {
+BOOST_AUTO_TEST_CASE(json_patch_is_bounded_in_depth) {
   json::array deeper;
   for (int i = 0; i < 2'000; ++i) {
     deeper.push_back({{"op", "move"}, {"from", "/a"}, {"path", "/b"}});
@@ -275,7 +275,7 @@ BOOST_AUTO_TEST_CASE(a_json_patch_is_bounded_in_depth) {
 }
 
 // Orders as a kube-apiserver answered.
-BOOST_AUTO_TEST_CASE(a_strategic_merge_patch_merges_lists_by_key) {
+BOOST_AUTO_TEST_CASE(strategic_merge_patch_merges_lists_by_key) {
   BOOST_TEST(containers(R"({"containers":[{"name":"d","image":"d"}]})") == "d,a,b,c");
   BOOST_TEST(containers(R"({"containers":[{"name":"d","image":"d"},{"name":"e","image":"e"}]})") ==
              "d,e,a,b,c");
@@ -301,7 +301,7 @@ BOOST_AUTO_TEST_CASE(items_are_deleted_by_a_directive) {
   BOOST_TEST(containers(R"({"containers":[{"name":"nope","$patch":"delete"}]})") == "a,b,c");
 }
 
-BOOST_AUTO_TEST_CASE(a_list_is_replaced_by_a_directive) {
+BOOST_AUTO_TEST_CASE(list_is_replaced_by_a_directive) {
   BOOST_TEST(containers(R"({"containers":[{"$patch":"replace"},{"name":"d","image":"d"},
                                           {"name":"a","image":"a"}]})") == "d,a");
 }
@@ -372,7 +372,7 @@ BOOST_AUTO_TEST_CASE(lists_and_objects_that_are_new_hold_no_directives) {
 }
 
 // Each taken from the answer of a kube-apiserver.
-BOOST_AUTO_TEST_CASE(a_strategic_merge_patch_is_refused_in_the_words_of_the_real_one) {
+BOOST_AUTO_TEST_CASE(strategic_merge_patch_is_rejected_in_the_words_of_kube_apiserver) {
   const auto pod = [](std::string_view members, unsigned code, std::string_view message) {
     check_strategic_refused(in_pod(members), code, message);
   };
@@ -408,7 +408,7 @@ BOOST_AUTO_TEST_CASE(a_strategic_merge_patch_is_refused_in_the_words_of_the_real
                           "a strategic merge patch must be an object, and be applied to one");
 }
 
-BOOST_AUTO_TEST_CASE(each_list_of_a_pod_has_its_key) {
+BOOST_AUTO_TEST_CASE(lists_of_a_pod_have_their_keys) {
   const auto pod = builtin_schema("v1", "Pod");
   const auto key = [&pod](std::string_view list, std::string_view inner = {}) -> std::string {
     const auto* field = pod->property("spec")->property(list);
@@ -445,7 +445,7 @@ BOOST_AUTO_TEST_CASE(kinds_share_their_types) {
                  ->patch_merge_key() == "name");
 }
 
-BOOST_AUTO_TEST_CASE(a_kind_that_is_not_known_has_metadata_and_is_free_form) {
+BOOST_AUTO_TEST_CASE(kind_that_is_not_known_has_metadata_and_is_free_form) {
   for (const auto& [version, kind] :
        {std::pair("v1", "Nothing"), {"example.com/v1", "Deployment"}, {"", ""}}) {
     const auto type = builtin_schema(version, kind);

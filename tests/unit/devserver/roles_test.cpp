@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(rule_grants_the_named_access) {
   BOOST_TEST(!rule_grants(rule, {"list", "", "pods", "status"}));
 }
 
-BOOST_AUTO_TEST_CASE(a_rule_may_have_stars) {
+BOOST_AUTO_TEST_CASE(rule_may_have_stars) {
   BOOST_TEST(rule_grants(R"({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]})",
                          {"patch", "apps", "deployments", "scale"}));
   const std::string scales = R"({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*/scale"]})";
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(a_rule_may_have_stars) {
   BOOST_TEST(!rule_grants(scales, {"patch", "apps", "deployments"}));
 }
 
-BOOST_AUTO_TEST_CASE(a_rule_may_be_for_some_names_only) {
+BOOST_AUTO_TEST_CASE(rule_may_be_for_some_names_only) {
   const std::string rule =
       R"({"verbs": ["*"], "apiGroups": [""], "resources": ["pods"], "resourceNames": ["a"]})";
   BOOST_TEST(rule_grants(rule, {"get", "", "pods", "", "n", "a"}));
@@ -72,7 +72,7 @@ BOOST_FIXTURE_TEST_CASE(user_without_a_binding_is_denied, fixture) {
   BOOST_TEST(may({"u", {"system:masters"}}));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_cluster_role_binding_is_good_for_all_namespaces, fixture) {
+BOOST_FIXTURE_TEST_CASE(cluster_role_binding_is_good_for_all_namespaces, fixture) {
   put("clusterroles", {"", "reader"}, read_pods);
   put("clusterrolebindings", {"", "b"},
       R"({"roleRef": {"kind": "ClusterRole", "name": "reader"},
@@ -83,7 +83,7 @@ BOOST_FIXTURE_TEST_CASE(a_cluster_role_binding_is_good_for_all_namespaces, fixtu
   BOOST_TEST(!may({"u", {}}, {"delete", "", "pods", "", "n", "a"}));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_role_binding_is_good_for_its_namespace, fixture) {
+BOOST_FIXTURE_TEST_CASE(role_binding_is_good_for_its_namespace, fixture) {
   put("roles", {"n", "reader"}, read_pods);
   put("rolebindings", {"n", "b"},
       R"({"roleRef": {"kind": "Role", "name": "reader"},
@@ -95,7 +95,7 @@ BOOST_FIXTURE_TEST_CASE(a_role_binding_is_good_for_its_namespace, fixture) {
   BOOST_TEST(!may({"system:serviceaccount:n:s", {}}));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_role_that_is_not_there_grants_nothing, fixture) {
+BOOST_FIXTURE_TEST_CASE(role_that_is_not_there_grants_nothing, fixture) {
   put("clusterrolebindings", {"", "b"},
       R"({"roleRef": {"kind": "ClusterRole", "name": "none"},
           "subjects": [{"kind": "User", "name": "u"}]})");

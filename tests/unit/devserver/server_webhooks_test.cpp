@@ -210,14 +210,14 @@ void check_failed(std::future<written>& pending) {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(a_service_is_called_where_the_host_says, fixture) {
+BOOST_FIXTURE_TEST_CASE(service_is_called_where_the_host_says, fixture) {
   const auto made = create("a");
   BOOST_TEST(made.has_value(), (made.has_value() ? "" : made.error().message));
   BOOST_TEST(answers.calls == 1u);
   BOOST_TEST(service_asked() == "c default/hook:8443");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_service_that_the_host_does_not_know_is_not_found, fixture) {
+BOOST_FIXTURE_TEST_CASE(service_that_the_host_does_not_know_is_not_found, fixture) {
   known = false;
   const auto made = create("a");
   BOOST_TEST_REQUIRE(made.has_error());
@@ -226,21 +226,21 @@ BOOST_FIXTURE_TEST_CASE(a_service_that_the_host_does_not_know_is_not_found, fixt
   BOOST_TEST(answers.calls == 0u);
 }
 
-BOOST_FIXTURE_TEST_CASE(the_end_of_the_server_is_the_end_of_its_calls, fixture) {
+BOOST_FIXTURE_TEST_CASE(end_of_the_server_is_the_end_of_its_calls, fixture) {
   auto pending = wait_for_silence(3);
   stop();
   for (auto& one : pending) check_failed(one);
   BOOST_TEST(hooks.is_left_alone());
 }
 
-BOOST_FIXTURE_TEST_CASE(a_cluster_that_is_removed_takes_its_calls_along, fixture) {
+BOOST_FIXTURE_TEST_CASE(cluster_that_is_removed_takes_its_calls_along, fixture) {
   auto pending = wait_for_silence(3);
   here.on_thread([this] { server->remove_cluster("c"); });
   for (auto& one : pending) check_failed(one);
   BOOST_TEST(hooks.is_left_alone());
 }
 
-BOOST_FIXTURE_TEST_CASE(a_client_that_leaves_takes_its_call_along, fixture) {
+BOOST_FIXTURE_TEST_CASE(client_that_leaves_takes_its_call_along, fixture) {
   auto pending = wait_for_silence(1);
   here.on_thread([this] { server->drop_connections(); });
   check_failed(pending.front());
@@ -249,7 +249,7 @@ BOOST_FIXTURE_TEST_CASE(a_client_that_leaves_takes_its_call_along, fixture) {
 }
 
 /// Each time at another point of the connection's beginning, on which some calls then wait.
-BOOST_FIXTURE_TEST_CASE(a_webhook_that_is_replaced_while_it_is_asked_misses_no_call, fixture) {
+BOOST_FIXTURE_TEST_CASE(webhook_that_is_replaced_while_it_is_asked_misses_no_call, fixture) {
   constexpr std::size_t rounds = 20;
   constexpr std::size_t writes = 10;
   for (std::size_t round = 0; round < rounds; ++round) {

@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(webhooks_are_never_told_of_webhooks) {
       !rule_concerns("*", of("admissionregistration.k8s.io", "validatingwebhookconfigurations")));
 }
 
-BOOST_AUTO_TEST_CASE(a_webhook_has_defaults_and_bounds) {
+BOOST_AUTO_TEST_CASE(webhook_has_defaults_and_bounds) {
   auto made = webhook::parse(hook());
   BOOST_TEST((made.timeout == std::chrono::seconds(10)));
   BOOST_TEST(!made.may_fail);
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(invalid_webhook_fails_when_called) {
 }
 
 // As a kube-apiserver asks.
-BOOST_AUTO_TEST_CASE(a_review_tells_all_of_a_write) {
+BOOST_AUTO_TEST_CASE(review_tells_all_of_a_write) {
   auto write = config_map("UPDATE");
   write.subresource = "status";
   write.dry_run = true;
@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(review_omits_absent_fields) {
 }
 
 // Each as a kube-apiserver answered its client.
-BOOST_AUTO_TEST_CASE(a_refusal_is_told_in_the_words_of_the_real_one) {
+BOOST_AUTO_TEST_CASE(denial_is_reported_in_the_words_of_kube_apiserver) {
   const auto check = [](std::string_view response, unsigned code, std::string_view reason,
                         std::string_view rest) {
     const auto got = judged(review(response));
@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(a_refusal_is_told_in_the_words_of_the_real_one) {
   BOOST_TEST(detailed.refusal->causes[0].message == "y");
 }
 
-BOOST_AUTO_TEST_CASE(an_answer_that_is_none_is_a_failure) {
+BOOST_AUTO_TEST_CASE(malformed_response_is_a_failure) {
   const auto check = [](std::string_view body, std::string_view why, unsigned status = 200) {
     BOOST_TEST(judged(body, status).failed == why, body);
   };
@@ -264,7 +264,7 @@ BOOST_AUTO_TEST_CASE(an_answer_that_is_none_is_a_failure) {
   check(review(R"("allowed":true)"), "", 201);
 }
 
-BOOST_AUTO_TEST_CASE(the_older_review_asks_for_less) {
+BOOST_AUTO_TEST_CASE(older_review_asks_for_less) {
   const auto bare = judged(R"({"response":{"allowed":true}})", 200, "v1beta1");
   BOOST_TEST(bare.failed == "");
   BOOST_TEST(!bare.refusal.has_value());

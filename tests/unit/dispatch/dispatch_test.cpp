@@ -33,7 +33,7 @@ auto answers(std::vector<unsigned> statuses) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(an_event_is_posted_to_the_path_of_its_manager) {
+BOOST_AUTO_TEST_CASE(event_is_posted_to_the_path_of_its_manager) {
   world w;
   w.run([&]() -> asio::awaitable<void> {
     w.dispatch();
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(statistics_name_the_refused_event_and_the_age_of_others) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(what_may_recover_is_sent_until_it_is_taken) {
+BOOST_AUTO_TEST_CASE(event_is_sent_until_it_is_accepted_while_its_receiver_may_recover) {
   world w;
   w.kcp.script = answers({503, 500, 404, 401, 403, 408, 429, 302});
   w.options.schedule.threshold = 100;
@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(rejected_event_is_counted_and_sent_again) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_change_while_its_event_is_in_flight_is_sent_after_it) {
+BOOST_AUTO_TEST_CASE(change_while_its_event_is_in_flight_is_sent_after_it) {
   world w;
   w.kcp.hang = true;
   w.run([&]() -> asio::awaitable<void> {
@@ -252,7 +252,7 @@ BOOST_AUTO_TEST_CASE(closing_the_channel_delivers_what_is_in_it_and_ends) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(an_empty_channel_that_is_closed_ends_it_at_once) {
+BOOST_AUTO_TEST_CASE(closed_empty_channel_ends_the_dispatcher_at_once) {
   world w;
   w.run([&]() -> asio::awaitable<void> {
     w.dispatch();
@@ -295,7 +295,7 @@ BOOST_AUTO_TEST_CASE(dispatcher_empties_the_channel_and_counts_overflow_when_the
   });
 }
 
-BOOST_AUTO_TEST_CASE(an_upstream_that_hangs_costs_its_time_limit_and_no_event) {
+BOOST_AUTO_TEST_CASE(upstream_that_hangs_costs_its_time_limit_and_no_event) {
   world w;
   w.options.upstream.limits.exchange = 30ms;
   w.kcp.hang = true;
@@ -310,7 +310,7 @@ BOOST_AUTO_TEST_CASE(an_upstream_that_hangs_costs_its_time_limit_and_no_event) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_manager_that_fails_does_not_hold_up_another) {
+BOOST_AUTO_TEST_CASE(manager_that_fails_does_not_hold_up_another) {
   world w;
   bool sick = true;
   w.kcp.script = [&](const http::request& from, http::response& into) {
@@ -357,7 +357,7 @@ BOOST_AUTO_TEST_CASE(batches_are_sent_once_offered_and_partial_answers_are_heede
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_partial_answer_that_makes_no_sense_is_no_answer) {
+BOOST_AUTO_TEST_CASE(partial_response_that_makes_no_sense_is_no_response) {
   for (const auto* nonsense : {"", "nonsense", "{}", R"([{"index":9,"status":400}])",
                                R"([{"index":-1,"status":400}])", R"([{"index":0}])", "[1]"}) {
     world w;
@@ -380,7 +380,7 @@ BOOST_AUTO_TEST_CASE(a_partial_answer_that_makes_no_sense_is_no_answer) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_receiver_that_offers_batches_and_refuses_them_gets_single_events) {
+BOOST_AUTO_TEST_CASE(receiver_that_offers_batches_and_refuses_them_gets_single_events) {
   for (const unsigned status : {400U, 404U, 405U, 413U}) {
     world w;
     int refused = 0;
@@ -419,7 +419,7 @@ BOOST_AUTO_TEST_CASE(with_new_certificates_new_connections_are_made_and_nothing_
   });
 }
 
-BOOST_AUTO_TEST_CASE(an_upstream_that_closes_each_connection_after_an_answer_gets_everything) {
+BOOST_AUTO_TEST_CASE(upstream_that_closes_each_connection_after_a_response_gets_everything) {
   world w;
   w.kcp.script = [&](const http::request&, http::response& into) {
     into.headers.add("connection", "close");

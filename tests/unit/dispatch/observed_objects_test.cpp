@@ -470,7 +470,7 @@ BOOST_AUTO_TEST_CASE(object_that_many_lists_do_not_show_is_deleted) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(one_event_tells_all_watchers_of_a_manager) {
+BOOST_AUTO_TEST_CASE(event_tells_all_watchers_of_a_manager) {
   bench b;
   const managed_watch statuses{"klm", {"op", "v1", "kymas"}, "status", {}};
   auto& other = b.add(statuses);
@@ -615,7 +615,7 @@ BOOST_AUTO_TEST_CASE(list_in_place_of_a_watch_sends_what_was_told_since_the_late
   BOOST_TEST(b.taken() == "a ");
 }
 
-BOOST_AUTO_TEST_CASE(what_an_interrupted_list_told_is_not_known_to_the_next_one) {
+BOOST_AUTO_TEST_CASE(list_forgets_what_an_interrupted_one_showed) {
   bench b;
   b.objects.begin_listing(*b.table);
   b.put_and_deliver("a", 10);
@@ -696,7 +696,7 @@ BOOST_AUTO_TEST_CASE(removed_watcher_takes_its_objects_along) {
   BOOST_TEST(b.taken() == "");
 }
 
-BOOST_AUTO_TEST_CASE(all_objects_of_a_manager_can_be_sent_again) {
+BOOST_AUTO_TEST_CASE(resync_sends_all_objects_of_a_manager) {
   bench b;
   b.put_and_deliver("a", 10);
   b.put_and_deliver("b", 10);

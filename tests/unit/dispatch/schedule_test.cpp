@@ -528,7 +528,7 @@ BOOST_AUTO_TEST_CASE(rejected_events_do_not_open_the_breaker_while_others_are_ac
   BOOST_TEST(b.plan.size() == 20U);
 }
 
-BOOST_AUTO_TEST_CASE(one_rejected_event_never_opens_the_breaker) {
+BOOST_AUTO_TEST_CASE(single_rejected_event_never_opens_the_breaker) {
   bench b;
   b.draw(100ms);
   b.offer("bad");
@@ -971,7 +971,7 @@ BOOST_AUTO_TEST_CASE(single_event_is_no_batch_and_batches_are_limited_in_number)
   BOOST_TEST(b.ready());
 }
 
-BOOST_AUTO_TEST_CASE(each_event_of_a_batch_has_its_own_outcome) {
+BOOST_AUTO_TEST_CASE(event_of_a_batch_has_its_own_result) {
   bench b;
   b.take_batches(10);
   b.draw(100ms);

@@ -54,14 +54,14 @@ BOOST_AUTO_TEST_CASE(runtime_must_trust_the_authority_with_a_certificate_issued_
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_a_runtime_holds_counts_once_it_is_in_effect) {
+BOOST_AUTO_TEST_CASE(bundle_of_a_runtime_counts_once_it_is_in_effect) {
   const cluster_state one{.observed = ready, .since = since};
   BOOST_TEST(of(one, since + 89s).reason == "not in effect yet");
   BOOST_TEST((of(one, since + 89s).recheck_at == since + 90s));
   BOOST_TEST(of(one, since + 90s).reason == "");
 }
 
-BOOST_AUTO_TEST_CASE(what_all_pods_have_loaded_counts_at_once) {
+BOOST_AUTO_TEST_CASE(bundle_that_all_pods_have_loaded_counts_at_once) {
   cluster_states clusters;
   clusters.observed(kyma("a"), ready, since);
   clusters.observed(kyma("b"), ready, since);

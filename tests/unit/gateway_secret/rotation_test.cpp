@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(without_either_secret_nothing_is_done) {
   BOOST_TEST(made.waiting.find("is missing") != std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_settled_stays) {
+BOOST_AUTO_TEST_CASE(settled_state_stays) {
   const auto made =
       planned(rooted(r1(), gateway(r1(), {r1().certificate}, day0)), nobody(), day0 + 24h * 30);
   BOOST_TEST(made.steps.empty());
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(what_is_settled_stays) {
   BOOST_TEST(made.waiting.empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_new_root_is_put_in_front_of_the_bundle_and_not_served) {
+BOOST_AUTO_TEST_CASE(new_root_is_put_in_front_of_the_bundle_and_not_served) {
   const auto now = day0 + 24h * 30;
   const auto made = planned(rooted(r2(), gateway(r1(), {r1().certificate}, day0)), nobody(), now);
   BOOST_TEST((made.steps == steps{step::add_authority}));
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(a_new_root_is_put_in_front_of_the_bundle_and_not_served) {
   BOOST_TEST((made.recheck_at == now + 4 * 24h));
 }
 
-BOOST_AUTO_TEST_CASE(a_root_that_is_renewed_with_its_key_is_a_new_one) {
+BOOST_AUTO_TEST_CASE(root_that_is_renewed_with_its_key_is_a_new_one) {
   // cert-manager keeps the key where rotationPolicy is Never: names and key are the old ones.
   const auto again = good(tls::issuer::create({.common_name = "r1", .not_before = day0}));
   const auto now = day0 + 1h;
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(a_root_that_is_renewed_with_its_key_is_a_new_one) {
   BOOST_TEST(bundled(made, {world.root->server, r1().certificate}));
 }
 
-BOOST_AUTO_TEST_CASE(the_gateway_switches_after_the_grace_period_and_not_before) {
+BOOST_AUTO_TEST_CASE(gateway_switches_after_the_grace_period_and_not_before) {
   const auto world = rooted(r2(), gateway(r1(), {r2().certificate, r1().certificate}, day0));
   const auto board = board_with(r2(), r1());
   const auto early = planned(world, board, day0 + 4 * 24h - 1s);
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(the_gateway_switches_after_the_grace_period_and_not_before)
   BOOST_TEST((due.write->ca_added_at == day0));
 }
 
-BOOST_AUTO_TEST_CASE(the_gateway_does_not_switch_before_every_runtime_was_seen) {
+BOOST_AUTO_TEST_CASE(gateway_does_not_switch_before_every_runtime_was_seen) {
   const auto world = rooted(r2(), gateway(r1(), {r2().certificate, r1().certificate}, day0));
   const auto late = day0 + 24h * 30;
   auto board = board_with(r2(), r1());
@@ -235,7 +235,7 @@ BOOST_AUTO_TEST_CASE(fault_of_another_than_the_tenant_holds_up_until_the_deadlin
   }
 }
 
-BOOST_AUTO_TEST_CASE(who_is_missing_is_told_within_the_grace_period_already) {
+BOOST_AUTO_TEST_CASE(missing_runtimes_are_reported_within_the_grace_period_already) {
   const auto world = rooted(r2(), gateway(r1(), {r2().certificate, r1().certificate}, day0));
   cluster_states board;
   board.complete();
@@ -248,7 +248,7 @@ BOOST_AUTO_TEST_CASE(who_is_missing_is_told_within_the_grace_period_already) {
              "kcp-system/a (without the new CA); not waited for after 2027-02-27T00:00:00Z");
 }
 
-BOOST_AUTO_TEST_CASE(a_rotation_that_overtakes_another_waits_for_the_latest_root) {
+BOOST_AUTO_TEST_CASE(rotation_that_overtakes_another_waits_for_the_latest_root) {
   // r2 was on its way when r3 came; every runtime has r2 already.
   auto world = rooted(r3(), gateway(r1(), {r2().certificate, r1().certificate}, day0));
   const auto second = day0 + 2 * 24h;
@@ -266,7 +266,7 @@ BOOST_AUTO_TEST_CASE(a_rotation_that_overtakes_another_waits_for_the_latest_root
   BOOST_TEST(serves(planned(world, board_with(r3(), r1()), late), r3()));
 }
 
-BOOST_AUTO_TEST_CASE(a_root_that_goes_back_is_served_again_without_being_added_anew) {
+BOOST_AUTO_TEST_CASE(root_that_goes_back_is_served_again_without_being_added_again) {
   const auto world = rooted(r1(), gateway(r2(), {r2().certificate, r1().certificate}, day0));
   BOOST_TEST(planned(world, board_with(r2(), r1()), day0 + 24h).steps.empty());
   const auto late = day0 + 4 * 24h;
@@ -298,7 +298,7 @@ BOOST_AUTO_TEST_CASE(roots_faster_than_the_grace_period_do_not_let_what_is_serve
   BOOST_TEST(serves(planned(world, unready, day0 + 9 * 24h + 1s, {.time_only = true}), r2()));
 }
 
-BOOST_AUTO_TEST_CASE(an_expired_server_is_replaced_by_a_root_that_has_just_come) {
+BOOST_AUTO_TEST_CASE(expired_server_is_replaced_by_a_root_that_has_just_come) {
   const root brief("brief", day0 - 24h, 24h);
   const auto made =
       planned(rooted(r2(), gateway(brief, {brief.certificate}, day0 - 24h)), nobody(), day0 + 1s);
@@ -306,14 +306,14 @@ BOOST_AUTO_TEST_CASE(an_expired_server_is_replaced_by_a_root_that_has_just_come)
   BOOST_TEST(bundled(made, {r2().certificate, brief.certificate}));
 }
 
-BOOST_AUTO_TEST_CASE(a_switch_is_never_written_together_with_its_addition) {
+BOOST_AUTO_TEST_CASE(switch_is_never_written_together_with_its_addition) {
   const auto made = planned(rooted(r2(), gateway(r1(), {r1().certificate}, day0)), nobody(),
                             day0 + 24h, {.grace = 0s, .time_only = true});
   BOOST_TEST((made.steps == steps{step::add_authority}));
   BOOST_TEST(serves(made, r1()));
 }
 
-BOOST_AUTO_TEST_CASE(an_expired_root_is_neither_added_nor_served) {
+BOOST_AUTO_TEST_CASE(expired_root_is_neither_added_nor_served) {
   const root brief("brief", day0 - 48h, 24h);
   const auto made = planned(rooted(brief, gateway(r1(), {r1().certificate}, day0)), nobody(), day0);
   BOOST_TEST(made.steps.empty());
@@ -324,7 +324,7 @@ BOOST_AUTO_TEST_CASE(an_expired_root_is_neither_added_nor_served) {
   BOOST_TEST((none.phase == rotation_phase::blocked));
 }
 
-BOOST_AUTO_TEST_CASE(a_root_of_the_future_is_trusted_at_once_and_served_when_it_is_valid) {
+BOOST_AUTO_TEST_CASE(root_of_the_future_is_trusted_at_once_and_served_when_it_is_valid) {
   const root future("future", day0 + 24h * 10);
   const auto added =
       planned(rooted(future, gateway(r1(), {r1().certificate}, day0)), nobody(), day0);
@@ -337,7 +337,7 @@ BOOST_AUTO_TEST_CASE(a_root_of_the_future_is_trusted_at_once_and_served_when_it_
   BOOST_TEST(serves(planned(world, board, day0 + 24h * 10), future));
 }
 
-BOOST_AUTO_TEST_CASE(a_root_that_cannot_be_used_changes_nothing) {
+BOOST_AUTO_TEST_CASE(root_that_cannot_be_used_changes_nothing) {
   observed world{.root = {},
                  .root_error = "tls.key is missing",
                  .gateway = gateway(r1(), {r1().certificate}, day0)};
@@ -426,7 +426,7 @@ BOOST_AUTO_TEST_CASE(of_many_that_are_missing_a_few_are_named_in_order) {
   BOOST_TEST(planned(world, board, day0 + 5 * 24h).missing == 6U);
 }
 
-BOOST_AUTO_TEST_CASE(the_authorities_of_root_and_served_certificate_are_never_dropped) {
+BOOST_AUTO_TEST_CASE(authorities_of_root_and_served_certificate_are_never_dropped) {
   const root old("old", day0 - 48h, 48h);
   const auto served = rooted(old, gateway(old, {old.certificate}, day0 - 24h));
   BOOST_TEST(planned(served, nobody(), day0 + 24h).steps.empty());
@@ -435,7 +435,7 @@ BOOST_AUTO_TEST_CASE(the_authorities_of_root_and_served_certificate_are_never_dr
   BOOST_TEST(planned(world, nobody(), day0 + 24h).steps.empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_missing_or_senseless_time_begins_the_grace_period_anew) {
+BOOST_AUTO_TEST_CASE(missing_or_senseless_time_begins_the_grace_period_again) {
   const auto now = day0 + 24h * 30;
   auto world = rooted(r2(), gateway(r1(), {r2().certificate, r1().certificate}, day0));
   const auto board = board_with(r2(), r1());
@@ -447,7 +447,7 @@ BOOST_AUTO_TEST_CASE(a_missing_or_senseless_time_begins_the_grace_period_anew) {
   BOOST_TEST((planned(world, board, now).write->ca_added_at == now));
 }
 
-BOOST_AUTO_TEST_CASE(a_clock_that_was_set_back_a_little_never_moves_the_time_back) {
+BOOST_AUTO_TEST_CASE(clock_that_was_set_back_a_little_never_moves_the_time_back) {
   const auto ahead = day0 + 4min;
   auto world = rooted(r2(), gateway(r1(), {r2().certificate, r1().certificate}, ahead));
   BOOST_TEST(planned(world, board_with(r2(), r1()), day0).steps.empty());
@@ -457,7 +457,7 @@ BOOST_AUTO_TEST_CASE(a_clock_that_was_set_back_a_little_never_moves_the_time_bac
   BOOST_TEST((added.write->ca_added_at == ahead));
 }
 
-BOOST_AUTO_TEST_CASE(a_pair_that_cannot_be_served_is_put_back_as_it_was) {
+BOOST_AUTO_TEST_CASE(pair_that_cannot_be_served_is_put_back_as_it_was) {
   auto broken = gateway(r1(), {r2().certificate, r1().certificate}, day0);
   broken.pair.key = "garbage";
   broken.served.reset();
@@ -474,7 +474,7 @@ BOOST_AUTO_TEST_CASE(a_pair_that_cannot_be_served_is_put_back_as_it_was) {
   BOOST_TEST(helpless.steps.empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_damaged_bundle_keeps_what_can_be_read_and_gets_back_what_is_known) {
+BOOST_AUTO_TEST_CASE(damaged_bundle_keeps_what_can_be_read_and_gets_back_what_is_known) {
   const auto whole = gateway(r1(), {r2().certificate, r1().certificate}, day0);
   auto object = write_gateway_secret(whole, kyma("gateway"));
   k8s::set_secret_data(object, "ca.crt", r3().certificate.pem() + "-----BEGIN CERTIFICATE-----\nA");
@@ -492,7 +492,7 @@ BOOST_AUTO_TEST_CASE(a_damaged_bundle_keeps_what_can_be_read_and_gets_back_what_
   BOOST_TEST(serves(knowing, r1()));
 }
 
-BOOST_AUTO_TEST_CASE(a_missing_bundle_is_made_anew) {
+BOOST_AUTO_TEST_CASE(missing_bundle_is_made_again) {
   const auto whole = gateway(r1(), {r1().certificate}, day0);
   auto object = write_gateway_secret(whole, kyma("gateway"));
   object.at("data").as_object().erase("ca.crt");
@@ -509,7 +509,7 @@ BOOST_AUTO_TEST_CASE(without_any_authority_nothing_is_written) {
   BOOST_TEST((made.phase == rotation_phase::blocked));
 }
 
-BOOST_AUTO_TEST_CASE(the_authority_of_what_is_served_comes_back_if_somebody_took_it_out) {
+BOOST_AUTO_TEST_CASE(authority_of_the_served_certificate_comes_back_if_it_was_removed) {
   const auto world = rooted(r2(), gateway(r1(), {r2().certificate}, day0));
   const auto made = planned(world, board_with(r2(), r2()), day0 + 1h);
   BOOST_TEST((made.steps == steps{step::repair_bundle}));
@@ -517,13 +517,13 @@ BOOST_AUTO_TEST_CASE(the_authority_of_what_is_served_comes_back_if_somebody_took
   BOOST_TEST((made.write->ca_added_at == day0));  // its clients need no other certificate
 }
 
-BOOST_AUTO_TEST_CASE(an_authority_that_a_person_took_out_stays_out) {
+BOOST_AUTO_TEST_CASE(authority_that_a_person_removed_stays_out) {
   auto world = rooted(r1(), gateway(r1(), {r1().certificate}, day0));
   world.last_whole = gateway(r1(), {r1().certificate, r2().certificate}, day0);
   BOOST_TEST(planned(world, nobody(), day0 + 1h).steps.empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_gateway_secret_that_was_deleted_comes_back_as_it_was) {
+BOOST_AUTO_TEST_CASE(gateway_secret_that_was_deleted_comes_back_as_it_was) {
   auto world = rooted(r2());
   world.last_whole = gateway(r1(), {r2().certificate, r1().certificate}, day0);
   const auto made = planned(world, nobody(), day0 + 1h);
@@ -548,7 +548,7 @@ BOOST_AUTO_TEST_CASE(gateway_secret_comes_back_where_the_root_is_gone_too) {
   BOOST_TEST((late.phase == rotation_phase::no_root));
 }
 
-BOOST_AUTO_TEST_CASE(a_full_bundle_needs_a_person) {
+BOOST_AUTO_TEST_CASE(full_bundle_needs_a_person) {
   const auto made = planned(rooted(r3(), gateway(r1(), {r2().certificate, r1().certificate}, day0)),
                             nobody(), day0 + 1h, {.authorities = 2});
   BOOST_TEST(made.steps.empty());
@@ -556,12 +556,12 @@ BOOST_AUTO_TEST_CASE(a_full_bundle_needs_a_person) {
   BOOST_TEST(made.waiting.find("2 authorities") != std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(an_authority_without_end_does_no_harm) {
+BOOST_AUTO_TEST_CASE(authority_without_end_does_no_harm) {
   const root endless("endless", day0, 24h * 36000);
   BOOST_TEST(bundled(planned(rooted(endless), nobody(), day0), {endless.certificate}));
 }
 
-BOOST_AUTO_TEST_CASE(a_root_secret_that_cannot_be_used_says_why) {
+BOOST_AUTO_TEST_CASE(root_secret_that_cannot_be_used_says_why) {
   BOOST_TEST(read_root_secret(r1().object()).has_value());
   const auto refused = [](std::string_view entry, const std::string& text) {
     auto object = r1().object();
@@ -587,7 +587,7 @@ BOOST_AUTO_TEST_CASE(a_root_secret_that_cannot_be_used_says_why) {
   BOOST_TEST(read_root_secret({}).has_error());
 }
 
-BOOST_AUTO_TEST_CASE(what_is_written_keeps_everything_else_of_the_secret) {
+BOOST_AUTO_TEST_CASE(write_keeps_all_other_fields_of_the_secret) {
   const json::value there =
       json::object{{"metadata", json::object{{"name", "g"},
                                              {"resourceVersion", "7"},

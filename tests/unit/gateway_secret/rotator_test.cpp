@@ -73,7 +73,7 @@ struct bench : cluster {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_gateway_secret_is_made_as_soon_as_there_is_a_root) {
+BOOST_AUTO_TEST_CASE(gateway_secret_is_made_as_soon_as_there_is_a_root) {
   bench b;
   b.start();
   b.until([&] { return b.phase_is("no_root") == 1; }, "the phase without a root");
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(gateway_secret_is_restored_where_both_secrets_are_deleted) 
   BOOST_TEST(b.phase_is("no_root") == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_rotation_adds_waits_for_time_and_runtimes_and_switches) {
+BOOST_AUTO_TEST_CASE(rotation_adds_waits_for_time_and_runtimes_and_switches) {
   bench b;
   const auto r1 = b.make_root("r1");
   const auto r2 = b.make_root("r2");
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(deadline_is_reported_before_it_strikes_and_names_who_is_lef
   BOOST_TEST(b.metric("rw_gateway_secret_deadline_timestamp_seconds") == 0);
 }
 
-BOOST_AUTO_TEST_CASE(a_step_that_was_planned_for_an_older_state_is_not_written) {
+BOOST_AUTO_TEST_CASE(step_that_was_planned_for_an_older_state_is_not_written) {
   bench b;
   const auto r1 = b.make_root("r1");
   const auto r2 = b.make_root("r2");
@@ -215,7 +215,7 @@ BOOST_AUTO_TEST_CASE(a_step_that_was_planned_for_an_older_state_is_not_written) 
   b.stop();
 }
 
-BOOST_AUTO_TEST_CASE(a_root_that_cannot_be_used_is_told_and_does_no_harm) {
+BOOST_AUTO_TEST_CASE(root_that_cannot_be_used_is_reported_and_does_no_harm) {
   bench b;
   const auto r1 = b.make_root("r1");
   b.put_root(r1);
@@ -233,7 +233,7 @@ BOOST_AUTO_TEST_CASE(a_root_that_cannot_be_used_is_told_and_does_no_harm) {
   b.until([&] { return b.phase_is("settled") == 1; }, "rest");
 }
 
-BOOST_AUTO_TEST_CASE(what_a_person_broke_is_repaired) {
+BOOST_AUTO_TEST_CASE(damaged_secret_is_repaired) {
   bench b;
   const auto r1 = b.make_root("r1");
   const auto r2 = b.make_root("r2");
@@ -265,7 +265,7 @@ BOOST_AUTO_TEST_CASE(what_a_person_broke_is_repaired) {
   BOOST_TEST(b.steps("repair_time") == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_server_certificate_that_is_about_to_expire_is_told) {
+BOOST_AUTO_TEST_CASE(server_certificate_that_is_about_to_expire_is_reported) {
   bench b;
   const auto r1 = b.make_root("r1", 24h * 13);
   b.put_root(r1);

@@ -247,7 +247,7 @@ BOOST_FIXTURE_TEST_CASE(heartbeat_with_other_files_passes_the_limit_once_a_secon
   BOOST_TEST(accepted() == 5);  // the four of any kind, and one
 }
 
-BOOST_FIXTURE_TEST_CASE(each_pod_is_known_by_its_latest_heartbeat, fleet) {
+BOOST_FIXTURE_TEST_CASE(pod_is_known_by_its_latest_heartbeat, fleet) {
   const auto from = [this](std::string pod, char digest) {
     auto one = good_heartbeat();
     one.pod = std::move(pod);

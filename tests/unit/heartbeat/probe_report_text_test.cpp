@@ -29,7 +29,7 @@ BOOST_AUTO_TEST_CASE(report_is_one_short_line) {
   BOOST_TEST(read->upstream.starts_with("quoted ?text?  x"));
 }
 
-BOOST_AUTO_TEST_CASE(other_warnings_are_no_reports) {
+BOOST_AUTO_TEST_CASE(warnings_of_others_are_no_reports) {
   for (const auto* text :
        {"", "v1beta1 is deprecated", "runtime-watcher probe=n", "runtime-watcher probe=n boot=b",
         "runtime-watcher probe=n boot=b undelivered=x oldest=0 upstream=",

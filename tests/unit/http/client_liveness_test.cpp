@@ -83,7 +83,7 @@ struct fixture : client_fixture {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_quiet_connection_is_asked_for_a_sign_of_life_and_kept) {
+BOOST_AUTO_TEST_CASE(quiet_connection_is_probed_and_kept) {
   quiet_upstream peer(true);
   fixture f(peer.port(), {.ping = milliseconds(30), .ping_response = std::chrono::seconds(10)});
   auto watch = f.watch();
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(a_quiet_connection_is_asked_for_a_sign_of_life_and_kept) {
   BOOST_TEST(f.opened() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_connection_that_gives_no_sign_of_life_is_left) {
+BOOST_AUTO_TEST_CASE(connection_without_a_response_to_its_probe_is_closed) {
   quiet_upstream peer(false);
   fixture f(peer.port(), {.ping = milliseconds(50), .ping_response = milliseconds(100)});
   auto watch = f.watch();
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(a_connection_that_gives_no_sign_of_life_is_left) {
   BOOST_TEST(eventually([&] { return f.open() == 0; }));
 }
 
-BOOST_AUTO_TEST_CASE(a_connection_without_exchanges_is_asked_nothing) {
+BOOST_AUTO_TEST_CASE(connection_without_exchanges_is_not_probed) {
   quiet_upstream peer(true);
   fixture f(peer.port(), {.idle = milliseconds(300), .ping = milliseconds(20)});
   auto watch = f.watch();
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(a_connection_without_exchanges_is_asked_nothing) {
   BOOST_TEST(peer.pings <= before + 1);
 }
 
-BOOST_AUTO_TEST_CASE(an_exchange_that_times_out_in_silence_casts_doubt_on_its_connection) {
+BOOST_AUTO_TEST_CASE(exchange_that_times_out_in_silence_makes_its_connection_suspect) {
   quiet_upstream peer(false);
   fixture f(peer.port(), {.exchange = milliseconds(1000), .ping = {}});
   auto watch = f.watch();
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(an_exchange_that_times_out_in_silence_casts_doubt_on_its_co
   BOOST_TEST(client_fixture::end(std::move(next)).error.failed());
 }
 
-BOOST_AUTO_TEST_CASE(an_exchange_that_times_out_harms_no_other_while_the_upstream_lives) {
+BOOST_AUTO_TEST_CASE(exchange_that_times_out_harms_no_other_while_the_upstream_lives) {
   quiet_upstream peer(true);
   fixture f(peer.port(), {.exchange = milliseconds(100), .ping = {}});
   auto watch = f.watch();

@@ -74,7 +74,7 @@ constexpr auto ages = std::chrono::milliseconds(std::chrono::hours(1));
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(a_dead_name_server_delays_no_look_up_of_others, fixture) {
+BOOST_FIXTURE_TEST_CASE(dead_name_server_delays_no_look_up_of_others, fixture) {
   auto hangs = get(of("runtimes", "dead.example", ages));
   auto beside = get(of("runtimes", "alive.example", ages));
   auto other = get(of("kcp", "alive.example", ages));
@@ -84,13 +84,13 @@ BOOST_FIXTURE_TEST_CASE(a_dead_name_server_delays_no_look_up_of_others, fixture)
   BOOST_TEST((client_fixture::end(std::move(hangs)).error == client_error::resolve));
 }
 
-BOOST_FIXTURE_TEST_CASE(who_waits_for_a_name_waits_no_longer_than_for_a_connection, fixture) {
+BOOST_FIXTURE_TEST_CASE(waiter_for_a_name_waits_no_longer_than_for_a_connection, fixture) {
   auto& late = of("runtimes", "dead.example", std::chrono::milliseconds(50));
   BOOST_TEST((client_fixture::end(get(late)).error == client_error::timed_out));
   BOOST_TEST(late.connect_failure() == "the name can't be resolved in time");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_name_without_addresses_is_told_with_the_reason, fixture) {
+BOOST_FIXTURE_TEST_CASE(name_without_addresses_is_reported_with_the_reason, fixture) {
   auto& unknown = of("runtimes", "nobody.example", ages);
   BOOST_TEST((client_fixture::end(get(unknown)).error == client_error::resolve));
   BOOST_TEST(unknown.connect_failure() == "the name can't be resolved: no such name");

@@ -76,7 +76,7 @@ std::size_t count_rest(tcp::socket& from) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_guarded_request_goes_out_while_the_permit_is_open) {
+BOOST_AUTO_TEST_CASE(guarded_request_goes_out_while_the_permit_is_open) {
   for (const bool http2 : {false, true}) {
     permitted_and_served f(http2);
     const auto got = client_fixture::end(f.begin("/", "body", f.guarded));
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(without_the_permit_only_what_is_not_guarded_goes_out_on_the
   }
 }
 
-BOOST_AUTO_TEST_CASE(each_request_has_the_permit_of_its_own) {
+BOOST_AUTO_TEST_CASE(request_has_a_permit_of_its_own) {
   for (const bool http2 : {false, true}) {
     permitted_and_served f(http2);
     BOOST_TEST(!f.ask_client("/", "warm").error);
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(each_request_has_the_permit_of_its_own) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_request_that_is_half_sent_when_the_permit_goes_is_never_completed) {
+BOOST_AUTO_TEST_CASE(request_that_is_half_sent_when_the_permit_goes_is_never_completed) {
   for (const bool http2 : {false, true}) {
     std::promise<void> begun;
     std::promise<void> go_on;

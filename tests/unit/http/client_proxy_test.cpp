@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(tls_runs_through_the_tunnel_and_is_checked_for_the_upstream
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_ipv6_upstream_is_named_in_brackets) {
+BOOST_AUTO_TEST_CASE(ipv6_upstream_is_named_in_brackets) {
   std::string asked;
   {
     upstream proxy([&](tcp::socket& socket, int) {
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(an_ipv6_upstream_is_named_in_brackets) {
   BOOST_TEST(asked == "CONNECT [2001:db8::1]:80 HTTP/1.1\r\nhost: [2001:db8::1]:80\r\n\r\n");
 }
 
-BOOST_AUTO_TEST_CASE(a_proxy_that_refuses_is_named_so_with_its_status_in_the_log) {
+BOOST_AUTO_TEST_CASE(proxy_that_refuses_is_named_so_with_its_status_in_the_log) {
   upstream proxy([&](tcp::socket& socket, int) {
     read_head(socket);
     upstream::write(socket,
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(a_proxy_that_refuses_is_named_so_with_its_status_in_the_log
   BOOST_TEST(f.here.metric("rw_http_client_connect_errors_total{client=\"test\"}") == 1);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_no_answer_opens_no_tunnel) {
+BOOST_AUTO_TEST_CASE(malformed_response_opens_no_tunnel) {
   for (const auto& bytes :
        {std::string("SSH-2.0-OpenSSH_9.2\r\n\r\n"), std::string("HTTP/1.1 200 OK\r\n"),
         std::string(connected) + "and more", "HTTP/1.1 200 OK\r\nx: " + std::string(40'000, 'x')}) {
@@ -166,14 +166,14 @@ BOOST_AUTO_TEST_CASE(what_is_no_answer_opens_no_tunnel) {
   BOOST_TEST(f.ask_client("/").error == make_error_code(client_error::proxy));
 }
 
-BOOST_AUTO_TEST_CASE(a_proxy_that_is_silent_is_left_in_time) {
+BOOST_AUTO_TEST_CASE(proxy_that_is_silent_is_left_in_time) {
   upstream proxy([&](tcp::socket& socket, int) { upstream::read_rest(socket); });
   proxied f;
   f.use_proxy(proxy.port(), "upstream.test", 443, {.connect = milliseconds(100)});
   BOOST_TEST(f.ask_client("/").error == make_error_code(client_error::timed_out));
 }
 
-BOOST_AUTO_TEST_CASE(a_proxy_that_is_not_there_is_named_so) {
+BOOST_AUTO_TEST_CASE(proxy_that_is_not_there_is_named_so) {
   std::uint16_t port = 0;
   {
     asio::io_context context;
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(a_proxy_that_is_not_there_is_named_so) {
   BOOST_TEST(f.ask_client("/").error == make_error_code(client_error::connect));
 }
 
-BOOST_AUTO_TEST_CASE(the_host_field_names_the_port_unless_it_is_the_schemes_own) {
+BOOST_AUTO_TEST_CASE(host_field_names_the_port_unless_it_is_the_schemes_own) {
   const auto named = [](std::string host, std::uint16_t port, bool encrypted) {
     return authority({"test", std::move(host), port}, encrypted);
   };

@@ -188,7 +188,7 @@ std::string read_resets(tcp::socket& from) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_sink_gets_the_body_while_it_comes) {
+BOOST_AUTO_TEST_CASE(sink_gets_the_body_while_it_comes) {
   for (const bool http2 : {false, true}) {
     std::promise<void> seen;
     upstream peer([&](tcp::socket& socket, int) {
@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(a_sink_gets_the_body_while_it_comes) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_chunk_of_one_byte_is_not_kept_back) {
+BOOST_AUTO_TEST_CASE(chunk_of_one_byte_is_not_kept_back) {
   std::promise<void> seen;
   upstream peer([&](tcp::socket& socket, int) {
     answer_writer answer(socket, false);
@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(a_chunk_of_one_byte_is_not_kept_back) {
   BOOST_TEST(!client_fixture::end(std::move(under_way)).error);
 }
 
-BOOST_AUTO_TEST_CASE(what_a_sink_takes_is_not_limited_in_size) {
+BOOST_AUTO_TEST_CASE(sink_takes_bodies_of_any_size) {
   for (const bool http2 : {false, true}) {
     upstream peer([&](tcp::socket& socket, int) {
       answer_writer answer(socket, http2);
@@ -248,7 +248,7 @@ BOOST_AUTO_TEST_CASE(what_a_sink_takes_is_not_limited_in_size) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_is_no_success_is_gathered_as_usual) {
+BOOST_AUTO_TEST_CASE(body_of_an_error_is_gathered_as_usual) {
   for (const bool http2 : {false, true}) {
     upstream peer([&](tcp::socket& socket, int) {
       answer_writer answer(socket, http2);
@@ -267,7 +267,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_success_is_gathered_as_usual) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_exchange_may_set_its_own_limit_for_the_body) {
+BOOST_AUTO_TEST_CASE(exchange_may_set_its_own_limit_for_the_body) {
   for (const bool http2 : {false, true}) {
     for (const auto& [limit, expected] :
          {std::pair{std::size_t{400'000}, error_code()},
@@ -285,7 +285,7 @@ BOOST_AUTO_TEST_CASE(an_exchange_may_set_its_own_limit_for_the_body) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_body_that_ends_without_its_last_piece_is_no_answer) {
+BOOST_AUTO_TEST_CASE(body_that_ends_without_its_last_piece_is_no_response) {
   for (const bool http2 : {false, true}) {
     upstream peer([&](tcp::socket& socket, int) {
       answer_writer answer(socket, http2);
@@ -301,7 +301,7 @@ BOOST_AUTO_TEST_CASE(a_body_that_ends_without_its_last_piece_is_no_answer) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_stream_that_is_reset_in_the_middle_is_no_answer) {
+BOOST_AUTO_TEST_CASE(stream_that_is_reset_in_the_middle_is_no_response) {
   upstream peer([&](tcp::socket& socket, int) {
     answer_writer answer(socket, true);
     answer.begin();
@@ -316,7 +316,7 @@ BOOST_AUTO_TEST_CASE(a_stream_that_is_reset_in_the_middle_is_no_answer) {
   BOOST_TEST(f.open() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_body_without_a_length_streams_until_the_connection_ends) {
+BOOST_AUTO_TEST_CASE(body_without_a_length_streams_until_the_connection_ends) {
   upstream peer([&](tcp::socket& socket, int) {
     upstream::read_through(socket, "the body");
     upstream::write(socket, "HTTP/1.1 200 OK\r\n\r\nto the ");
@@ -329,7 +329,7 @@ BOOST_AUTO_TEST_CASE(a_body_without_a_length_streams_until_the_connection_ends) 
   BOOST_TEST(sink.text() == "to the end");
 }
 
-BOOST_AUTO_TEST_CASE(a_sink_that_has_enough_ends_its_exchange_and_no_other) {
+BOOST_AUTO_TEST_CASE(sink_that_has_enough_ends_its_exchange_and_no_other) {
   std::string resets;
   {
     std::promise<void> enough;
@@ -364,7 +364,7 @@ BOOST_AUTO_TEST_CASE(a_sink_that_has_enough_ends_its_exchange_and_no_other) {
   BOOST_TEST(resets == "1:8 ");
 }
 
-BOOST_AUTO_TEST_CASE(a_connection_whose_answer_was_abandoned_is_closed) {
+BOOST_AUTO_TEST_CASE(connection_whose_response_was_abandoned_is_closed) {
   std::atomic<bool> left{false};
   upstream peer([&](tcp::socket& socket, int) {
     answer_writer answer(socket, false);
@@ -380,7 +380,7 @@ BOOST_AUTO_TEST_CASE(a_connection_whose_answer_was_abandoned_is_closed) {
   BOOST_TEST(eventually([&] { return f.open() == 0; }));
 }
 
-BOOST_AUTO_TEST_CASE(a_sink_may_begin_another_exchange) {
+BOOST_AUTO_TEST_CASE(sink_may_begin_another_exchange) {
   for (const bool http2 : {false, true}) {
     served f(http2);
     collector sink;
@@ -393,7 +393,7 @@ BOOST_AUTO_TEST_CASE(a_sink_may_begin_another_exchange) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_answer_that_falls_silent_is_left) {
+BOOST_AUTO_TEST_CASE(response_that_falls_silent_is_abandoned) {
   for (const bool http2 : {false, true}) {
     for (const bool any_part : {false, true}) {
       upstream peer([&](tcp::socket& socket, int) {
@@ -412,7 +412,7 @@ BOOST_AUTO_TEST_CASE(an_answer_that_falls_silent_is_left) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_head_that_never_comes_is_not_awaited_for_as_long_as_the_body) {
+BOOST_AUTO_TEST_CASE(head_that_never_comes_is_not_awaited_for_as_long_as_the_body) {
   for (const bool http2 : {false, true}) {
     upstream peer([&](tcp::socket& socket, int) { upstream::read_rest(socket); });
     streaming f(http2, peer.port(), {.exchange = milliseconds(100)});
@@ -423,7 +423,7 @@ BOOST_AUTO_TEST_CASE(a_head_that_never_comes_is_not_awaited_for_as_long_as_the_b
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_answer_that_goes_on_outlives_the_clients_limit) {
+BOOST_AUTO_TEST_CASE(response_that_goes_on_outlives_the_clients_limit) {
   for (const bool http2 : {false, true}) {
     constexpr auto limit = milliseconds(800);  // far more than a busy machine takes for one piece
     const auto until = std::chrono::steady_clock::now() + 2 * limit;
@@ -447,7 +447,7 @@ BOOST_AUTO_TEST_CASE(an_answer_that_goes_on_outlives_the_clients_limit) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_answer_without_end_is_left_at_its_limit) {
+BOOST_AUTO_TEST_CASE(response_without_end_is_left_at_its_limit) {
   for (const bool http2 : {false, true}) {
     upstream peer([&](tcp::socket& socket, int) {
       answer_writer answer(socket, http2);
@@ -503,7 +503,7 @@ asio::awaitable<void> join(rw::core::task_group* group) {
   co_await group->join();
 }
 
-BOOST_AUTO_TEST_CASE(a_cancelled_exchange_resets_its_stream_and_no_other) {
+BOOST_AUTO_TEST_CASE(cancelled_exchange_resets_its_stream_and_no_other) {
   std::string resets;
   {
     std::promise<void> cancelled;
@@ -538,7 +538,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_exchange_resets_its_stream_and_no_other) {
   BOOST_TEST(resets == "1:8 ");
 }
 
-BOOST_AUTO_TEST_CASE(a_cancelled_exchange_closes_its_connection) {
+BOOST_AUTO_TEST_CASE(cancelled_exchange_closes_its_connection) {
   std::atomic<bool> left{false};
   upstream peer([&](tcp::socket& socket, int) {
     answer_writer answer(socket, false);
@@ -559,7 +559,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_exchange_closes_its_connection) {
   BOOST_TEST(eventually([&] { return left.load(); }));
 }
 
-BOOST_AUTO_TEST_CASE(an_exchange_that_ends_by_an_exception_leaves_nothing_behind) {
+BOOST_AUTO_TEST_CASE(exchange_that_ends_by_an_exception_leaves_nothing_behind) {
   for (const bool http2 : {false, true}) {
     served f(http2);
     rw::core::task_group group(f.here.executor());
@@ -576,7 +576,7 @@ BOOST_AUTO_TEST_CASE(an_exchange_that_ends_by_an_exception_leaves_nothing_behind
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_answer_to_head_has_no_body) {
+BOOST_AUTO_TEST_CASE(response_to_head_has_no_body) {
   upstream peer(answering("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n"));
   streaming f(false, peer.port());
   request what;
@@ -584,7 +584,7 @@ BOOST_AUTO_TEST_CASE(an_answer_to_head_has_no_body) {
   BOOST_TEST(!f.ask_client(std::move(what)).error);
 }
 
-BOOST_AUTO_TEST_CASE(an_opened_exchange_goes_on_beyond_the_head_of_its_answer) {
+BOOST_AUTO_TEST_CASE(opened_exchange_goes_on_beyond_the_head_of_its_response) {
   std::promise<void> opened;
   upstream peer(begun([&](answer_writer& answer, tcp::socket&) {
     opened.get_future().wait();
@@ -606,7 +606,7 @@ BOOST_AUTO_TEST_CASE(an_opened_exchange_goes_on_beyond_the_head_of_its_answer) {
   BOOST_TEST(f.open() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(an_opened_exchange_may_end_with_its_object) {
+BOOST_AUTO_TEST_CASE(opened_exchange_may_end_with_its_object) {
   std::promise<void> opened;
   upstream peer(begun([&](answer_writer& answer, tcp::socket&) {
     opened.get_future().wait();
@@ -622,7 +622,7 @@ BOOST_AUTO_TEST_CASE(an_opened_exchange_may_end_with_its_object) {
   BOOST_TEST(f.open() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(an_opened_exchange_that_is_dropped_is_reset_and_no_other) {
+BOOST_AUTO_TEST_CASE(opened_exchange_that_is_dropped_is_reset_and_no_other) {
   std::string resets;
   {
     std::promise<void> dropped;
@@ -654,7 +654,7 @@ BOOST_AUTO_TEST_CASE(an_opened_exchange_that_is_dropped_is_reset_and_no_other) {
   BOOST_TEST(resets == "1:8 ");
 }
 
-BOOST_AUTO_TEST_CASE(a_refusal_is_a_whole_answer_of_an_exchange_that_was_to_be_opened) {
+BOOST_AUTO_TEST_CASE(refusal_is_a_whole_response_of_an_exchange_that_was_to_be_opened) {
   upstream peer([&](tcp::socket& socket, int) {
     answer_writer answer(socket, true);
     answer.begin(410);
@@ -672,7 +672,7 @@ BOOST_AUTO_TEST_CASE(a_refusal_is_a_whole_answer_of_an_exchange_that_was_to_be_o
   BOOST_TEST(!sink.ended());
 }
 
-BOOST_AUTO_TEST_CASE(an_opened_exchange_ends_with_its_connection) {
+BOOST_AUTO_TEST_CASE(opened_exchange_ends_with_its_connection) {
   std::promise<void> opened;
   upstream peer(begun([&](answer_writer&, tcp::socket& socket) {
     opened.get_future().wait();
@@ -686,7 +686,7 @@ BOOST_AUTO_TEST_CASE(an_opened_exchange_ends_with_its_connection) {
   BOOST_TEST(eventually([&] { return f.open() == 0; }));
 }
 
-BOOST_AUTO_TEST_CASE(an_opened_exchange_ends_with_its_limit) {
+BOOST_AUTO_TEST_CASE(opened_exchange_ends_with_its_limit) {
   upstream peer(begun());
   streaming f(true, peer.port());
   collector sink;
@@ -694,7 +694,7 @@ BOOST_AUTO_TEST_CASE(an_opened_exchange_ends_with_its_limit) {
   BOOST_TEST(sink.eventually_ends(client_error::timed_out));
 }
 
-BOOST_AUTO_TEST_CASE(an_opened_exchange_ends_with_its_client_and_may_outlive_that) {
+BOOST_AUTO_TEST_CASE(opened_exchange_ends_with_its_client_and_may_outlive_that) {
   upstream peer(begun());
   streaming f(true, peer.port());
   collector sink;

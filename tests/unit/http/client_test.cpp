@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(exchanges_of_http_2_share_one_connection) {
   BOOST_TEST(f.opened() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_retired_connection_ends_in_peace_and_the_next_exchange_has_a_new_one) {
+BOOST_AUTO_TEST_CASE(retired_connection_ends_in_peace_and_the_next_exchange_has_a_new_one) {
   for (const bool http2 : {false, true}) {
     served f(http2);
     auto waiting = f.begin("/wait", "old");
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(closing_ends_what_is_under_way) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(who_is_cancelled_while_waiting_for_a_connection_leaves_it_to_the_next) {
+BOOST_AUTO_TEST_CASE(waiter_that_is_cancelled_leaves_its_connection_to_the_next) {
   for (const bool http2 : {false, true}) {
     served f(http2, {.connections = 1, .streams = 1});
     auto first = f.begin("/wait", "first");
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(who_is_cancelled_while_waiting_for_a_connection_leaves_it_t
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_drained_server_loses_no_exchange) {
+BOOST_AUTO_TEST_CASE(drained_server_loses_no_exchange) {
   for (const bool http2 : {false, true}) {
     served f(http2);
     auto waiting = f.begin("/wait", "answered");
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(a_drained_server_loses_no_exchange) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_upstream_that_refuses_connections_is_named_so) {
+BOOST_AUTO_TEST_CASE(upstream_that_refuses_connections_is_named_so) {
   fixture f;
   std::uint16_t port = 0;
   {
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(an_upstream_that_refuses_connections_is_named_so) {
   BOOST_TEST(f.here.metric("rw_http_client_connect_errors_total{client=\"test\"}") == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_name_without_an_address_is_named_so) {
+BOOST_AUTO_TEST_CASE(name_without_an_address_is_named_so) {
   fixture f;
   f.used = std::make_unique<rw::http::client>(
       f.here.executor(), client_options{"test", "no such host", 1, {}},
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(a_name_without_an_address_is_named_so) {
   BOOST_TEST(f.ask_client("/").error == make_error_code(client_error::resolve));
 }
 
-BOOST_AUTO_TEST_CASE(an_upstream_that_closes_without_an_answer_may_have_taken_the_request) {
+BOOST_AUTO_TEST_CASE(upstream_that_closes_without_an_response_may_have_taken_the_request) {
   upstream peer(answering(""));
   fixture f;
   f.use(peer.port());
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(an_upstream_that_closes_without_an_answer_may_have_taken_th
   BOOST_TEST(eventually([&] { return f.open() == 0; }));
 }
 
-BOOST_AUTO_TEST_CASE(an_upstream_that_never_answers_is_left_in_time) {
+BOOST_AUTO_TEST_CASE(upstream_that_never_responds_is_left_in_time) {
   for (const bool http2 : {false, true}) {
     upstream peer([](tcp::socket& socket, int) { upstream::read_rest(socket); });
     fixture f(http2 ? std::make_unique<h2_transport>() : rw::core::make_plain_transport());
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(an_upstream_that_never_answers_is_left_in_time) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_answer_that_stops_halfway_is_left_in_time) {
+BOOST_AUTO_TEST_CASE(response_that_stops_halfway_is_left_in_time) {
   upstream peer([](tcp::socket& socket, int) {
     upstream::read_some(socket);
     upstream::write(socket, "HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf");
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(an_answer_that_stops_halfway_is_left_in_time) {
   BOOST_TEST(f.ask_client("/").error == make_error_code(client_error::timed_out));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_not_http_is_not_an_answer) {
+BOOST_AUTO_TEST_CASE(bytes_that_are_not_http_are_no_response) {
   for (const std::string bytes : {"SSH-2.0-OpenSSH_9.2\r\n\r\n", "HTTP/1.1 abc\r\n\r\n",
                                   "HTTP/1.1 200 OK\r\nno colon\r\n\r\n",
                                   "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nxyz\r\n"}) {
@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_http_is_not_an_answer) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_answer_that_is_too_large_is_not_read) {
+BOOST_AUTO_TEST_CASE(response_that_is_too_large_is_not_read) {
   const std::string chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
   for (const auto& bytes :
        {"HTTP/1.1 200 OK\r\ncontent-length: 300000\r\n\r\n" + std::string(300'000, 'x'),
@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(informational_answers_are_passed_over) {
   BOOST_TEST(got.answer.body == "ok");
 }
 
-BOOST_AUTO_TEST_CASE(an_answer_without_a_length_ends_with_its_connection) {
+BOOST_AUTO_TEST_CASE(response_without_a_length_ends_with_its_connection) {
   upstream peer(answering("HTTP/1.1 200 OK\r\n\r\nto the end"));
   fixture f;
   f.use(peer.port());
@@ -235,7 +235,7 @@ BOOST_AUTO_TEST_CASE(an_answer_without_a_length_ends_with_its_connection) {
   BOOST_TEST(eventually([&] { return f.open() == 0; }));
 }
 
-BOOST_AUTO_TEST_CASE(an_unused_connection_is_closed) {
+BOOST_AUTO_TEST_CASE(unused_connection_is_closed) {
   served f(false, {.idle = milliseconds(50)});
   BOOST_TEST(f.ask_client("/", "x").answer.body == "x");
   BOOST_TEST(eventually([&] { return f.open() == 0; }));
@@ -275,7 +275,7 @@ asio::awaitable<error_code> post_after_goodbye(rw::http::client* through, std::p
   co_return error;
 }
 
-BOOST_AUTO_TEST_CASE(a_request_that_the_goodbye_overtook_was_not_processed) {
+BOOST_AUTO_TEST_CASE(request_that_the_goodbye_overtook_was_not_processed) {
   std::promise<void> ready;
   std::promise<void> said;
   upstream peer([&](tcp::socket& socket, int) {
@@ -292,7 +292,7 @@ BOOST_AUTO_TEST_CASE(a_request_that_the_goodbye_overtook_was_not_processed) {
 }
 
 BOOST_AUTO_TEST_CASE(
-    a_stream_that_was_refused_was_not_processed_and_one_that_was_reset_may_have_been) {
+    stream_that_was_refused_was_not_processed_and_one_that_was_reset_may_have_been) {
   for (const auto& [code, expected] :
        {std::pair{7u, client_error::not_processed}, std::pair{2u, client_error::closed}}) {
     upstream peer([reason = code](tcp::socket& socket, int) {

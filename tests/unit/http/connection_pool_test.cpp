@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(requests_queued_beyond_the_streams_that_the_peer_allows_are
   f.here.stop();
 }
 
-BOOST_AUTO_TEST_CASE(an_answer_that_is_the_last_one_ends_its_connection_and_no_other_exchange) {
+BOOST_AUTO_TEST_CASE(response_that_is_the_last_one_ends_its_connection_and_no_other_exchange) {
   for (const bool http2 : {false, true}) {
     served f(http2);
     auto waiting = f.begin("/wait", "long");
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(client_leaves_a_kept_connection_on_which_an_answer_to_nothi
   BOOST_TEST(f.ask_client("/").answer.body == "ok");
 }
 
-BOOST_AUTO_TEST_CASE(a_request_that_was_written_before_a_kept_connection_closed_may_be_processed) {
+BOOST_AUTO_TEST_CASE(request_that_was_written_before_a_kept_connection_closed_may_be_processed) {
   upstream peer([](tcp::socket& socket, int) {
     upstream::read_some(socket);
     upstream::write(socket, ok);
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(a_request_that_was_written_before_a_kept_connection_closed_
              make_error_code(client_error::reused_connection_closed));
 }
 
-BOOST_AUTO_TEST_CASE(an_http2_connection_that_closes_under_a_request_may_have_taken_it) {
+BOOST_AUTO_TEST_CASE(http2_connection_that_closes_under_a_request_may_have_taken_it) {
   for (const bool used_before : {false, true}) {
     upstream peer([used_before](tcp::socket& socket, int) {
       upstream::write(socket, bytes_of({frame::settings, 0, 0, {}}));

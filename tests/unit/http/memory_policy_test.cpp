@@ -72,7 +72,7 @@ struct fixture {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(ledger_drops_most_bytes_without_progress_when_full, fixture) {
+BOOST_FIXTURE_TEST_CASE(policy_drops_most_bytes_without_progress_when_full, fixture) {
   auto* const small_and_old = receive(10'000);
   auto* const large_and_old = receive(8 * mib);
   now += milliseconds(200);
@@ -87,7 +87,7 @@ BOOST_FIXTURE_TEST_CASE(ledger_drops_most_bytes_without_progress_when_full, fixt
   BOOST_TEST(books.held() == 9 * mib + 10'000);
 }
 
-BOOST_FIXTURE_TEST_CASE(ledger_drops_request_that_outgrows_it_alone, fixture) {
+BOOST_FIXTURE_TEST_CASE(policy_drops_request_that_outgrows_it_alone, fixture) {
   auto* const only = receive(16 * mib);
   BOOST_TEST(!only->gone);
   only->entry->hold(17 * mib, now);
@@ -96,7 +96,7 @@ BOOST_FIXTURE_TEST_CASE(ledger_drops_request_that_outgrows_it_alone, fixture) {
   BOOST_TEST(books.held() == 0u);
 }
 
-BOOST_FIXTURE_TEST_CASE(ledger_spares_connections_at_work_when_full, fixture) {
+BOOST_FIXTURE_TEST_CASE(policy_spares_connections_at_work_when_full, fixture) {
   auto* const at_work = receive(15 * mib);
   at_work->entry->enter(account::phase::handling, now);
   now += milliseconds(5'000);
@@ -105,7 +105,7 @@ BOOST_FIXTURE_TEST_CASE(ledger_spares_connections_at_work_when_full, fixture) {
   BOOST_TEST(fresh->gone);
 }
 
-BOOST_FIXTURE_TEST_CASE(ledger_closes_longest_idle_at_connection_limit, fixture) {
+BOOST_FIXTURE_TEST_CASE(policy_closes_longest_idle_at_connection_limit, fixture) {
   auto* const slow = receive(1'000);
   now += milliseconds(100);
   auto* const oldest = idle();
@@ -122,7 +122,7 @@ BOOST_FIXTURE_TEST_CASE(ledger_closes_longest_idle_at_connection_limit, fixture)
   BOOST_TEST(!newest->gone);
 }
 
-BOOST_FIXTURE_TEST_CASE(ledger_closes_unfinished_request_when_no_connection_is_idle, fixture) {
+BOOST_FIXTURE_TEST_CASE(policy_closes_unfinished_request_when_no_connection_is_idle, fixture) {
   auto* const stuck = receive(1'000);
   now += milliseconds(100);
   for (int i = 0; i < 3; ++i) receive(1'000);
@@ -130,13 +130,13 @@ BOOST_FIXTURE_TEST_CASE(ledger_closes_unfinished_request_when_no_connection_is_i
   BOOST_TEST(stuck->gone);
 }
 
-BOOST_FIXTURE_TEST_CASE(ledger_refuses_connection_when_all_are_at_work, fixture) {
+BOOST_FIXTURE_TEST_CASE(policy_refuses_connection_when_all_are_at_work, fixture) {
   for (int i = 0; i < 4; ++i) idle()->entry->enter(account::phase::handling, now);
   BOOST_TEST(open() == nullptr);
   BOOST_TEST(books.connections() == 4u);
 }
 
-BOOST_FIXTURE_TEST_CASE(ledger_closes_each_victim_once_while_it_is_closing, fixture) {
+BOOST_FIXTURE_TEST_CASE(policy_closes_each_victim_once_while_it_is_closing, fixture) {
   std::vector<owner*> all;
   for (int i = 0; i < 4; ++i) {
     now += milliseconds(100);
@@ -152,7 +152,7 @@ BOOST_FIXTURE_TEST_CASE(ledger_closes_each_victim_once_while_it_is_closing, fixt
   BOOST_TEST(books.connections() == 4u);
 }
 
-BOOST_FIXTURE_TEST_CASE(ledger_closes_oldest_handshake_of_busiest_address_at_its_limit, fixture) {
+BOOST_FIXTURE_TEST_CASE(policy_closes_oldest_handshake_of_busiest_address_at_its_limit, fixture) {
   auto* const honest = open("10.0.0.2");
   auto* const first = open("10.0.0.66");
   auto* const second = open("10.0.0.66");
@@ -162,7 +162,7 @@ BOOST_FIXTURE_TEST_CASE(ledger_closes_oldest_handshake_of_busiest_address_at_its
   BOOST_TEST(!second->gone);
 }
 
-BOOST_FIXTURE_TEST_CASE(ledger_keeps_established_connections_while_handshakes_flood, fixture) {
+BOOST_FIXTURE_TEST_CASE(policy_keeps_established_connections_while_handshakes_flood, fixture) {
   auto* const established = idle();
   now += milliseconds(60'000);
   for (int i = 0; i < 20; ++i) {
@@ -174,7 +174,7 @@ BOOST_FIXTURE_TEST_CASE(ledger_keeps_established_connections_while_handshakes_fl
   BOOST_TEST(!established->gone);
 }
 
-BOOST_FIXTURE_TEST_CASE(ledger_passes_drain_to_every_owner, fixture) {
+BOOST_FIXTURE_TEST_CASE(policy_passes_drain_to_every_owner, fixture) {
   auto* const one = idle();
   auto* const two = receive(100);
   books.each(&rw::http::account_owner::drain);

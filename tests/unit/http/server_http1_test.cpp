@@ -80,7 +80,7 @@ std::string pattern(std::size_t size) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_kept_connection_serves_one_request_after_another) {
+BOOST_AUTO_TEST_CASE(kept_connection_serves_one_request_after_another) {
   fixture f;
   auto client = f.connect();
   for (int i = 0; i < 50; ++i) {
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(pipelined_requests_wait_for_a_handler_that_waits) {
   BOOST_TEST(read_answer(client).body == "three");
 }
 
-BOOST_AUTO_TEST_CASE(a_request_in_single_bytes_is_put_together) {
+BOOST_AUTO_TEST_CASE(request_in_single_bytes_is_put_together) {
   fixture f;
   auto client = f.connect();
   for (const char c : post("/slow", "letter by letter")) client.send({&c, 1});
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(a_request_in_single_bytes_is_put_together) {
   BOOST_TEST(read_answer(client).body == "in pieces");
 }
 
-BOOST_AUTO_TEST_CASE(a_chunked_request_is_put_together_and_its_trailers_are_passed_over) {
+BOOST_AUTO_TEST_CASE(chunked_request_is_put_together_and_its_trailers_are_passed_over) {
   fixture f;
   auto client = f.connect();
   client.send(std::string(chunked_head) + chunk("one ") + "4;ext=\"1\"\r\ntwo \r\n" +
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(a_chunked_request_is_put_together_and_its_trailers_are_pass
   BOOST_TEST(read_answer(client).body == "and the next");
 }
 
-BOOST_AUTO_TEST_CASE(a_client_that_expects_it_is_told_to_continue) {
+BOOST_AUTO_TEST_CASE(client_that_expects_it_gets_100_continue) {
   fixture f;
   auto client = f.connect();
   client.send("POST /e HTTP/1.1\r\nhost: t\r\nexpect: 100-continue\r\ncontent-length: 4\r\n\r\n");
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(a_client_that_expects_it_is_told_to_continue) {
   BOOST_TEST(got.body == "body");
 }
 
-BOOST_AUTO_TEST_CASE(a_client_that_expects_to_send_too_much_is_refused_before_it_does) {
+BOOST_AUTO_TEST_CASE(client_that_expects_to_send_too_much_is_rejected_before_it_does) {
   fixture f;
   f.check_refused(
       "POST /e HTTP/1.1\r\nhost: t\r\nexpect: 100-continue\r\n"
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(a_client_that_expects_to_send_too_much_is_refused_before_it
       413, "body_size");
 }
 
-BOOST_AUTO_TEST_CASE(an_answer_to_head_has_a_length_and_no_body) {
+BOOST_AUTO_TEST_CASE(response_to_head_has_a_length_and_no_body) {
   fixture f;
   auto client = f.connect();
   client.send("HEAD /big HTTP/1.1\r\nhost: t\r\n\r\n");
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(an_answer_to_head_has_a_length_and_no_body) {
   BOOST_TEST(ask(client, post("/next", "good")).body == "good");
 }
 
-BOOST_AUTO_TEST_CASE(a_client_of_http_1_0_gets_an_answer_and_a_close) {
+BOOST_AUTO_TEST_CASE(client_of_http_1_0_gets_a_response_and_a_close) {
   fixture f;
   auto client = f.connect();
   const auto got = ask(client, "POST /old HTTP/1.0\r\ncontent-length: 3\r\n\r\nold");
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(a_client_of_http_1_0_gets_an_answer_and_a_close) {
   BOOST_TEST(client.at_end());
 }
 
-BOOST_AUTO_TEST_CASE(a_connection_that_the_client_wants_closed_is_closed) {
+BOOST_AUTO_TEST_CASE(connection_that_the_client_wants_closed_is_closed) {
   fixture f;
   auto client = f.connect();
   const auto got = ask(client, post("/last", "x", "connection: close\r\n"));
@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(a_connection_that_the_client_wants_closed_is_closed) {
   BOOST_TEST(client.at_end());
 }
 
-BOOST_AUTO_TEST_CASE(a_client_that_has_finished_sending_still_gets_its_answers) {
+BOOST_AUTO_TEST_CASE(client_that_has_finished_sending_still_gets_its_responses) {
   fixture f;
   auto client = f.connect();
   client.send(post("/1", "one") + post("/wait", "two"));
@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(a_client_that_has_finished_sending_still_gets_its_answers) 
   BOOST_TEST(f.server.all_rejected() == "");
 }
 
-BOOST_AUTO_TEST_CASE(a_body_of_8_mib_is_taken_whole_and_in_chunks) {
+BOOST_AUTO_TEST_CASE(body_of_8_mib_is_taken_whole_and_in_chunks) {
   fixture f;
   auto client = f.connect();
   const auto body = pattern(8u << 20);
@@ -210,35 +210,35 @@ BOOST_AUTO_TEST_CASE(a_body_of_8_mib_is_taken_whole_and_in_chunks) {
   BOOST_TEST(f.server.all_rejected() == "");
 }
 
-BOOST_AUTO_TEST_CASE(a_body_of_9_mib_is_refused) {
+BOOST_AUTO_TEST_CASE(body_of_9_mib_is_rejected) {
   fixture f;
   f.check_refused(post("/large", std::string(9u << 20, 'x')), 413, "body_size");
 }
 
-BOOST_AUTO_TEST_CASE(a_chunked_body_of_9_mib_is_refused) {
+BOOST_AUTO_TEST_CASE(chunked_body_of_9_mib_is_rejected) {
   fixture f;
   std::string all(chunked_head);
   for (int i = 0; i < 9; ++i) all += chunk(std::string(1u << 20, 'x'));
   f.check_refused(all, 413, "body_size");
 }
 
-BOOST_AUTO_TEST_CASE(a_chunk_that_claims_to_be_huge_is_refused_when_it_outgrows_the_limit) {
+BOOST_AUTO_TEST_CASE(chunk_that_claims_to_be_huge_is_rejected_when_it_outgrows_the_limit) {
   fixture f;
   f.check_refused(std::string(chunked_head) + "ffffffffffffff\r\n" + std::string(9u << 20, 'x'),
                   413, "body_size");
 }
 
-BOOST_AUTO_TEST_CASE(a_chunked_body_without_an_end_times_out) {
+BOOST_AUTO_TEST_CASE(chunked_body_without_an_end_times_out) {
   fixture f(small_limits());
   f.check_refused(std::string(chunked_head) + chunk("and then nothing"), 408, "body_timeout");
 }
 
-BOOST_AUTO_TEST_CASE(a_slow_header_times_out) {
+BOOST_AUTO_TEST_CASE(slow_header_times_out) {
   fixture f(small_limits());
   f.check_refused("POST /slow HTTP/1.1\r\nhost:", 408, "header_timeout");
 }
 
-BOOST_AUTO_TEST_CASE(a_header_that_trickles_in_times_out_all_the_same) {
+BOOST_AUTO_TEST_CASE(header_that_trickles_in_times_out_all_the_same) {
   fixture f(small_limits());
   auto client = f.connect();
   client.send("POST /slow HTTP/1.1\r\n");
@@ -250,13 +250,13 @@ BOOST_AUTO_TEST_CASE(a_header_that_trickles_in_times_out_all_the_same) {
   f.check_good_request();
 }
 
-BOOST_AUTO_TEST_CASE(a_slow_body_times_out) {
+BOOST_AUTO_TEST_CASE(slow_body_times_out) {
   fixture f(small_limits());
   f.check_refused("POST /slow HTTP/1.1\r\nhost: t\r\ncontent-length: 10\r\n\r\nfive5", 408,
                   "body_timeout");
 }
 
-BOOST_AUTO_TEST_CASE(a_header_that_is_too_large_is_refused) {
+BOOST_AUTO_TEST_CASE(header_that_is_too_large_is_rejected) {
   fixture f;
   f.check_refused(post("/h", "", "x: " + std::string(20'000, 'x') + "\r\n"), 431, "header_size");
 }
@@ -266,12 +266,12 @@ BOOST_AUTO_TEST_CASE(server_refuses_method_that_is_longer_than_any) {
   f.check_refused(std::string(4'000, 'M') + " / HTTP/1.1\r\nhost: t\r\n\r\n", 400, "malformed");
 }
 
-BOOST_AUTO_TEST_CASE(a_header_line_without_an_end_is_refused) {
+BOOST_AUTO_TEST_CASE(header_line_without_an_end_is_rejected) {
   fixture f;
   f.check_refused("POST /" + std::string(100'000, 'x'), 431, "header_size");
 }
 
-BOOST_AUTO_TEST_CASE(a_chunk_extension_without_an_end_is_refused) {
+BOOST_AUTO_TEST_CASE(chunk_extension_without_an_end_is_rejected) {
   fixture f;
   auto client = f.connect();
   client.send(std::string(chunked_head) + "5;x=");
@@ -290,7 +290,7 @@ BOOST_AUTO_TEST_CASE(trailers_without_an_end_are_refused) {
   f.check_refused(client, 431, "header_size");
 }
 
-BOOST_AUTO_TEST_CASE(what_is_not_http_is_refused) {
+BOOST_AUTO_TEST_CASE(bytes_that_are_not_http_are_rejected) {
   const std::string_view cases[] = {
       "hello, is anybody there?\r\n\r\n",
       "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 a TLS client\r\n\r\n",
@@ -311,7 +311,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_http_is_refused) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_request_whose_length_is_ambiguous_is_refused) {
+BOOST_AUTO_TEST_CASE(request_whose_length_is_ambiguous_is_rejected) {
   // Two readings of one request are how requests are smuggled past a proxy (RFC 9112,
   // section 11.2).
   const std::string_view cases[] = {
@@ -328,12 +328,12 @@ BOOST_AUTO_TEST_CASE(a_request_whose_length_is_ambiguous_is_refused) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(another_version_of_http_is_refused) {
+BOOST_AUTO_TEST_CASE(version_of_http_other_than_1_is_rejected) {
   fixture f;
   f.check_refused("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505, "malformed");
 }
 
-BOOST_AUTO_TEST_CASE(a_client_that_does_not_take_its_answer_is_left) {
+BOOST_AUTO_TEST_CASE(client_that_does_not_take_its_response_is_left) {
   fixture f(small_limits());
   wire client(f.server.address, 4096);
   client.send(post("/big", ""));
@@ -342,7 +342,7 @@ BOOST_AUTO_TEST_CASE(a_client_that_does_not_take_its_answer_is_left) {
   f.check_good_request();
 }
 
-BOOST_AUTO_TEST_CASE(a_client_that_vanishes_in_the_middle_of_its_answer_is_counted) {
+BOOST_AUTO_TEST_CASE(client_that_vanishes_in_the_middle_of_its_response_is_counted) {
   fixture f;
   wire client(f.server.address, 4096);
   client.send(post("/big", ""));
@@ -353,7 +353,7 @@ BOOST_AUTO_TEST_CASE(a_client_that_vanishes_in_the_middle_of_its_answer_is_count
   f.check_good_request();
 }
 
-BOOST_AUTO_TEST_CASE(a_client_that_vanishes_in_the_middle_of_its_request_is_counted) {
+BOOST_AUTO_TEST_CASE(client_that_vanishes_in_the_middle_of_its_request_is_counted) {
   for (const std::string_view bytes :
        {"POST /x HT", "POST /x HTTP/1.1\r\ncontent-length: 5\r\n\r\na",
         "POST /x HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n5\r\na"}) {
@@ -369,7 +369,7 @@ BOOST_AUTO_TEST_CASE(a_client_that_vanishes_in_the_middle_of_its_request_is_coun
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_client_that_vanishes_while_its_handler_waits_leaves_nothing_behind) {
+BOOST_AUTO_TEST_CASE(client_that_vanishes_while_its_handler_waits_leaves_nothing_behind) {
   fixture f;
   auto client = f.connect();
   client.send(post("/wait", "x"));
@@ -380,7 +380,7 @@ BOOST_AUTO_TEST_CASE(a_client_that_vanishes_while_its_handler_waits_leaves_nothi
   f.check_good_request();
 }
 
-BOOST_AUTO_TEST_CASE(an_unused_connection_is_closed_without_a_complaint) {
+BOOST_AUTO_TEST_CASE(unused_connection_is_closed_without_a_complaint) {
   server_limits limits;
   limits.idle = milliseconds(50);
   fixture f(limits);
@@ -393,7 +393,7 @@ BOOST_AUTO_TEST_CASE(an_unused_connection_is_closed_without_a_complaint) {
   f.check_good_request();
 }
 
-BOOST_AUTO_TEST_CASE(a_chunked_body_beyond_the_memory_that_is_granted_is_refused) {
+BOOST_AUTO_TEST_CASE(chunked_body_beyond_the_memory_that_is_granted_is_rejected) {
   server_limits limits;
   limits.buffered_bytes = 1u << 20;
   fixture f(limits);
@@ -414,7 +414,7 @@ BOOST_AUTO_TEST_CASE(many_connections_are_served_at_once) {
   for (auto& client : clients) BOOST_TEST(read_answer(client).body == "x");
 }
 
-BOOST_AUTO_TEST_CASE(a_drain_does_not_break_off_connections_that_wait_to_be_accepted) {
+BOOST_AUTO_TEST_CASE(drain_does_not_break_off_connections_that_wait_to_be_accepted) {
   fixture f;
   std::vector<wire> waiting;
   // The server's thread does not accept while it does this.
@@ -428,7 +428,7 @@ BOOST_AUTO_TEST_CASE(a_drain_does_not_break_off_connections_that_wait_to_be_acce
   BOOST_TEST(f.here.metric("rw_http_connections_total{server=\"test\"}") == 3);
 }
 
-BOOST_AUTO_TEST_CASE(a_drain_answers_what_has_begun_and_closes_the_rest) {
+BOOST_AUTO_TEST_CASE(drain_serves_begun_requests_and_closes_the_rest) {
   fixture f;
   auto idle = f.connect();
   BOOST_TEST(ask(idle, post("/", "x")).status == 200u);
@@ -459,7 +459,7 @@ BOOST_AUTO_TEST_CASE(a_drain_answers_what_has_begun_and_closes_the_rest) {
   BOOST_CHECK_THROW(f.connect(), std::runtime_error);
 }
 
-BOOST_AUTO_TEST_CASE(a_server_that_is_cancelled_closes_its_connections_and_ends_its_handlers) {
+BOOST_AUTO_TEST_CASE(server_that_is_cancelled_closes_its_connections_and_ends_its_handlers) {
   fixture f;
   auto idle = f.connect();
   auto waiting = f.connect();
@@ -471,7 +471,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_is_cancelled_closes_its_connections_and_ends_
   BOOST_TEST(f.answers.waiting == 0);
 }
 
-BOOST_AUTO_TEST_CASE(an_address_that_is_taken_is_named_at_the_start) {
+BOOST_AUTO_TEST_CASE(address_that_is_taken_is_named_at_the_start) {
   fixture f;
   const auto taken = [&] {
     server second(f.here.executor(), {"second", f.server.address, {}}, f.answers,

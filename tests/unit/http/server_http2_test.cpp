@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(many_streams_are_open_at_once) {
   BOOST_TEST(f.server.all_rejected() == "");
 }
 
-BOOST_AUTO_TEST_CASE(a_stream_is_answered_while_another_waits) {
+BOOST_AUTO_TEST_CASE(stream_is_answered_while_another_waits) {
   fixture f;
   auto client = f.connect();
   client.send_post(1, "/wait", "first");
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(a_stream_is_answered_while_another_waits) {
   BOOST_TEST(client.read_answer(1).body == "first");
 }
 
-BOOST_AUTO_TEST_CASE(a_body_of_8_mib_goes_through_the_windows) {
+BOOST_AUTO_TEST_CASE(body_of_8_mib_goes_through_the_windows) {
   fixture f;
   auto client = f.connect();
   const std::string body(8u << 20, 'x');
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(a_body_of_8_mib_goes_through_the_windows) {
   BOOST_TEST(f.server.all_rejected() == "");
 }
 
-BOOST_AUTO_TEST_CASE(an_answer_to_head_has_a_length_and_no_body) {
+BOOST_AUTO_TEST_CASE(response_to_head_has_a_length_and_no_body) {
   fixture f;
   auto client = f.connect();
   client.send_headers(
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(an_answer_to_head_has_a_length_and_no_body) {
   BOOST_TEST(got.complete);
 }
 
-BOOST_AUTO_TEST_CASE(a_header_in_pieces_and_trailers_are_understood) {
+BOOST_AUTO_TEST_CASE(header_in_pieces_and_trailers_are_understood) {
   fixture f;
   auto client = f.connect();
   const auto block = hpack(post_fields("/pieces"));
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(a_header_in_pieces_and_trailers_are_understood) {
   BOOST_TEST(f.server.all_rejected() == "");
 }
 
-BOOST_AUTO_TEST_CASE(a_drain_says_goodbye_and_answers_the_streams_that_are_open) {
+BOOST_AUTO_TEST_CASE(drain_says_goodbye_and_serves_open_streams) {
   fixture f;
   auto idle = f.connect();
   BOOST_TEST(idle.ask(1, "/", "x").status == 200u);
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(a_drain_says_goodbye_and_answers_the_streams_that_are_open)
   BOOST_TEST(f.server.all_rejected() == "");
 }
 
-BOOST_AUTO_TEST_CASE(a_server_that_is_cancelled_ends_its_handlers) {
+BOOST_AUTO_TEST_CASE(server_that_is_cancelled_ends_its_handlers) {
   fixture f;
   auto idle = f.connect();
   auto client = f.connect();
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_is_cancelled_ends_its_handlers) {
   BOOST_TEST(f.answers.waiting == 0);
 }
 
-BOOST_AUTO_TEST_CASE(a_client_that_vanishes_while_handlers_wait_is_counted_and_they_are_ended) {
+BOOST_AUTO_TEST_CASE(client_that_vanishes_while_handlers_wait_is_counted_and_they_are_ended) {
   fixture f;
   auto client = f.connect();
   for (std::uint32_t id = 1; id < 20; id += 2) client.send_post(id, "/wait", "x");
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(a_client_that_vanishes_while_handlers_wait_is_counted_and_t
   f.check_good_request();
 }
 
-BOOST_AUTO_TEST_CASE(a_client_that_vanishes_in_the_middle_of_its_answer_is_counted) {
+BOOST_AUTO_TEST_CASE(client_that_vanishes_in_the_middle_of_its_response_is_counted) {
   fixture f;
   auto client = f.connect();
   client.send_post(1, "/big", "");
@@ -201,7 +201,7 @@ BOOST_AUTO_TEST_CASE(a_client_that_vanishes_in_the_middle_of_its_answer_is_count
   f.check_good_request();
 }
 
-BOOST_AUTO_TEST_CASE(a_stream_that_is_reset_while_its_handler_waits_is_forgotten) {
+BOOST_AUTO_TEST_CASE(stream_that_is_reset_while_its_handler_waits_is_forgotten) {
   fixture f;
   auto client = f.connect();
   client.send_post(1, "/wait", "x");
@@ -242,7 +242,7 @@ BOOST_AUTO_TEST_CASE(rapid_resets_of_streams_whose_handlers_wait_end_the_connect
   BOOST_TEST(f.answers.seen <= 501);
 }
 
-BOOST_AUTO_TEST_CASE(a_flood_of_continuations_ends_the_connection) {
+BOOST_AUTO_TEST_CASE(flood_of_continuations_ends_the_connection) {
   fixture f;
   auto client = f.connect();
   std::string all = bytes_of({frame::headers, frame::end_stream, 1, hpack(post_fields("/x"))});
@@ -251,7 +251,7 @@ BOOST_AUTO_TEST_CASE(a_flood_of_continuations_ends_the_connection) {
   f.check_ended(client, "flood");
 }
 
-BOOST_AUTO_TEST_CASE(a_flood_of_pings_ends_the_connection) {
+BOOST_AUTO_TEST_CASE(flood_of_pings_ends_the_connection) {
   fixture f;
   auto client = f.connect();
   std::string all;
@@ -260,7 +260,7 @@ BOOST_AUTO_TEST_CASE(a_flood_of_pings_ends_the_connection) {
   f.check_ended(client, "flood");
 }
 
-BOOST_AUTO_TEST_CASE(a_few_pings_are_answered) {
+BOOST_AUTO_TEST_CASE(few_pings_are_answered) {
   fixture f;
   auto client = f.connect();
   for (int i = 0; i < 50; ++i) client.send({frame::ping, 0, 0, "12345678"});
@@ -268,7 +268,7 @@ BOOST_AUTO_TEST_CASE(a_few_pings_are_answered) {
   BOOST_TEST(f.server.all_rejected() == "");
 }
 
-BOOST_AUTO_TEST_CASE(a_flood_of_settings_ends_the_connection) {
+BOOST_AUTO_TEST_CASE(flood_of_settings_ends_the_connection) {
   fixture f;
   auto client = f.connect();
   std::string all;
@@ -277,7 +277,7 @@ BOOST_AUTO_TEST_CASE(a_flood_of_settings_ends_the_connection) {
   f.check_ended(client, "flood");
 }
 
-BOOST_AUTO_TEST_CASE(a_flood_of_empty_data_frames_ends_the_connection) {
+BOOST_AUTO_TEST_CASE(flood_of_empty_data_frames_ends_the_connection) {
   fixture f;
   auto client = f.connect();
   std::string all = bytes_of(headers_frame(1, post_fields("/x"), false));
@@ -286,7 +286,7 @@ BOOST_AUTO_TEST_CASE(a_flood_of_empty_data_frames_ends_the_connection) {
   f.check_ended(client, "flood");
 }
 
-BOOST_AUTO_TEST_CASE(a_flood_of_priorities_ends_the_connection) {
+BOOST_AUTO_TEST_CASE(flood_of_priorities_ends_the_connection) {
   fixture f;
   auto client = f.connect();
   std::string all;
@@ -297,7 +297,7 @@ BOOST_AUTO_TEST_CASE(a_flood_of_priorities_ends_the_connection) {
   f.check_ended(client, "flood");
 }
 
-BOOST_AUTO_TEST_CASE(a_header_bomb_is_refused_and_ends_the_connection) {
+BOOST_AUTO_TEST_CASE(header_bomb_is_rejected_and_ends_the_connection) {
   fixture f;
   auto client = f.connect();
   // One field of 4000 bytes goes into the dynamic table, then one byte each repeats it.
@@ -314,7 +314,7 @@ BOOST_AUTO_TEST_CASE(a_header_bomb_is_refused_and_ends_the_connection) {
 
 // --- limits --------------------------------------------------------------------------------------
 
-BOOST_AUTO_TEST_CASE(a_header_that_is_too_large_is_refused) {
+BOOST_AUTO_TEST_CASE(header_that_is_too_large_is_rejected) {
   fixture f;
   auto client = f.connect();
   const std::string large(12'000, 'x');
@@ -333,14 +333,14 @@ BOOST_AUTO_TEST_CASE(server_refuses_method_that_is_longer_than_any) {
   f.check_refused(client, client.read_answer(1), 501, "malformed");
 }
 
-BOOST_AUTO_TEST_CASE(a_body_that_claims_9_mib_is_refused_before_it_is_sent) {
+BOOST_AUTO_TEST_CASE(body_that_claims_9_mib_is_rejected_before_it_is_sent) {
   fixture f;
   auto client = f.connect();
   client.send_headers(1, post_fields("/large", {{"content-length", "9437184"}}), false);
   f.check_refused(client, client.read_answer(1), 413, "body_size");
 }
 
-BOOST_AUTO_TEST_CASE(a_body_of_9_mib_is_refused_when_it_outgrows_the_limit) {
+BOOST_AUTO_TEST_CASE(body_of_9_mib_is_rejected_when_it_outgrows_the_limit) {
   fixture f;
   auto client = f.connect();
   const auto got = client.ask(1, "/large", std::string(9u << 20, 'x'));
@@ -423,7 +423,7 @@ BOOST_AUTO_TEST_CASE(streams_beyond_a_limit_that_the_client_knows_end_the_connec
 
 // --- what is not HTTP/2 --------------------------------------------------------------------------
 
-BOOST_AUTO_TEST_CASE(a_client_that_speaks_http_1_1_is_left) {
+BOOST_AUTO_TEST_CASE(client_that_speaks_http_1_1_is_left) {
   fixture f;
   wire client(f.server.address);
   client.send("POST / HTTP/1.1\r\nhost: t\r\ncontent-length: 0\r\n\r\n");
@@ -488,7 +488,7 @@ BOOST_AUTO_TEST_CASE(requests_that_are_malformed_are_reset_and_counted) {
 
 // --- the slow and the silent ---------------------------------------------------------------------
 
-BOOST_AUTO_TEST_CASE(a_client_that_never_says_anything_is_left) {
+BOOST_AUTO_TEST_CASE(client_that_never_says_anything_is_left) {
   fixture f(small_limits());
   wire client(f.server.address);
   while (!client.take(1).empty()) {
@@ -498,7 +498,7 @@ BOOST_AUTO_TEST_CASE(a_client_that_never_says_anything_is_left) {
   f.check_good_request();
 }
 
-BOOST_AUTO_TEST_CASE(a_slow_header_times_out) {
+BOOST_AUTO_TEST_CASE(slow_header_times_out) {
   fixture f(small_limits());
   auto client = f.connect();
   client.acknowledge_settings = false;  // nothing may come between the parts of a header
@@ -508,7 +508,7 @@ BOOST_AUTO_TEST_CASE(a_slow_header_times_out) {
   f.check_good_request();
 }
 
-BOOST_AUTO_TEST_CASE(a_slow_body_times_out) {
+BOOST_AUTO_TEST_CASE(slow_body_times_out) {
   fixture f(small_limits());
   auto client = f.connect();
   client.send_headers(1, post_fields("/slow"), false);
@@ -519,7 +519,7 @@ BOOST_AUTO_TEST_CASE(a_slow_body_times_out) {
   f.check_good_request();
 }
 
-BOOST_AUTO_TEST_CASE(a_slow_body_times_out_on_a_connection_that_was_idle_too) {
+BOOST_AUTO_TEST_CASE(slow_body_times_out_on_a_connection_that_was_idle_too) {
   auto limits = small_limits();
   limits.header = milliseconds(50);
   fixture f(limits);
@@ -534,7 +534,7 @@ BOOST_AUTO_TEST_CASE(a_slow_body_times_out_on_a_connection_that_was_idle_too) {
   f.check_good_request();
 }
 
-BOOST_AUTO_TEST_CASE(a_client_with_zero_windows_does_not_keep_its_answers_for_ever) {
+BOOST_AUTO_TEST_CASE(client_with_zero_windows_does_not_keep_its_responses_indefinitely) {
   fixture f(small_limits());
   auto client = f.connect(setting(4, 0));
   client.open_windows = false;
@@ -549,7 +549,7 @@ BOOST_AUTO_TEST_CASE(a_client_with_zero_windows_does_not_keep_its_answers_for_ev
   f.check_good_request();
 }
 
-BOOST_AUTO_TEST_CASE(a_client_that_opens_its_window_by_single_bytes_is_left_in_time) {
+BOOST_AUTO_TEST_CASE(client_that_opens_its_window_by_single_bytes_is_left_in_time) {
   fixture f(small_limits());
   auto client = f.connect(setting(4, 1));
   client.open_windows = false;
@@ -564,7 +564,7 @@ BOOST_AUTO_TEST_CASE(a_client_that_opens_its_window_by_single_bytes_is_left_in_t
   f.check_good_request();
 }
 
-BOOST_AUTO_TEST_CASE(a_client_that_does_not_read_is_left) {
+BOOST_AUTO_TEST_CASE(client_that_does_not_read_is_left) {
   fixture f(small_limits());
   h2_wire client(wire(f.server.address, 4096), setting(4, 0x7fffffff));
   client.send({frame::window_update, 0, 0, big_endian(0x7fff0000)});
@@ -575,7 +575,7 @@ BOOST_AUTO_TEST_CASE(a_client_that_does_not_read_is_left) {
   f.check_good_request();
 }
 
-BOOST_AUTO_TEST_CASE(an_unused_connection_is_closed_with_a_goodbye_and_without_a_complaint) {
+BOOST_AUTO_TEST_CASE(unused_connection_is_closed_with_a_goodbye_and_without_a_complaint) {
   server_limits limits;
   limits.header = milliseconds(50);
   limits.idle = milliseconds(100);
@@ -587,7 +587,7 @@ BOOST_AUTO_TEST_CASE(an_unused_connection_is_closed_with_a_goodbye_and_without_a
   BOOST_TEST(f.server.all_rejected() == "");
 }
 
-BOOST_AUTO_TEST_CASE(a_connection_whose_streams_timed_out_is_closed_once_it_is_idle) {
+BOOST_AUTO_TEST_CASE(connection_whose_streams_timed_out_is_closed_once_it_is_idle) {
   auto limits = small_limits();
   limits.idle = milliseconds(300);
   fixture f(limits);

@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(pieces_are_sent_as_they_come_to_be_and_the_connection_goes_
   BOOST_TEST(h2.server.all_rejected() == "");
 }
 
-BOOST_AUTO_TEST_CASE(a_large_source_arrives_whole_whatever_its_pieces) {
+BOOST_AUTO_TEST_CASE(large_source_arrives_whole_whatever_its_pieces) {
   for (const bool http2 : {false, true}) {
     for (const auto piece : {std::string::npos, std::size_t{777}, std::size_t{100'000}}) {
       fixture f(http2);
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(a_large_source_arrives_whole_whatever_its_pieces) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_source_that_has_nothing_yet_is_asked_again) {
+BOOST_AUTO_TEST_CASE(source_that_has_nothing_yet_is_asked_again) {
   for (const bool http2 : {false, true}) {
     fixture f(http2);
     f.here.on_thread([&] { f.what->then = state::more; });
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(a_source_that_has_nothing_yet_is_asked_again) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_broken_source_is_cut_off_behind_what_it_gave) {
+BOOST_AUTO_TEST_CASE(broken_source_is_cut_off_behind_what_it_gave) {
   fixture h1(false);
   wire client(h1.server.address);
   client.send(get("/watch"));
@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(status_0_breaks_off_without_an_answer) {
   BOOST_TEST(h2.ask_client("/broken").error == make_error_code(client_error::closed));
 }
 
-BOOST_AUTO_TEST_CASE(a_client_that_goes_frees_its_source_at_once) {
+BOOST_AUTO_TEST_CASE(client_that_goes_frees_its_source_at_once) {
   for (const bool half : {true, false}) {
     fixture h1(false);
     wire client(h1.server.address);
@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(a_client_that_goes_frees_its_source_at_once) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_stream_that_the_client_resets_frees_its_source_at_once) {
+BOOST_AUTO_TEST_CASE(stream_that_the_client_resets_frees_its_source_at_once) {
   fixture f(true);
   h2_wire streams{wire(f.server.address)};
   streams.send_headers(1, get_fields("/watch"), true);
@@ -230,7 +230,7 @@ BOOST_AUTO_TEST_CASE(a_stream_that_the_client_resets_frees_its_source_at_once) {
   BOOST_TEST(streams.ask(3, "/plain", "").body == "plain");
 }
 
-BOOST_AUTO_TEST_CASE(a_source_may_call_when_everything_has_gone) {
+BOOST_AUTO_TEST_CASE(source_may_call_when_everything_has_gone) {
   for (const bool http2 : {false, true}) {
     std::shared_ptr<script> what;
     {
@@ -246,7 +246,7 @@ BOOST_AUTO_TEST_CASE(a_source_may_call_when_everything_has_gone) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_client_that_reads_slowly_gets_it_all_and_holds_little) {
+BOOST_AUTO_TEST_CASE(client_that_reads_slowly_gets_it_all_and_holds_little) {
   constexpr std::size_t total = 10u << 20;
   fixture h2(true);
   h2.here.on_thread([&] {
@@ -278,7 +278,7 @@ BOOST_AUTO_TEST_CASE(a_client_that_reads_slowly_gets_it_all_and_holds_little) {
   BOOST_TEST(client.take(12u << 20).size() == 12u << 20);
 }
 
-BOOST_AUTO_TEST_CASE(a_client_that_takes_nothing_is_left_in_time) {
+BOOST_AUTO_TEST_CASE(client_that_takes_nothing_is_left_in_time) {
   for (const bool http2 : {false, true}) {
     fixture f(http2, short_write());
     if (http2) {
@@ -297,7 +297,7 @@ BOOST_AUTO_TEST_CASE(a_client_that_takes_nothing_is_left_in_time) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_source_may_be_silent_for_longer_than_a_write_may_take) {
+BOOST_AUTO_TEST_CASE(source_may_be_silent_for_longer_than_a_write_may_take) {
   for (const bool http2 : {false, true}) {
     fixture f(http2, short_write(milliseconds(50)));
     auto under_way = f.begin("/watch");
@@ -312,7 +312,7 @@ BOOST_AUTO_TEST_CASE(a_source_may_be_silent_for_longer_than_a_write_may_take) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_window_that_is_used_up_harms_no_source_that_has_nothing_to_say) {
+BOOST_AUTO_TEST_CASE(window_that_is_used_up_harms_no_source_that_has_nothing_to_say) {
   fixture f(true, short_write(milliseconds(50)));
   h2_wire streams{wire(f.server.address)};
   streams.open_windows = false;
@@ -327,7 +327,7 @@ BOOST_AUTO_TEST_CASE(a_window_that_is_used_up_harms_no_source_that_has_nothing_t
   f.server.check_rejected("write_timeout");
 }
 
-BOOST_AUTO_TEST_CASE(an_answer_to_head_reads_no_source) {
+BOOST_AUTO_TEST_CASE(response_to_head_reads_no_source) {
   fixture h1(false);
   wire client(h1.server.address);
   client.send(get("/watch", "1.1", "HEAD"));
@@ -345,7 +345,7 @@ BOOST_AUTO_TEST_CASE(an_answer_to_head_reads_no_source) {
   BOOST_TEST(h2.what->reads == 0);
 }
 
-BOOST_AUTO_TEST_CASE(a_client_of_http_1_0_reads_until_the_connection_ends) {
+BOOST_AUTO_TEST_CASE(client_of_http_1_0_reads_until_the_connection_ends) {
   fixture f(false);
   wire client(f.server.address);
   client.send(get("/watch", "1.0"));
@@ -358,7 +358,7 @@ BOOST_AUTO_TEST_CASE(a_client_of_http_1_0_reads_until_the_connection_ends) {
   BOOST_TEST(client.at_end());
 }
 
-BOOST_AUTO_TEST_CASE(a_request_behind_a_stream_is_answered_after_it) {
+BOOST_AUTO_TEST_CASE(request_behind_a_stream_is_answered_after_it) {
   fixture f(false);
   wire client(f.server.address);
   client.send(get("/watch"));
@@ -385,7 +385,7 @@ BOOST_AUTO_TEST_CASE(requests_without_end_behind_a_stream_are_not_gathered) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_drain_cuts_off_pending_sources) {
+BOOST_AUTO_TEST_CASE(drain_cuts_off_pending_sources) {
   for (const bool http2 : {false, true}) {
     fixture f(http2);
     auto under_way = f.begin("/watch");
@@ -399,7 +399,7 @@ BOOST_AUTO_TEST_CASE(a_drain_cuts_off_pending_sources) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_source_may_come_to_its_end_when_the_server_drains) {
+BOOST_AUTO_TEST_CASE(source_may_come_to_its_end_when_the_server_drains) {
   for (const bool http2 : {false, true}) {
     fixture f(http2);
     f.here.on_thread([&] { f.what->ends_when_drained = true; });
@@ -413,7 +413,7 @@ BOOST_AUTO_TEST_CASE(a_source_may_come_to_its_end_when_the_server_drains) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_source_without_end_does_not_keep_a_drain_from_its_end) {
+BOOST_AUTO_TEST_CASE(source_without_end_does_not_keep_a_drain_from_its_end) {
   for (const bool http2 : {false, true}) {
     fixture f(http2, short_write());
     f.use(f.server.address.port(), {.body_bytes = std::size_t{1} << 40});

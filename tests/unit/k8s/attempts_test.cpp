@@ -85,7 +85,7 @@ const mapping mappings[] = {
     {599, "Strange", errc::server_error, "m (599"},
 };
 
-BOOST_DATA_TEST_CASE(a_status_becomes_a_failure_with_its_code_reason_and_message, mappings) {
+BOOST_DATA_TEST_CASE(status_becomes_a_failure_with_its_code_reason_and_message, mappings) {
   api_fixture f;
   f.script.answers(sample.status, status_text(sample.status, sample.reason, "m"));
   const auto got = f.call(write(f.api()));
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(responses_of_another_kind_are_bad_answers) {
   BOOST_TEST(f.call(read(api)).has_value());
 }
 
-BOOST_AUTO_TEST_CASE(an_answer_beyond_the_bound_is_too_large) {
+BOOST_AUTO_TEST_CASE(response_beyond_the_bound_is_too_large) {
   for (const auto which : {protocol::h2, protocol::http1}) {
     api_fixture f(which);
     auto options = api_fixture::quick();
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(an_answer_beyond_the_bound_is_too_large) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_answer_that_does_not_come_is_awaited_so_long_and_reads_are_tried_again) {
+BOOST_AUTO_TEST_CASE(response_that_does_not_come_is_awaited_so_long_and_reads_are_tried_again) {
   for (const auto which : {protocol::h2, protocol::http1}) {
     api_fixture f(which);
     auto options = api_fixture::quick();
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(retry_after_is_waited_for) {
   BOOST_TEST((std::chrono::steady_clock::now() - began >= std::chrono::seconds(1)));
 }
 
-BOOST_AUTO_TEST_CASE(a_wait_beyond_the_retry_limit_is_left_to_the_caller) {
+BOOST_AUTO_TEST_CASE(wait_beyond_the_retry_limit_is_left_to_the_caller) {
   api_fixture f;
   f.script.answers_in_turn({with(429, "busy", "86400"), good});
   const auto got = f.call(read(f.api()));
@@ -244,7 +244,7 @@ BOOST_AUTO_TEST_CASE(permanent_failures_are_not_retried) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_server_that_does_not_listen_is_unreachable_and_named) {
+BOOST_AUTO_TEST_CASE(server_that_does_not_listen_is_unreachable_and_named) {
   api_fixture f;
   auto how = f.config();
   {
@@ -265,7 +265,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_does_not_listen_is_unreachable_and_named) {
                       "verb=\"update\"}") == 5);
 }
 
-BOOST_AUTO_TEST_CASE(a_server_with_a_certificate_of_another_is_refused) {
+BOOST_AUTO_TEST_CASE(server_with_a_certificate_of_another_is_rejected) {
   api_fixture f;
   auto how = f.config();
   how.ca = rw::tls::test::the_pki().stranger.certificate_pem();
@@ -289,7 +289,7 @@ BOOST_AUTO_TEST_CASE(a_server_with_a_certificate_of_another_is_refused) {
   BOOST_TEST(f.call(read(f.use(how, options))).has_value());
 }
 
-BOOST_AUTO_TEST_CASE(a_shut_fence_lets_no_writing_request_out) {
+BOOST_AUTO_TEST_CASE(shut_fence_lets_no_writing_request_out) {
   api_fixture f;
   const auto leader = std::make_shared<fence>(f.here.clock);
   auto& shared = f.use(f.config(), api_fixture::quick());
@@ -308,7 +308,7 @@ BOOST_AUTO_TEST_CASE(a_shut_fence_lets_no_writing_request_out) {
   BOOST_CHECK_THROW(api.fenced(nullptr), std::logic_error);
 }
 
-BOOST_AUTO_TEST_CASE(a_dry_client_has_nothing_persisted) {
+BOOST_AUTO_TEST_CASE(dry_client_has_nothing_persisted) {
   api_fixture f;
   const auto is_dry = std::make_shared<bool>(true);
   auto& shared = f.use(f.config(), api_fixture::quick());
@@ -328,7 +328,7 @@ BOOST_AUTO_TEST_CASE(a_dry_client_has_nothing_persisted) {
   BOOST_CHECK_THROW(api.dry(is_dry), std::logic_error);
 }
 
-BOOST_AUTO_TEST_CASE(the_fence_is_asked_again_before_each_attempt) {
+BOOST_AUTO_TEST_CASE(fence_is_asked_again_before_each_attempt) {
   api_fixture f;
   const auto leader = std::make_shared<fence>(f.here.clock);
   leader->open_until(f.here.clock.now() + std::chrono::hours(1));
@@ -344,7 +344,7 @@ BOOST_AUTO_TEST_CASE(the_fence_is_asked_again_before_each_attempt) {
   BOOST_TEST(f.script.count() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(the_clients_own_limit_spaces_requests) {
+BOOST_AUTO_TEST_CASE(clients_own_limit_spaces_requests) {
   api_fixture f;
   auto options = api_fixture::quick();
   options.requests_per_second = 50;
@@ -356,7 +356,7 @@ BOOST_AUTO_TEST_CASE(the_clients_own_limit_spaces_requests) {
   BOOST_TEST(f.metric("rw_kube_rate_limited_seconds_total{client=\"test\"}") > 0.05);
 }
 
-BOOST_AUTO_TEST_CASE(a_call_that_the_clients_own_limit_would_keep_for_too_long_fails_at_once) {
+BOOST_AUTO_TEST_CASE(call_that_the_clients_own_limit_would_keep_for_too_long_fails_at_once) {
   api_fixture f;
   auto options = api_fixture::quick();
   options.requests_per_second = 0.001;
@@ -371,7 +371,7 @@ BOOST_AUTO_TEST_CASE(a_call_that_the_clients_own_limit_would_keep_for_too_long_f
   BOOST_TEST(f.script.count() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(a_call_that_is_cancelled_in_the_clients_own_limit_gives_its_turn_back) {
+BOOST_AUTO_TEST_CASE(call_that_is_cancelled_in_the_clients_own_limit_gives_its_turn_back) {
   api_fixture f;
   auto options = api_fixture::quick();
   options.connect = options.request = std::chrono::minutes(1);
@@ -397,7 +397,7 @@ BOOST_AUTO_TEST_CASE(a_call_that_is_cancelled_in_the_clients_own_limit_gives_its
   BOOST_TEST(f.script.count() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(a_cancelled_call_ends_with_asios_exception_and_leaves_the_client_usable) {
+BOOST_AUTO_TEST_CASE(cancelled_call_ends_with_asios_exception_and_leaves_the_client_usable) {
   for (const auto which : {protocol::h2, protocol::http1}) {
     api_fixture f(which);
     auto& api = f.api();
@@ -413,7 +413,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_call_ends_with_asios_exception_and_leaves_the_c
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_call_that_waits_to_try_again_ends_with_the_client) {
+BOOST_AUTO_TEST_CASE(call_that_waits_to_try_again_ends_with_the_client) {
   api_fixture f;
   auto options = api_fixture::quick();
   options.deadline = options.retry_limit = std::chrono::hours(1);

@@ -56,7 +56,7 @@ struct bench {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(one_cluster_has_one_client) {
+BOOST_AUTO_TEST_CASE(cluster_has_one_client) {
   bench b;
   const auto first = b.get("a");
   BOOST_TEST(b.get("a") == first);
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(one_cluster_has_one_client) {
   BOOST_TEST(b.pool.size() == 2U);
 }
 
-BOOST_AUTO_TEST_CASE(another_kubeconfig_makes_another_client) {
+BOOST_AUTO_TEST_CASE(client_is_replaced_with_its_kubeconfig) {
   bench b;
   const auto first = b.get("a", "old");
   BOOST_TEST(b.get("a", "new") != first);
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(another_kubeconfig_makes_another_client) {
   BOOST_TEST(first->configuration().token == "old", "who holds it may go on");
 }
 
-BOOST_AUTO_TEST_CASE(the_one_used_longest_ago_makes_room) {
+BOOST_AUTO_TEST_CASE(client_used_longest_ago_makes_room) {
   bench b;
   const auto a = b.get("a");
   const auto second = b.get("b");
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(the_one_used_longest_ago_makes_room) {
   BOOST_TEST(b.get("b") != second);
 }
 
-BOOST_AUTO_TEST_CASE(a_client_is_not_kept_for_ever_however_much_it_is_used) {
+BOOST_AUTO_TEST_CASE(client_is_not_kept_indefinitely_however_much_it_is_used) {
   bench b;
   const auto first = b.get("a");
   for (int i = 0; i < 5; ++i) {
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(a_client_is_not_kept_for_ever_however_much_it_is_used) {
   BOOST_TEST(b.given_up("expired", 1));
 }
 
-BOOST_AUTO_TEST_CASE(an_evicted_client_is_made_anew) {
+BOOST_AUTO_TEST_CASE(evicted_client_is_made_again) {
   bench b;
   const auto first = b.get("a");
   b.pool.evict("a");
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(an_evicted_client_is_made_anew) {
   BOOST_TEST(b.get("a") != first);
 }
 
-BOOST_AUTO_TEST_CASE(a_kubeconfig_that_is_no_good_is_an_error_and_ends_the_old_client) {
+BOOST_AUTO_TEST_CASE(kubeconfig_that_is_no_good_is_an_error_and_ends_the_old_client) {
   bench b;
   b.get("a");
   const auto got = b.pool.get("a", "garbage: [");

@@ -66,7 +66,7 @@ script::answer streaming(std::vector<std::string> what, http::body_source::state
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(each_verb_is_the_request_that_the_api_describes) {
+BOOST_AUTO_TEST_CASE(verb_is_the_request_that_the_api_describes) {
   for (const auto which : {protocol::h2, protocol::http1}) {
     api_fixture f(which);
     auto& api = f.api();
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(metadata_can_be_asked_for_alone) {
              "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1, application/json");
 }
 
-BOOST_AUTO_TEST_CASE(a_servers_prefix_stands_before_every_path) {
+BOOST_AUTO_TEST_CASE(servers_prefix_stands_before_every_path) {
   api_fixture f;
   auto how = f.config();
   how.server += "/clusters/x/";
@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(a_servers_prefix_stands_before_every_path) {
   BOOST_TEST(f.script.last().line() == "GET /clusters/x/readyz");
 }
 
-BOOST_AUTO_TEST_CASE(an_object_without_a_namespace_lies_in_the_contexts) {
+BOOST_AUTO_TEST_CASE(object_without_a_namespace_is_in_that_of_the_context) {
   api_fixture f;
   auto how = f.config();
   how.ns = "mine";
@@ -201,7 +201,7 @@ BOOST_AUTO_TEST_CASE(an_object_without_a_namespace_lies_in_the_contexts) {
   BOOST_TEST(f.script.last().line() == "GET /api/v1/namespaces/a");
 }
 
-BOOST_AUTO_TEST_CASE(a_request_without_a_name_is_not_sent) {
+BOOST_AUTO_TEST_CASE(request_without_a_name_is_not_sent) {
   api_fixture f;
   auto& api = f.api();
   // It would be a request for the whole collection, or for what lies beside it.
@@ -258,7 +258,7 @@ BOOST_AUTO_TEST_CASE(watches_give_bytes_as_they_come) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_opened_watch_goes_on_where_many_share_a_connection) {
+BOOST_AUTO_TEST_CASE(opened_watch_goes_on_where_many_share_a_connection) {
   api_fixture f;
   f.script.answers(streaming({"one\n"}, http::body_source::state::pending));
   gathered into;
@@ -277,7 +277,7 @@ BOOST_AUTO_TEST_CASE(an_opened_watch_goes_on_where_many_share_a_connection) {
   BOOST_TEST(into.ended);
 }
 
-BOOST_AUTO_TEST_CASE(an_opened_watch_has_ended_where_each_has_a_connection) {
+BOOST_AUTO_TEST_CASE(opened_watch_has_ended_where_each_has_a_connection) {
   api_fixture f(protocol::http1);
   f.script.answers(streaming({"one\n"}, http::body_source::state::end));
   gathered into;
@@ -287,7 +287,7 @@ BOOST_AUTO_TEST_CASE(an_opened_watch_has_ended_where_each_has_a_connection) {
   BOOST_TEST(into.text == "one\n");
 }
 
-BOOST_AUTO_TEST_CASE(an_opened_watch_refused_is_a_failure) {
+BOOST_AUTO_TEST_CASE(opened_watch_refused_is_a_failure) {
   for (const auto which : {protocol::h2, protocol::http1}) {
     api_fixture f(which);
     f.script.answers(410, status_text(410, "Expired", "too old resource version: 1 (5)"));
@@ -299,7 +299,7 @@ BOOST_AUTO_TEST_CASE(an_opened_watch_refused_is_a_failure) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_watch_ends_well_when_its_sink_has_enough) {
+BOOST_AUTO_TEST_CASE(watch_ends_well_when_its_sink_has_enough) {
   api_fixture f;
   f.script.answers(streaming({"0123456789"}, http::body_source::state::pending));
   gathered into;
@@ -308,7 +308,7 @@ BOOST_AUTO_TEST_CASE(a_watch_ends_well_when_its_sink_has_enough) {
   BOOST_TEST(done.has_value());
 }
 
-BOOST_AUTO_TEST_CASE(a_watch_that_breaks_is_a_failure_and_is_not_fed_twice) {
+BOOST_AUTO_TEST_CASE(watch_that_breaks_is_a_failure_and_is_not_fed_twice) {
   for (const auto which : {protocol::h2, protocol::http1}) {
     api_fixture f(which);
     f.script.answers(streaming({"one\n"}, http::body_source::state::broken));
@@ -321,7 +321,7 @@ BOOST_AUTO_TEST_CASE(a_watch_that_breaks_is_a_failure_and_is_not_fed_twice) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_silent_watch_is_broken) {
+BOOST_AUTO_TEST_CASE(silent_watch_is_broken) {
   api_fixture f;
   auto options = api_fixture::quick();
   options.request = std::chrono::milliseconds(100);
@@ -345,7 +345,7 @@ BOOST_AUTO_TEST_CASE(client_without_a_watchdog_ends_requests_at_their_limit) {
   BOOST_TEST(got.error().is(errc::timed_out));
 }
 
-BOOST_AUTO_TEST_CASE(a_watch_refused_is_a_failure) {
+BOOST_AUTO_TEST_CASE(watch_refused_is_a_failure) {
   api_fixture f;
   f.script.answers(410, status_text(410, "Expired", "too old resource version: 1 (5)"));
   gathered into;

@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(reconciles_run_at_once_up_to_a_bound_and_never_two_of_one_k
   BOOST_TEST(b.number("controller_runtime_reconcile_time_seconds_count") == 11);
 }
 
-BOOST_AUTO_TEST_CASE(a_key_is_looked_at_again_after_the_time_it_asked_for) {
+BOOST_AUTO_TEST_CASE(key_is_looked_at_again_after_the_time_it_asked_for) {
   bench b;
   b.target.result = reconcile_result::requeue_after(1min);
   b.start().add({"", "a"});
@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(a_key_is_looked_at_again_after_the_time_it_asked_for) {
   BOOST_TEST(b.target.calls.size() == 2U);
 }
 
-BOOST_AUTO_TEST_CASE(an_error_is_tried_again_with_backoff_and_told_once) {
+BOOST_AUTO_TEST_CASE(error_is_tried_again_with_backoff_and_reported_once) {
   bench b;
   b.target.result = reconcile_result::error("no gateway");
   b.start().add({"ns", "a"});
@@ -254,7 +254,7 @@ BOOST_AUTO_TEST_CASE(errors_with_the_same_reason_are_one_state) {
   BOOST_TEST(b.lines("reconcile failed") <= 4);  // at most once a minute
 }
 
-BOOST_AUTO_TEST_CASE(a_failed_request_is_not_repeated_before_its_time) {
+BOOST_AUTO_TEST_CASE(failed_request_is_not_repeated_before_its_time) {
   bench b;
   b.target.result = reconcile_result::error(
       k8s::failure{k8s::make_error_code(k8s::errc::too_many_requests), 429, {}, "slow down", 30s});
@@ -265,7 +265,7 @@ BOOST_AUTO_TEST_CASE(a_failed_request_is_not_repeated_before_its_time) {
   BOOST_TEST(b.target.calls.size() == 2U);
 }
 
-BOOST_AUTO_TEST_CASE(a_terminal_error_waits_for_a_change) {
+BOOST_AUTO_TEST_CASE(terminal_error_waits_for_a_change) {
   bench b;
   b.target.result = reconcile_result::terminal("the spec is wrong");
   b.start().add({"ns", "a"});
@@ -278,7 +278,7 @@ BOOST_AUTO_TEST_CASE(a_terminal_error_waits_for_a_change) {
   BOOST_TEST(b.lines("not repeated until something changes") == 1);
 }
 
-BOOST_AUTO_TEST_CASE(an_exception_is_counted_and_the_key_tried_again) {
+BOOST_AUTO_TEST_CASE(exception_is_counted_and_the_key_tried_again) {
   bench b;
   b.target.throws = true;
   b.start().add({"ns", "a"});
@@ -292,7 +292,7 @@ BOOST_AUTO_TEST_CASE(an_exception_is_counted_and_the_key_tried_again) {
   BOOST_TEST(b.total("success") == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_reconcile_that_takes_too_long_is_cancelled_and_tried_again) {
+BOOST_AUTO_TEST_CASE(reconcile_that_takes_too_long_is_cancelled_and_tried_again) {
   bench b({.concurrent = 1, .reconcile_limit = 10s});
   b.target.takes = 1h;
   auto& controller = b.start();
@@ -319,7 +319,7 @@ BOOST_AUTO_TEST_CASE(controller_without_a_watchdog_limits_reconciles) {
   BOOST_TEST(b.target.cancelled == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_source_waits_where_there_is_no_room_and_loses_nothing) {
+BOOST_AUTO_TEST_CASE(source_waits_where_there_is_no_room_and_loses_nothing) {
   bench b({.concurrent = 1, .queue = {.capacity = 2}});
   const auto numbers = std::make_shared<core::channel<int>>(8);
   b.make().watch<int>(numbers, [](const int& number, k8s::controller::keys& keys) {
@@ -373,7 +373,7 @@ BOOST_AUTO_TEST_CASE(reconciles_that_do_not_end_in_time_are_cancelled_at_the_end
   BOOST_TEST(b.total("error") == 0);  // it is nobody's error
 }
 
-BOOST_AUTO_TEST_CASE(a_second_cancellation_ends_it_all_the_same) {
+BOOST_AUTO_TEST_CASE(second_cancellation_ends_the_controller_all_the_same) {
   bench b({.shutdown = 10s});
   b.target.takes = 1h;
   b.start().add({"", "a"});
@@ -419,7 +419,7 @@ BOOST_AUTO_TEST_CASE(no_reconcile_begins_before_the_informers_are_synced) {
   run(b.io, informers.join());
 }
 
-BOOST_AUTO_TEST_CASE(an_informer_that_ended_before_it_was_synced_ends_the_controller) {
+BOOST_AUTO_TEST_CASE(informer_that_ended_before_it_was_synced_ends_the_controller) {
   bench b;
   const auto source = std::make_shared<k8s::test::scripted_source>(b.io.get_executor());
   k8s::informer informer(source, k8s::test::configmaps(), {.streaming_list = false},

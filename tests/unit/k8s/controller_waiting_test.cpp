@@ -59,7 +59,8 @@ struct fixture : informer_world {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(it_holds_no_changes_and_finds_all_objects_when_it_runs, fixture) {
+BOOST_FIXTURE_TEST_CASE(waiting_controller_holds_no_changes_and_finds_all_objects_when_it_runs,
+                        fixture) {
   run([this] { return waits_and_runs(); });
 }
 

@@ -80,7 +80,7 @@ struct plugin_fixture : api_fixture {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_token_file_is_read_again_when_it_changes) {
+BOOST_AUTO_TEST_CASE(token_file_is_read_again_when_it_changes) {
   api_fixture f;
   const scratch dir;
   dir.write("v1/token", "one\n");
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(after_a_401_the_token_is_read_again_and_the_request_sent_ag
   BOOST_TEST(f.script.count() == 3u);
 }
 
-BOOST_AUTO_TEST_CASE(a_user_name_is_sent_as_basic_authentication) {
+BOOST_AUTO_TEST_CASE(user_name_is_sent_as_basic_authentication) {
   api_fixture f;
   auto how = f.config();
   how.token.clear();
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(a_user_name_is_sent_as_basic_authentication) {
   BOOST_TEST(f.script.last().header("authorization") == "Basic " + base64_encode("me:secret"));
 }
 
-BOOST_AUTO_TEST_CASE(a_client_certificate_is_shown_and_swapped_with_its_files) {
+BOOST_AUTO_TEST_CASE(client_certificate_is_shown_and_swapped_with_its_files) {
   const auto& pki = the_pki();
   api_fixture f(protocol::h2, true);
   const scratch dir;
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(unusable_credentials_are_rejected_at_once_and_named) {
   starts(message([](config& c) { c.client_key_file = "/none"; }), "/none: No such file");
 }
 
-BOOST_AUTO_TEST_CASE(a_plugin_is_run_once_for_all_and_its_token_kept) {
+BOOST_AUTO_TEST_CASE(plugin_is_run_once_for_all_and_its_token_kept) {
   plugin_fixture f;
   auto& api = f.use(f.with_plugin(f.token("from-plugin")));
   std::vector<std::future<result<boost::json::value>>> calls;
@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(a_plugin_is_run_once_for_all_and_its_token_kept) {
   BOOST_TEST(f.runs() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(a_token_that_has_expired_is_had_anew) {
+BOOST_AUTO_TEST_CASE(expired_token_is_requested_again) {
   plugin_fixture f;
   auto& api =
       f.use(f.with_plugin(f.token("t", R"(,"expirationTimestamp":"2020-01-01T00:00:00Z")")));
@@ -243,7 +243,7 @@ BOOST_AUTO_TEST_CASE(after_a_401_the_plugin_is_run_again) {
   BOOST_TEST(f.runs() == 2u);
 }
 
-BOOST_AUTO_TEST_CASE(a_plugin_may_give_a_certificate) {
+BOOST_AUTO_TEST_CASE(plugin_may_give_a_certificate) {
   plugin_fixture f(protocol::h2, true);
   const auto& pki = the_pki();
   const auto escaped = [](std::string text) {
@@ -287,7 +287,7 @@ BOOST_AUTO_TEST_CASE(plugin_receives_the_cluster_information) {
   BOOST_TEST(cluster.at("config").at("audience") == "x");
 }
 
-BOOST_AUTO_TEST_CASE(a_plugin_that_fails_is_named_with_its_last_words_and_the_hint) {
+BOOST_AUTO_TEST_CASE(plugin_that_fails_is_named_with_its_last_words_and_the_hint) {
   plugin_fixture f;
   const auto name = "cannot get configmaps team/a: credential plugin '" + f.dir.in("plugin") + "' ";
   const std::string hint = " (get it at example.com)";
@@ -324,7 +324,7 @@ BOOST_AUTO_TEST_CASE(a_plugin_that_fails_is_named_with_its_last_words_and_the_hi
                  hint);
 }
 
-BOOST_AUTO_TEST_CASE(a_plugin_that_has_failed_is_tried_again_with_the_next_request) {
+BOOST_AUTO_TEST_CASE(plugin_that_has_failed_is_tried_again_with_the_next_request) {
   plugin_fixture f;
   auto& api = f.use(f.with_plugin("[ -e '" + f.dir.in("flag") + "' ] || exit 1\n" + f.token("t")));
   BOOST_TEST(f.call(read(api)).has_error());
@@ -332,7 +332,7 @@ BOOST_AUTO_TEST_CASE(a_plugin_that_has_failed_is_tried_again_with_the_next_reque
   BOOST_TEST(f.call(read(api)).has_value());
 }
 
-BOOST_AUTO_TEST_CASE(a_plugin_that_hangs_does_not_keep_the_client_from_closing) {
+BOOST_AUTO_TEST_CASE(plugin_that_hangs_does_not_keep_the_client_from_closing) {
   plugin_fixture f;
   // The child of the shell has to go, too.
   auto& api =

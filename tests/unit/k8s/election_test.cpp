@@ -53,7 +53,7 @@ k8s::election leader(k8s::election::step* waits) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_lease_that_is_not_there_is_created) {
+BOOST_AUTO_TEST_CASE(lease_that_is_not_there_is_created) {
   k8s::election one(mine(), always(0));
   auto step = one.begin(start, wall);
   BOOST_TEST((step.type == kind::read));
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(a_lease_that_is_not_there_is_created) {
   BOOST_TEST((step.until == start + 5s));
 }
 
-BOOST_AUTO_TEST_CASE(a_leader_renews_without_reading_and_keeps_its_acquire_time) {
+BOOST_AUTO_TEST_CASE(leader_renews_without_reading_and_keeps_its_acquire_time) {
   k8s::election::step step;
   auto one = leader(&step);
   step = one.resume(std::nullopt, start + 2s, wall + 2s);
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(leader_writes_its_annotations_which_outlast_its_term) {
   BOOST_TEST((annotation(step.object, "a/settings") == "now"));
 }
 
-BOOST_AUTO_TEST_CASE(a_lease_of_another_is_taken_only_when_it_has_not_changed_for_its_duration) {
+BOOST_AUTO_TEST_CASE(lease_of_another_is_taken_only_when_it_has_not_changed_for_its_duration) {
   k8s::election one(mine(), always(0));
   one.begin(start, wall);
   // Its renewTime is years ago, which says nothing: clocks differ.
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(a_lease_of_another_is_taken_only_when_it_has_not_changed_fo
   BOOST_TEST((spec.acquired == wall + 1h));
 }
 
-BOOST_AUTO_TEST_CASE(a_lease_that_was_given_back_is_taken_at_once) {
+BOOST_AUTO_TEST_CASE(lease_that_was_given_back_is_taken_at_once) {
   k8s::election one(mine(), always(0));
   one.begin(start, wall);
   const auto step = one.resume(held("", 1, "2026-01-01T00:00:00Z", 1), start, wall);
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(a_lease_that_was_given_back_is_taken_at_once) {
   BOOST_TEST(read_lease(step.object).transitions == 2);
 }
 
-BOOST_AUTO_TEST_CASE(a_follower_waits_with_jitter_after_a_failure_or_a_lost_race) {
+BOOST_AUTO_TEST_CASE(follower_waits_with_jitter_after_a_failure_or_a_lost_race) {
   k8s::election one(mine(), always(~std::uint64_t{0}));
   one.begin(start, wall);
   auto step = one.resume(failed(errc::unreachable), start, wall);
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(leader_loses_the_lease_at_the_renew_deadline_when_renewals_
   BOOST_TEST(one.error() == "failed");
 }
 
-BOOST_AUTO_TEST_CASE(a_renewal_that_is_answered_too_late_is_worth_nothing) {
+BOOST_AUTO_TEST_CASE(renewal_that_is_answered_too_late_is_worth_nothing) {
   k8s::election::step step;
   auto one = leader(&step);
   step = one.resume(std::nullopt, start + 2s, wall);
@@ -186,14 +186,14 @@ BOOST_AUTO_TEST_CASE(a_renewal_that_is_answered_too_late_is_worth_nothing) {
   BOOST_TEST(!one.leading());
 }
 
-BOOST_AUTO_TEST_CASE(a_process_that_slept_through_its_lease_knows_when_it_wakes) {
+BOOST_AUTO_TEST_CASE(process_that_slept_through_its_lease_knows_when_it_wakes) {
   k8s::election::step step;
   auto one = leader(&step);
   one.resume(std::nullopt, start + 1h, wall);
   BOOST_TEST(!one.leading());
 }
 
-BOOST_AUTO_TEST_CASE(a_leader_in_conflict_reads_and_goes_on_if_the_lease_is_still_its_own) {
+BOOST_AUTO_TEST_CASE(leader_in_conflict_reads_and_goes_on_if_the_lease_is_still_its_own) {
   k8s::election::step step;
   auto one = leader(&step);
   one.resume(std::nullopt, start + 2s, wall);
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(a_leader_in_conflict_reads_and_goes_on_if_the_lease_is_stil
   BOOST_TEST(one.leading());
 }
 
-BOOST_AUTO_TEST_CASE(a_leader_that_finds_another_holder_loses_at_once) {
+BOOST_AUTO_TEST_CASE(leader_that_finds_another_holder_loses_at_once) {
   for (const char* holder : {"other", ""}) {
     k8s::election::step step;
     auto one = leader(&step);
@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(leader_creates_a_deleted_lease_again) {
   BOOST_TEST(one.leading());
 }
 
-BOOST_AUTO_TEST_CASE(a_release_clears_the_holder_and_keeps_the_transitions) {
+BOOST_AUTO_TEST_CASE(release_clears_the_holder_and_keeps_the_transitions) {
   k8s::election::step step;
   auto one = leader(&step);
   step = one.release(start + 3s, wall + 3s);

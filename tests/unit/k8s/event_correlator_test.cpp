@@ -36,7 +36,7 @@ std::string message_of(const k8s::event_correlator::write& one) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(an_event_is_written_as_the_api_wants_it) {
+BOOST_AUTO_TEST_CASE(event_is_written_as_the_api_wants_it) {
   k8s::event_correlator events("manager", "pod-1", {});
   const auto one = events.next(note("it broke"), start, wall);
   BOOST_REQUIRE(one);
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(an_event_is_written_as_the_api_wants_it) {
   BOOST_TEST(key_of(one->object).name.starts_with("a.1"));
 }
 
-BOOST_AUTO_TEST_CASE(the_same_event_again_only_raises_its_count) {
+BOOST_AUTO_TEST_CASE(same_event_again_only_raises_its_count) {
   k8s::event_correlator events("manager", "", {});
   const auto first = events.next(note("it broke"), start, wall);
   const auto again = events.next(note("it broke"), start + 1min, wall + 1min);

@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(events_are_created_and_then_counted) {
   BOOST_TEST(b.total("repeated") == 1);
 }
 
-BOOST_AUTO_TEST_CASE(an_event_that_the_server_has_forgotten_is_created_anew) {
+BOOST_AUTO_TEST_CASE(event_that_the_server_has_forgotten_is_created_again) {
   bench b;
   b.start();
   b.recorder->normal(pod, "Fine", "it works");
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(an_event_that_the_server_has_forgotten_is_created_anew) {
   BOOST_TEST(find(b.only(), {"count"})->as_int64() == 2);
 }
 
-BOOST_AUTO_TEST_CASE(a_passing_failure_is_tried_again_and_a_lasting_one_given_up) {
+BOOST_AUTO_TEST_CASE(passing_failure_is_tried_again_and_a_lasting_one_given_up) {
   bench b;
   b.start();
   b.server.fail(errc::unavailable, 3);
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(tries_are_bounded) {
   BOOST_TEST(b.server.requests.size() == 2U);
 }
 
-BOOST_AUTO_TEST_CASE(a_full_queue_drops_and_never_blocks) {
+BOOST_AUTO_TEST_CASE(full_queue_drops_and_never_blocks) {
   bench b({.queue = 2});
   b.server.pause();
   b.start();

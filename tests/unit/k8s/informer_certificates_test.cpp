@@ -148,7 +148,7 @@ json::value named(const std::string& name) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_watch_outlives_the_servers_certificate_and_goes_on_with_its_successor) {
+BOOST_AUTO_TEST_CASE(watch_outlives_the_servers_certificate_and_goes_on_with_its_successor) {
   const auto& pki = tls::test::the_pki();
   http::test::host here;
   script answers(here.executor());
@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(a_watch_outlives_the_servers_certificate_and_goes_on_with_i
   here.stop();
 }
 
-BOOST_AUTO_TEST_CASE(a_watch_outlives_the_clients_certificate_and_goes_on_with_the_renewed_file) {
+BOOST_AUTO_TEST_CASE(watch_outlives_the_clients_certificate_and_goes_on_with_the_renewed_file) {
   embedded f;
   client_of writer(f.here, f.administrator, "writer");
   const auto create = [&](const std::string& name) {

@@ -63,7 +63,7 @@ void stream(http::response& into, std::string what, state last) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_server_that_closes_after_each_event_loses_nothing) {
+BOOST_AUTO_TEST_CASE(server_that_closes_after_each_event_loses_nothing) {
   for (const auto which : {protocol::h2, protocol::http1}) {
     for (const auto last : {state::end, state::broken}) {
       api_fixture f(which);
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_closes_after_each_event_loses_nothing) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_watch_line_of_twenty_mebibytes_is_listed_instead) {
+BOOST_AUTO_TEST_CASE(watch_line_of_twenty_mebibytes_is_listed_instead) {
   for (const auto which : {protocol::h2, protocol::http1}) {
     api_fixture f(which);
     f.script.answers([](const seen_request& from, http::response& into) {

@@ -31,7 +31,7 @@ asio::awaitable<void> list_two(informer_world& w) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_list_and_a_watch_keep_the_store_equal_to_the_server) {
+BOOST_AUTO_TEST_CASE(list_and_a_watch_keep_the_store_equal_to_the_server) {
   informer_world w;
   w.run([&]() -> asio::awaitable<void> {
     const auto told = w.under_test->subscribe();
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(a_list_and_a_watch_keep_the_store_equal_to_the_server) {
   BOOST_TEST(w.under_test->synced());
 }
 
-BOOST_AUTO_TEST_CASE(a_list_in_pages_is_whole_with_its_last_one) {
+BOOST_AUTO_TEST_CASE(list_in_pages_is_whole_with_its_last_one) {
   informer_world w;
   w.options.page = 2;
   w.run([&]() -> asio::awaitable<void> {
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(a_list_in_pages_is_whole_with_its_last_one) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_streaming_list_is_whole_with_its_bookmark) {
+BOOST_AUTO_TEST_CASE(streaming_list_is_whole_with_its_bookmark) {
   informer_world w;
   w.options.streaming_list = true;
   w.run([&]() -> asio::awaitable<void> {
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(second_stream_delivers_deletions) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_broken_watch_goes_on_where_it_was_and_nothing_is_told_twice) {
+BOOST_AUTO_TEST_CASE(broken_watch_goes_on_where_it_was_and_nothing_is_reported_twice) {
   informer_world w;
   w.run([&]() -> asio::awaitable<void> {
     co_await list_two(w);
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(relist_delivers_exactly_the_changes) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_relist_that_finds_everything_as_it_was_tells_nothing) {
+BOOST_AUTO_TEST_CASE(relist_that_finds_everything_as_it_was_tells_nothing) {
   informer_world w;
   w.run([&]() -> asio::awaitable<void> {
     co_await list_two(w);
@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(a_relist_that_finds_everything_as_it_was_tells_nothing) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(one_that_was_made_anew_meanwhile_is_told_as_deleted_and_added) {
+BOOST_AUTO_TEST_CASE(object_made_again_meanwhile_is_reported_as_deleted_and_added) {
   informer_world w;
   w.run([&]() -> asio::awaitable<void> {
     co_await list_two(w);
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(one_that_was_made_anew_meanwhile_is_told_as_deleted_and_add
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_relist_that_fails_half_way_deletes_nothing) {
+BOOST_AUTO_TEST_CASE(relist_that_fails_half_way_deletes_nothing) {
   informer_world w;
   w.options.page = 1;
   w.run([&]() -> asio::awaitable<void> {
@@ -230,7 +230,7 @@ BOOST_AUTO_TEST_CASE(watch_with_invalid_json_leads_to_a_list) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(an_event_of_twenty_mebibytes_is_listed_instead) {
+BOOST_AUTO_TEST_CASE(event_of_twenty_mebibytes_is_listed_instead) {
   informer_world w;
   w.run([&]() -> asio::awaitable<void> {
     co_await list_two(w);
@@ -267,7 +267,7 @@ BOOST_AUTO_TEST_CASE(watch_backoff_grows_while_each_attempt_takes_long_to_reach_
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_silent_watch_counts_as_broken) {
+BOOST_AUTO_TEST_CASE(silent_watch_counts_as_broken) {
   for (const bool begun : {true, false}) {
     informer_world w;
     w.options.silence = 30s;
@@ -285,7 +285,7 @@ BOOST_AUTO_TEST_CASE(a_silent_watch_counts_as_broken) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_watch_that_ends_in_time_is_begun_anew_at_once) {
+BOOST_AUTO_TEST_CASE(watch_that_ends_in_time_is_restarted_at_once) {
   informer_world w;
   w.run([&]() -> asio::awaitable<void> {
     co_await list_two(w);
@@ -299,7 +299,7 @@ BOOST_AUTO_TEST_CASE(a_watch_that_ends_in_time_is_begun_anew_at_once) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_server_that_closes_after_each_event_is_followed_without_haste) {
+BOOST_AUTO_TEST_CASE(server_that_closes_after_each_event_is_followed_without_haste) {
   informer_world w;
   w.run([&]() -> asio::awaitable<void> {
     co_await list_two(w);
@@ -317,7 +317,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_closes_after_each_event_is_followed_without_h
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_list_that_fails_is_tried_again_until_it_succeeds) {
+BOOST_AUTO_TEST_CASE(list_that_fails_is_tried_again_until_it_succeeds) {
   informer_world w;
   w.run([&]() -> asio::awaitable<void> {
     std::optional<core::time_point> since;
@@ -352,7 +352,7 @@ BOOST_AUTO_TEST_CASE(late_subscriber_receives_all_objects_as_added) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_slow_subscriber_is_told_the_newest_state_of_each_object) {
+BOOST_AUTO_TEST_CASE(slow_subscriber_gets_the_newest_state_of_each_object) {
   informer_world w;
   w.run([&]() -> asio::awaitable<void> {
     co_await list_two(w);
@@ -385,7 +385,7 @@ BOOST_AUTO_TEST_CASE(a_slow_subscriber_is_told_the_newest_state_of_each_object) 
   });
 }
 
-BOOST_AUTO_TEST_CASE(one_slow_subscriber_does_not_hold_up_another) {
+BOOST_AUTO_TEST_CASE(slow_subscriber_does_not_hold_up_another) {
   informer_world w;
   w.run([&]() -> asio::awaitable<void> {
     const auto slow = w.under_test->subscribe(1);
@@ -396,7 +396,7 @@ BOOST_AUTO_TEST_CASE(one_slow_subscriber_does_not_hold_up_another) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_subscription_ends_when_it_is_closed_dropped_or_the_informer_ends) {
+BOOST_AUTO_TEST_CASE(subscription_ends_when_it_is_closed_dropped_or_the_informer_ends) {
   informer_world w;
   rw::k8s::informer::subscription kept;
   w.run([&]() -> asio::awaitable<void> {
@@ -442,7 +442,7 @@ BOOST_AUTO_TEST_CASE(wait_synced_returns_at_the_first_list_or_at_the_end) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_index_is_kept_from_the_beginning) {
+BOOST_AUTO_TEST_CASE(index_is_kept_from_the_beginning) {
   informer_world w;
   w.run([&]() -> asio::awaitable<void> {
     w.under_test->add_index("name", [](const object& from, std::vector<std::string>& values) {
@@ -468,7 +468,7 @@ BOOST_AUTO_TEST_CASE(only_the_projection_is_kept) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(its_gauges_go_with_it) {
+BOOST_AUTO_TEST_CASE(gauges_end_with_their_informer) {
   informer_world w;
   w.run([&]() -> asio::awaitable<void> { co_await list_two(w); });
   BOOST_TEST(w.metric("rw_informer_objects") == 2);
@@ -476,7 +476,7 @@ BOOST_AUTO_TEST_CASE(its_gauges_go_with_it) {
   BOOST_TEST(w.metric("rw_informer_objects") == 0);
 }
 
-BOOST_AUTO_TEST_CASE(it_may_go_with_its_execution_context) {
+BOOST_AUTO_TEST_CASE(informer_may_end_with_its_execution_context) {
   informer_world w;
   w.under_test.emplace(
       w.source, configmaps(), w.options,

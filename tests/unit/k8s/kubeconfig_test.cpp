@@ -166,7 +166,7 @@ const wrong_field wrong_fields[] = {
 
 }  // namespace
 
-BOOST_DATA_TEST_CASE(a_wrong_field_is_named_with_its_file_and_context, wrong_fields) {
+BOOST_DATA_TEST_CASE(wrong_field_is_named_with_its_file_and_context, wrong_fields) {
   const auto got = parse(sample.in.yaml());
   BOOST_TEST(message(got) == sample.expected);
   if (!got) BOOST_TEST(got.error().is(errc::not_configured));
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(text_that_is_no_kubeconfig_is_refused) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_context_is_read_with_all_its_fields) {
+BOOST_AUTO_TEST_CASE(context_is_read_with_all_its_fields) {
   const text t{.cluster =
                    "server: 'https://api.example.com:6443/c', tls-server-name: name, "
                    "insecure-skip-tls-verify: true, proxy-url: 'http://p:3128'",
@@ -227,7 +227,7 @@ BOOST_AUTO_TEST_CASE(json_is_yaml_too) {
   BOOST_TEST(got->ns == "default");
 }
 
-BOOST_AUTO_TEST_CASE(another_context_than_the_current_one_can_be_asked_for) {
+BOOST_AUTO_TEST_CASE(context_other_than_the_current_one_can_be_requested) {
   const auto yaml = text().yaml();
   BOOST_TEST(message(parse(yaml, "prod")) ==
              "kubeconfig /x/y: context 'prod' is not among contexts");
@@ -294,7 +294,7 @@ BOOST_AUTO_TEST_CASE(certificates_that_do_not_fit_are_refused) {
              c + "insecure-skip-tls-verify and a certificate authority exclude each other");
 }
 
-BOOST_AUTO_TEST_CASE(an_exec_plugin_is_read_with_all_its_fields) {
+BOOST_AUTO_TEST_CASE(exec_plugin_is_read_with_all_its_fields) {
   const text t{.cluster =
                    "server: 'https://a', extensions: [{name: other, extension: 1}, "
                    "{name: client.authentication.k8s.io/exec, extension: {a: 1, b: ['2', "
@@ -343,7 +343,7 @@ BOOST_AUTO_TEST_CASE(of_several_files_the_first_that_sets_an_entry_wins) {
              "kubeconfig " + dir.in("bad") + ": users is not a list");
 }
 
-BOOST_AUTO_TEST_CASE(a_failure_names_the_file_that_the_entry_stands_in) {
+BOOST_AUTO_TEST_CASE(failure_names_the_file_that_the_entry_stands_in) {
   const scratch dir;
   dir.write("one", "current-context: dev\ncontexts: [{name: dev, context: {cluster: c}}]\n");
   dir.write("two", "clusters: [{name: c, cluster: {server: 7, proxy-url: {}}}]\n");
@@ -353,7 +353,7 @@ BOOST_AUTO_TEST_CASE(a_failure_names_the_file_that_the_entry_stands_in) {
                  "https://host:port");
 }
 
-BOOST_AUTO_TEST_CASE(a_pod_finds_its_server_and_token) {
+BOOST_AUTO_TEST_CASE(pod_finds_its_server_and_token) {
   const scratch root;
   const std::string folder = "var/run/secrets/kubernetes.io/serviceaccount/";
   const variable host("KUBERNETES_SERVICE_HOST", "fd00::1");
@@ -375,7 +375,7 @@ BOOST_AUTO_TEST_CASE(a_pod_finds_its_server_and_token) {
   BOOST_TEST(message(in_cluster_config(dir)).starts_with("in-cluster: KUBERNETES_SERVICE_HOST"));
 }
 
-BOOST_AUTO_TEST_CASE(a_configuration_is_looked_for_where_programs_look) {
+BOOST_AUTO_TEST_CASE(configuration_is_looked_for_where_programs_look) {
   const scratch dir;
   dir.write("given", text{.cluster = "server: 'https://given'"}.yaml());
   dir.write("listed", text{.cluster = "server: 'https://listed'"}.yaml());
@@ -398,7 +398,7 @@ BOOST_AUTO_TEST_CASE(a_configuration_is_looked_for_where_programs_look) {
   BOOST_TEST(server(load_config({}, "dev")) == "https://home");
 }
 
-BOOST_AUTO_TEST_CASE(a_kubeconfig_from_elsewhere_runs_no_program_and_reads_no_file) {
+BOOST_AUTO_TEST_CASE(kubeconfig_from_elsewhere_runs_no_program_and_reads_no_file) {
   const scratch dir;
   dir.write("secret", "not for strangers");
   const auto file = dir.in("secret");

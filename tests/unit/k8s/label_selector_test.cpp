@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(integers_are_compared) {
   BOOST_TEST(!selects("a<10", "{}"));
 }
 
-BOOST_AUTO_TEST_CASE(all_terms_must_hold) {
+BOOST_AUTO_TEST_CASE(selector_matches_if_all_terms_hold) {
   BOOST_TEST(selects("a=1,b!=2, !c ,d in (x, y)", R"({"a":"1","b":"3","d":"y"})"));
   BOOST_TEST(!selects("a=1,b!=2,!c,d in (x,y)", R"({"a":"1","b":"2","d":"y"})"));
   BOOST_TEST(!selects("a=1,a=2", R"({"a":"1"})"));
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(words_of_the_grammar_may_be_keys_and_values) {
 }
 
 // Each taken from the answer of a kube-apiserver.
-BOOST_AUTO_TEST_CASE(a_label_selector_is_refused_in_the_words_of_the_real_one) {
+BOOST_AUTO_TEST_CASE(label_selector_is_rejected_in_the_words_of_kube_apiserver) {
   refused("!a=b", "found '=', expected: ',' or 'end of string'");
   refused("a,", "found '', expected: identifier after ','");
   refused("a,,b", "found ',', expected: identifier after ','");
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(keys_and_values_must_be_well_formed) {
                                     "x\": at key: \"a\": must be no more than 63 characters");
 }
 
-BOOST_AUTO_TEST_CASE(a_selector_object_joins_labels_and_expressions) {
+BOOST_AUTO_TEST_CASE(selector_object_joins_labels_and_expressions) {
   const std::string both = R"({"matchLabels":{"a":"1"},"matchExpressions":[
       {"key":"b","operator":"In","values":["x","y"]},{"key":"c","operator":"NotIn","values":["z"]},
       {"key":"d","operator":"Exists"},{"key":"e","operator":"DoesNotExist"}]})";
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(a_selector_object_joins_labels_and_expressions) {
   BOOST_TEST(!selects_json(both, R"({"a":"1","b":"y"})"));
 }
 
-BOOST_AUTO_TEST_CASE(an_empty_selector_object_selects_everything_and_null_nothing) {
+BOOST_AUTO_TEST_CASE(empty_selector_object_selects_everything_and_null_nothing) {
   for (const auto* text : {"{}", R"({"matchLabels":null,"matchExpressions":[]})"}) {
     BOOST_TEST(k8s::label_selector::from_json(json::parse(text))->empty());
     BOOST_TEST(selects_json(text, R"({"a":"b"})"));
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(an_empty_selector_object_selects_everything_and_null_nothin
   BOOST_TEST(!selects_json("null", R"({"a":"b"})"));
 }
 
-BOOST_AUTO_TEST_CASE(a_selector_object_that_makes_no_sense_is_refused) {
+BOOST_AUTO_TEST_CASE(selector_object_that_makes_no_sense_is_rejected) {
   const auto message = [](std::string_view text) {
     const auto got = k8s::label_selector::from_json(json::parse(text));
     return got.has_error() ? got.error().message : "accepted";

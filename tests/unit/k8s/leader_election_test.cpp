@@ -117,7 +117,7 @@ struct process {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(one_leads_and_its_reactors_run_while_the_other_waits) {
+BOOST_AUTO_TEST_CASE(elector_runs_its_reactors_while_the_other_waits) {
   bench b;
   process first(b, "first");
   process second(b, "second");
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(one_leads_and_its_reactors_run_while_the_other_waits) {
   BOOST_TEST(!second.elector.leading());
 }
 
-BOOST_AUTO_TEST_CASE(a_leader_that_ends_gives_the_lease_back_after_its_reactors_have_ended) {
+BOOST_AUTO_TEST_CASE(leader_that_ends_gives_the_lease_back_after_its_reactors_have_ended) {
   bench b;
   auto first = std::make_unique<process>(b, "first", 20s);
   process second(b, "second");
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(a_leader_that_ends_gives_the_lease_back_after_its_reactors_
   BOOST_TEST(spec.transitions == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_leader_that_is_cut_off_has_stopped_before_another_leads) {
+BOOST_AUTO_TEST_CASE(leader_that_is_cut_off_has_stopped_before_another_leads) {
   for (const auto farewell : {0s, 4s, 60s}) {
     bench b;
     process first(b, "first", farewell);
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(leader_with_hanging_requests_stops_before_another_leads) {
   BOOST_TEST(first.running == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_renewal_that_arrived_without_its_answer_is_no_loss) {
+BOOST_AUTO_TEST_CASE(renewal_that_arrived_without_its_response_is_no_loss) {
   bench b;
   process first(b, "first");
   b.advance(1s);
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(a_renewal_that_arrived_without_its_answer_is_no_loss) {
              std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(a_process_that_was_stopped_finds_its_fence_shut_before_it_runs_again) {
+BOOST_AUTO_TEST_CASE(process_that_was_stopped_finds_its_fence_shut_before_it_runs_again) {
   bench b;
   process first(b, "first");
   BOOST_TEST(first.writes.open());
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(a_process_that_was_stopped_finds_its_fence_shut_before_it_r
   BOOST_TEST(first.running == 0);
 }
 
-BOOST_AUTO_TEST_CASE(a_leader_that_lost_leads_again_later_with_new_reactors) {
+BOOST_AUTO_TEST_CASE(leader_that_lost_leads_again_later_with_new_reactors) {
   bench b;
   process first(b, "first");
   first.api->cut = true;
@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(a_leader_that_lost_leads_again_later_with_new_reactors) {
   BOOST_TEST(first.writes.open());
 }
 
-BOOST_AUTO_TEST_CASE(a_broken_reactor_ends_the_elector_after_the_lease_was_given_back) {
+BOOST_AUTO_TEST_CASE(broken_reactor_ends_the_elector_after_the_lease_was_given_back) {
   bench b;
   auto api = std::make_shared<test::fake_api>(b.server);
   fence writes(b.time);
@@ -274,7 +274,7 @@ BOOST_AUTO_TEST_CASE(returning_reactor_does_not_end_the_elector) {
   run(b.io, tasks.join());
 }
 
-BOOST_AUTO_TEST_CASE(a_follower_ends_at_once_even_while_a_request_hangs) {
+BOOST_AUTO_TEST_CASE(follower_ends_at_once_even_while_a_request_hangs) {
   bench b;
   b.server.pause();
   process first(b, "first");
@@ -283,7 +283,7 @@ BOOST_AUTO_TEST_CASE(a_follower_ends_at_once_even_while_a_request_hangs) {
   BOOST_TEST(first.tasks.size() == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(an_elector_that_is_cancelled_while_it_stops_its_reactors_awaits_them) {
+BOOST_AUTO_TEST_CASE(elector_that_is_cancelled_while_it_stops_its_reactors_awaits_them) {
   bench b;
   process first(b, "first", 20s);
   first.api->cut = true;
@@ -298,8 +298,7 @@ BOOST_AUTO_TEST_CASE(an_elector_that_is_cancelled_while_it_stops_its_reactors_aw
   BOOST_TEST(first.tasks.size() == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(
-    a_leader_that_is_cancelled_twice_writes_no_more_and_gives_the_lease_back_later) {
+BOOST_AUTO_TEST_CASE(leader_that_is_cancelled_twice_writes_no_more_and_gives_the_lease_back_later) {
   bench b;
   fence writes(b.time);
   int running = 0;

@@ -25,7 +25,7 @@ void check_refused(const std::string& body, const std::string& why) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_page_has_its_objects_and_where_to_go_on) {
+BOOST_AUTO_TEST_CASE(page_has_its_objects_and_where_to_go_on) {
   const auto page =
       decode(list("9", {configmap("a", "1"), configmap("b", "2")}, "to be continued"));
   BOOST_REQUIRE(page.has_value());
@@ -36,7 +36,7 @@ BOOST_AUTO_TEST_CASE(a_page_has_its_objects_and_where_to_go_on) {
   BOOST_TEST(page->items[1].resource_version() == "2");
 }
 
-BOOST_AUTO_TEST_CASE(an_object_looks_the_same_from_a_list_and_from_a_watch) {
+BOOST_AUTO_TEST_CASE(object_looks_the_same_from_a_list_and_from_a_watch) {
   const auto page = decode(list("9", {configmap("a", "1")}));
   BOOST_REQUIRE(page.has_value());
   auto expected = configmap("a", "1");
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(decoder_adds_only_fields_that_an_object_omits) {
              R"({"kind":"ConfigMap","apiVersion":"v1",)" + rest);
 }
 
-BOOST_AUTO_TEST_CASE(an_empty_list_may_be_null) {
+BOOST_AUTO_TEST_CASE(empty_list_may_be_null) {
   for (const std::string items : {"[]", "null"}) {
     const auto page = decode(
         R"({"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":)" +

@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(documents_are_told_apart_by_the_parser_and_not_by_a_line_of
   BOOST_TEST(read->at(0).at("data").at("script").as_string() == "one\n---\ntwo\n");
 }
 
-BOOST_AUTO_TEST_CASE(a_list_is_taken_apart) {
+BOOST_AUTO_TEST_CASE(list_is_taken_apart) {
   BOOST_TEST(names("apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: A, metadata: "
                    "{name: a}}\n- {apiVersion: v1, kind: B, metadata: {name: b}}\n") == "a b ");
 }
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(aliases_and_merge_keys_are_followed) {
              R"([{"k":"v","l":"w"},{"k":"x","l":"w"}])");
 }
 
-BOOST_AUTO_TEST_CASE(a_text_that_grows_without_end_is_refused) {
+BOOST_AUTO_TEST_CASE(text_that_grows_without_end_is_rejected) {
   std::string text = head + "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 9; ++i) {
     const auto before = "*a" + std::to_string(i - 1);

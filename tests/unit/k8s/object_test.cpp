@@ -14,7 +14,7 @@ BOOST_AUTO_TEST_SUITE(object)
 using namespace rw::k8s::test;
 using rw::k8s::object;
 
-BOOST_AUTO_TEST_CASE(an_object_has_its_text_and_the_fields_that_machinery_needs) {
+BOOST_AUTO_TEST_CASE(object_has_its_text_and_the_fields_that_machinery_needs) {
   const auto text = configmap("a", "7");
   const auto made = object::from_text(text);
   BOOST_TEST(made.text() == text);
@@ -26,12 +26,12 @@ BOOST_AUTO_TEST_CASE(an_object_has_its_text_and_the_fields_that_machinery_needs)
   BOOST_TEST(made.parse().at("data").at("k").as_string() == "x");
 }
 
-BOOST_AUTO_TEST_CASE(it_takes_little_more_than_its_text) {
+BOOST_AUTO_TEST_CASE(object_takes_little_more_than_its_text) {
   const auto text = configmap("a", "7", {}, std::string(1000, 'x'));
   BOOST_TEST(object::from_text(text).bytes() == text.size() + 32);
 }
 
-BOOST_AUTO_TEST_CASE(a_handle_without_object_is_empty) {
+BOOST_AUTO_TEST_CASE(handle_without_object_is_empty) {
   const object none;
   BOOST_TEST(!none);
   BOOST_TEST(none.text().empty());
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(reader_rejects_text_that_is_no_object_with_the_reason) {
           "is not JSON");
 }
 
-BOOST_AUTO_TEST_CASE(an_object_is_as_deep_as_it_can_be_parsed) {
+BOOST_AUTO_TEST_CASE(object_is_as_deep_as_it_can_be_parsed) {
   const std::string text =
       R"({"metadata":{"name":"a"},"x":)" + std::string(250, '[') + std::string(250, ']') + "}";
   BOOST_TEST(object::from_text(text).parse().is_object());

@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(own_write_is_the_newest_state_until_the_store_has_it) {
   BOOST_TEST(writes.size() == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(a_store_may_be_behind_by_several_writes) {
+BOOST_AUTO_TEST_CASE(store_may_be_behind_by_several_writes) {
   rw::core::manual_clock clock;
   k8s::own_writes writes(clock);
   writes.wrote(at("2"));
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(newest_is_the_stores_where_versions_are_no_numbers) {
   BOOST_TEST(newest(writes, "x1") == "x1");
 }
 
-BOOST_AUTO_TEST_CASE(a_write_that_changed_nothing_is_not_waited_for) {
+BOOST_AUTO_TEST_CASE(write_that_changed_nothing_is_not_waited_for) {
   rw::core::manual_clock clock;
   k8s::own_writes writes(clock);
   writes.wrote(at("1"));
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(a_write_that_changed_nothing_is_not_waited_for) {
   BOOST_TEST(writes.size() == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(an_object_made_anew_is_another_one) {
+BOOST_AUTO_TEST_CASE(object_made_again_is_another_one) {
   rw::core::manual_clock clock;
   k8s::own_writes writes(clock);
   writes.wrote(at("2"));

@@ -39,7 +39,7 @@ std::string told(rw::k8s::pending_deltas& pending) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(each_change_is_told_in_the_order_of_the_first) {
+BOOST_AUTO_TEST_CASE(change_is_reported_in_the_order_of_the_first) {
   rw::k8s::pending_deltas pending;
   pending.note({}, configmap_object("a", "1"));
   pending.note(configmap_object("b", "1"), configmap_object("b", "2"));
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(object_added_and_deleted_before_delivery_is_not_delivered) 
   BOOST_TEST(pending.empty());
 }
 
-BOOST_AUTO_TEST_CASE(one_that_was_deleted_and_made_anew_is_told_as_both) {
+BOOST_AUTO_TEST_CASE(object_deleted_and_made_again_is_reported_as_both) {
   rw::k8s::pending_deltas pending;
   pending.note(configmap_object("a", "1", "old"), {});
   pending.note({}, configmap_object("a", "5", "new"));
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(one_that_was_deleted_and_made_anew_is_told_as_both) {
   BOOST_TEST(told(pending) == "-a@1 +a@6 ");
 }
 
-BOOST_AUTO_TEST_CASE(one_that_was_made_anew_and_deleted_again_is_told_as_deleted) {
+BOOST_AUTO_TEST_CASE(object_made_again_and_deleted_is_reported_as_deleted) {
   rw::k8s::pending_deltas pending;
   pending.note(configmap_object("a", "1", "old"), {});
   pending.note({}, configmap_object("a", "5", "new"));
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(between_both_halves_of_a_remake_changes_go_on) {
   BOOST_TEST(pending.empty());
 }
 
-BOOST_AUTO_TEST_CASE(one_that_is_again_as_it_was_told_is_not_mentioned) {
+BOOST_AUTO_TEST_CASE(object_that_is_as_reported_again_is_not_reported) {
   rw::k8s::pending_deltas pending;
   pending.note(configmap_object("a", "1"), {});
   pending.note({}, configmap_object("a", "1"));

@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(output_errors_and_status_are_told) {
   BOOST_TEST(ran(here, shell("kill -TERM $$")).status == 128 + SIGTERM);
 }
 
-BOOST_AUTO_TEST_CASE(a_program_gets_the_environment_and_no_input) {
+BOOST_AUTO_TEST_CASE(program_gets_the_environment_and_no_input) {
   host here;
   auto what = shell("cat; echo $PATH; echo $MORE; echo \"$1\"");
   what.arguments.insert(what.arguments.end(), {"sh", "an argument"});
@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(a_program_gets_the_environment_and_no_input) {
   BOOST_TEST(ran(here, what).output == "/usr/bin:/bin\nmore\nan argument\n");
 }
 
-BOOST_AUTO_TEST_CASE(a_program_that_is_missing_is_not_started) {
+BOOST_AUTO_TEST_CASE(program_that_is_missing_is_not_started) {
   host here;
   for (const auto* name : {"no-such-program", "/no/such/program", "/tmp"}) {
     const auto got = ran(here, {.command = name});
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(remaining_child_does_not_delay_the_end_of_its_program) {
   BOOST_TEST(got.output == "done\n");
 }
 
-BOOST_AUTO_TEST_CASE(a_program_is_killed_when_its_caller_is_cancelled) {
+BOOST_AUTO_TEST_CASE(program_is_killed_when_its_caller_is_cancelled) {
   host here;
   const rw::tls::test::scratch dir;
   asio::cancellation_signal stop;

@@ -37,7 +37,7 @@ const std::string full =
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(everything_is_kept_as_it_came) {
+BOOST_AUTO_TEST_CASE(object_is_kept_as_it_came) {
   BOOST_TEST(left_of(full, rw::k8s::projection::whole()) == full);
 }
 
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(managed_fields_go_wherever_they_stand) {
              head + rest);
 }
 
-BOOST_AUTO_TEST_CASE(a_member_of_that_name_elsewhere_is_not_managed_fields) {
+BOOST_AUTO_TEST_CASE(member_of_that_name_elsewhere_is_not_managed_fields) {
   const std::string text =
       R"({"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","resourceVersion":"7"},)"
       R"("managedFields":[1],"data":{"managedFields":"x"}})";
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(fields_projection_keeps_the_named_and_required_fields) {
              head + R"(},"spec":{},"data":{"k":"v"}})");
 }
 
-BOOST_AUTO_TEST_CASE(a_path_that_holds_another_keeps_all_of_it) {
+BOOST_AUTO_TEST_CASE(path_that_holds_another_keeps_all_of_it) {
   using rw::k8s::projection;
   const auto one = projection::fields({"spec", "spec.flag"});
   const auto other = projection::fields({"spec.flag", "spec"});
@@ -104,13 +104,13 @@ BOOST_AUTO_TEST_CASE(fields_are_chosen_in_each_element_of_a_list) {
                  .ends_with(R"("data":[{"a":1},[{}],{"a":{"c":[]}}]})"));
 }
 
-BOOST_AUTO_TEST_CASE(where_a_path_goes_on_and_the_value_does_not_nothing_stays) {
+BOOST_AUTO_TEST_CASE(value_without_the_members_of_a_path_is_dropped) {
   using rw::k8s::projection;
   const auto left = left_of(full, projection::fields({"spec.flag.deeper"}));
   BOOST_TEST(left.ends_with(R"("spec":{}})"));
 }
 
-BOOST_AUTO_TEST_CASE(a_path_that_is_none_is_named) {
+BOOST_AUTO_TEST_CASE(malformed_path_is_named) {
   using rw::k8s::projection;
   for (const std::string path : {"", ".", "a.", ".a", "a..b", "a.\"b", "\"\"", "a\"b", "\"a\"b"}) {
     BOOST_CHECK_EXCEPTION(

@@ -72,7 +72,7 @@ decoded_event changed(std::string_view version) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_list_is_taken_page_by_page_and_then_watched) {
+BOOST_AUTO_TEST_CASE(list_is_taken_page_by_page_and_then_watched) {
   auto made = shortest(in_pages());
   BOOST_TEST(words(made.begin()) == "list 500!");
   BOOST_TEST(words(made.listed("10", "b", 1)) == "list 500 more=b");
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(were_pages_of_several_versions_nothing_would_be_missed) {
   BOOST_TEST(words(made.listed("12", "", 1)) == ". watch 10");
 }
 
-BOOST_AUTO_TEST_CASE(a_stream_is_asked_for_where_the_server_has_it) {
+BOOST_AUTO_TEST_CASE(stream_is_asked_for_where_the_server_has_it) {
   auto made = shortest();
   BOOST_TEST(words(made.begin()) == "probe");
   auto old = made;
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(a_stream_is_asked_for_where_the_server_has_it) {
   BOOST_TEST(words(devserver.version(2, 0)) == "stream!");
 }
 
-BOOST_AUTO_TEST_CASE(a_server_that_does_not_tell_its_version_is_listed_in_pages) {
+BOOST_AUTO_TEST_CASE(server_that_does_not_tell_its_version_is_listed_in_pages) {
   for (const auto code : {errc::forbidden, errc::not_found, errc::bad_response}) {
     auto made = shortest();
     made.begin();
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_does_not_tell_its_version_is_listed_in_pages)
   BOOST_TEST(words(made.waited()) == "probe");
 }
 
-BOOST_AUTO_TEST_CASE(a_stream_is_whole_at_its_bookmark_and_goes_on_as_a_watch) {
+BOOST_AUTO_TEST_CASE(stream_is_whole_at_its_bookmark_and_goes_on_as_a_watch) {
   auto made = shortest();
   made.begin();
   made.version(1, 32);
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(a_stream_is_whole_at_its_bookmark_and_goes_on_as_a_watch) {
   BOOST_TEST(words(made.waited()) == "watch 11");
 }
 
-BOOST_AUTO_TEST_CASE(a_stream_that_breaks_before_it_is_whole_begins_anew) {
+BOOST_AUTO_TEST_CASE(stream_that_breaks_before_it_is_whole_begins_again) {
   auto made = shortest();
   made.begin();
   made.version(1, 32);
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(a_stream_that_breaks_before_it_is_whole_begins_anew) {
   BOOST_TEST(words(made.waited()) == "stream!");
 }
 
-BOOST_AUTO_TEST_CASE(where_streams_are_refused_pages_are_taken_from_then_on) {
+BOOST_AUTO_TEST_CASE(reflector_lists_in_pages_once_a_stream_is_rejected) {
   for (const auto code :
        {errc::bad_request, errc::invalid, errc::unsupported, errc::method_not_allowed}) {
     auto made = shortest();
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(where_streams_are_refused_pages_are_taken_from_then_on) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_stream_that_ran_its_time_and_was_not_whole_is_of_a_server_without) {
+BOOST_AUTO_TEST_CASE(incomplete_stream_that_ran_its_time_shows_a_server_without_streaming_lists) {
   auto made = shortest();
   made.begin();
   made.version(1, 32);
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(a_stream_that_ran_its_time_and_was_not_whole_is_of_a_server
   BOOST_TEST(words(made.watch_ended(end::in_order, {}, 300s)) == "list 500!");
 }
 
-BOOST_AUTO_TEST_CASE(a_watch_that_ran_its_time_is_begun_anew_at_once_from_where_it_was) {
+BOOST_AUTO_TEST_CASE(watch_that_ran_its_time_is_restarted_at_once_from_where_it_was) {
   auto made = watching(shortest(in_pages()));
   made.event(changed("11"));
   made.event({.type = decoded_event::kind::bookmark, .resource_version = "15"});
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(watches_last_between_once_and_twice_their_time) {
   BOOST_TEST(most.listed("1", "", 1).watch.timeout.count() == 600);
 }
 
-BOOST_AUTO_TEST_CASE(a_watch_that_breaks_goes_on_from_the_last_event_after_a_pause) {
+BOOST_AUTO_TEST_CASE(watch_that_breaks_goes_on_from_the_last_event_after_a_pause) {
   auto made = watching(longest(in_pages()));
   made.event(changed("11"));
   const auto next = made.watch_ended(end::broken, broken, 1s);
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(a_watch_that_breaks_goes_on_from_the_last_event_after_a_pau
   BOOST_TEST(words(made.waited()) == "watch 11");
 }
 
-BOOST_AUTO_TEST_CASE(a_version_that_is_too_old_leads_to_a_list) {
+BOOST_AUTO_TEST_CASE(version_that_is_too_old_leads_to_a_list) {
   auto made = watching(shortest(in_pages()));
   BOOST_TEST(words(made.watch_ended(end::broken, gone, 100ms)) == "list 500!");
   BOOST_TEST(words(made.listed("90", "", 1)) == ". watch 90");
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(a_version_that_is_too_old_leads_to_a_list) {
   BOOST_TEST(words(made.waited()) == "list 500!");
 }
 
-BOOST_AUTO_TEST_CASE(an_error_event_counts_as_the_watchs_failure) {
+BOOST_AUTO_TEST_CASE(error_event_counts_as_the_watchs_failure) {
   auto made = watching(shortest(in_pages()));
   BOOST_TEST((made.event({.type = decoded_event::kind::error, .status = gone}) == verdict::stop));
   BOOST_TEST(made.error_event().is(errc::gone));
@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(an_error_event_counts_as_the_watchs_failure) {
   BOOST_TEST(words(made.waited()) == "watch 90");
 }
 
-BOOST_AUTO_TEST_CASE(a_server_may_ask_for_a_pause_but_not_for_ever) {
+BOOST_AUTO_TEST_CASE(server_may_ask_for_a_pause_but_not_indefinitely) {
   auto made = watching(shortest(in_pages()));
   rw::http::response busy;
   busy.status = 503;
@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(a_server_may_ask_for_a_pause_but_not_for_ever) {
   BOOST_TEST((next.delay == 5min));
 }
 
-BOOST_AUTO_TEST_CASE(an_event_that_cannot_be_read_is_listed_in_pages_instead) {
+BOOST_AUTO_TEST_CASE(event_that_cannot_be_read_is_listed_in_pages_instead) {
   auto made = shortest();
   made.begin();
   made.version(1, 32);
@@ -297,7 +297,8 @@ double mean_pause(int watches, bool progress) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_server_that_closes_after_each_event_is_asked_again_within_seconds_for_ever) {
+BOOST_AUTO_TEST_CASE(
+    server_that_closes_after_each_event_is_asked_again_within_seconds_indefinitely) {
   auto made = watching({in_pages(), numbers(1)});
   for (int i = 0; i < 100; ++i) BOOST_TEST((pause_after(made, 1, true) <= 3200ms));
   const auto mean = mean_pause(100, true);
@@ -305,7 +306,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_closes_after_each_event_is_asked_again_within
   BOOST_TEST(mean < 2.2);
 }
 
-BOOST_AUTO_TEST_CASE(a_server_that_closes_at_once_without_an_event_is_left_alone_ever_longer) {
+BOOST_AUTO_TEST_CASE(server_that_closes_at_once_without_an_event_is_left_alone_ever_longer) {
   BOOST_TEST(mean_pause(1, false) < 0.8);
   // Uniform between 0 and 30 s.
   const auto mean = mean_pause(12, false);
@@ -313,7 +314,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_closes_at_once_without_an_event_is_left_alone
   BOOST_TEST(mean < 18);
 }
 
-BOOST_AUTO_TEST_CASE(a_watch_that_lasted_ends_all_suspicion) {
+BOOST_AUTO_TEST_CASE(watch_that_lasted_clears_all_suspicion) {
   auto made = watching(longest(in_pages()));
   pause_after(made, 10, false);
   const auto next = made.watch_ended(end::broken, broken, 31s);
@@ -409,7 +410,7 @@ BOOST_AUTO_TEST_CASE(pages_that_are_too_large_are_halved) {
   BOOST_TEST(words(made.waited()) == "list 1!");
 }
 
-BOOST_AUTO_TEST_CASE(all_at_once_becomes_pages_where_it_is_too_large) {
+BOOST_AUTO_TEST_CASE(list_that_is_too_large_is_taken_in_pages) {
   auto options = in_pages();
   options.page = 0;
   auto made = shortest(options);
@@ -427,7 +428,7 @@ BOOST_AUTO_TEST_CASE(pages_that_cannot_be_had_any_more_are_replaced_by_a_whole_l
   BOOST_TEST(words(made.waited()) == "list 500!");
 }
 
-BOOST_AUTO_TEST_CASE(a_whole_list_that_is_too_large_is_tried_in_pages_again) {
+BOOST_AUTO_TEST_CASE(whole_list_that_is_too_large_is_tried_in_pages_again) {
   auto made = shortest(in_pages());
   made.begin();
   made.listed("10", "b", 1);
@@ -471,7 +472,7 @@ BOOST_AUTO_TEST_CASE(list_whose_pages_stay_empty_fails_and_one_with_some_does_no
   BOOST_TEST(words(made.listed("10", "", 0)) == ". watch 10");
 }
 
-BOOST_AUTO_TEST_CASE(a_page_that_fails_for_now_is_asked_for_again) {
+BOOST_AUTO_TEST_CASE(page_that_fails_for_now_is_asked_for_again) {
   auto made = shortest(in_pages());
   made.begin();
   made.listed("10", "b", 1);

@@ -33,7 +33,7 @@ std::vector<std::string> names(const std::vector<object>& objects) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(an_object_is_found_by_namespace_and_name) {
+BOOST_AUTO_TEST_CASE(object_is_found_by_namespace_and_name) {
   rw::k8s::store store;
   BOOST_TEST(!store.get("default", "a"));
   store.put(configmap_object("a", "1"));
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(many_objects_come_and_go) {
   BOOST_TEST(seen == count / 2);
 }
 
-BOOST_AUTO_TEST_CASE(an_index_follows_each_change) {
+BOOST_AUTO_TEST_CASE(index_follows_each_change) {
   rw::k8s::store store;
   store.put(valued("a", "1", "red"));
   store.add_index("value", by_value);
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(an_index_follows_each_change) {
   BOOST_TEST(store.by_index("value", "red").empty());
 }
 
-BOOST_AUTO_TEST_CASE(an_object_may_have_several_values_the_same_twice_or_none) {
+BOOST_AUTO_TEST_CASE(object_may_have_several_values_the_same_twice_or_none) {
   rw::k8s::store store;
   store.add_index("all", [](const object& from, std::vector<std::string>& values) {
     if (from.name() == "none") return;
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(an_object_may_have_several_values_the_same_twice_or_none) {
   BOOST_TEST(store.by_index("all", "x").empty());
 }
 
-BOOST_AUTO_TEST_CASE(an_index_that_is_there_twice_or_not_at_all_is_named) {
+BOOST_AUTO_TEST_CASE(index_that_is_there_twice_or_not_at_all_is_named) {
   rw::k8s::store store;
   store.add_index("value", by_value);
   const auto names_it = [](const std::invalid_argument& e) {

@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(owners_are_known_by_their_uid) {
   BOOST_TEST((owners_of(one) == std::vector{controller}));
 }
 
-BOOST_AUTO_TEST_CASE(a_conditions_transition_time_changes_only_with_its_status) {
+BOOST_AUTO_TEST_CASE(conditions_transition_time_changes_only_with_its_status) {
   json::value one;
   const auto first = at("2026-01-01T00:00:00Z");
   BOOST_TEST(set_condition(one, {"Ready", "False", "Starting", "soon", 1}, first));
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(a_conditions_transition_time_changes_only_with_its_status) 
   BOOST_TEST(find_condition(one, "Other")->observed_generation == 0);
 }
 
-BOOST_AUTO_TEST_CASE(a_lease_is_read_as_it_was_written) {
+BOOST_AUTO_TEST_CASE(lease_is_read_as_it_was_written) {
   json::value one;
   const lease spec{"me", 15s, at("2026-01-01T00:00:00.5Z"), at("2026-01-01T00:00:01.000001Z"), 4};
   write_lease(one, spec);

@@ -10,7 +10,7 @@ BOOST_AUTO_TEST_SUITE(url)
 
 using namespace rw::k8s;
 
-BOOST_AUTO_TEST_CASE(a_servers_url_is_taken_apart) {
+BOOST_AUTO_TEST_CASE(servers_url_is_taken_apart) {
   const auto plain = parse_server_url("https://api.example.com");
   BOOST_REQUIRE(plain.has_value());
   BOOST_TEST(plain->host == "api.example.com");
@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(a_servers_url_is_taken_apart) {
   BOOST_TEST(parse_server_url("http://localhost")->port == 80);
 }
 
-BOOST_AUTO_TEST_CASE(a_proxys_url_may_carry_credentials) {
+BOOST_AUTO_TEST_CASE(proxys_url_may_carry_credentials) {
   const auto parsed = parse_proxy_url("http://me:p%40ss@proxy.example.com:3128");
   BOOST_REQUIRE(parsed.has_value());
   BOOST_TEST(parsed->host == "proxy.example.com");

@@ -69,7 +69,7 @@ void check_refused(const std::string& line, const std::string& why,
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(each_kind_of_event_is_told) {
+BOOST_AUTO_TEST_CASE(decoder_passes_on_each_kind_of_event) {
   listener heard;
   BOOST_TEST(heard.feed(event("ADDED", configmap("a", "1")) +
                         event("MODIFIED", configmap("a", "2")) + bookmark("3") +
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(events_are_the_same_however_the_bytes_are_cut) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_end_of_a_streaming_list_is_known_by_its_annotation) {
+BOOST_AUTO_TEST_CASE(end_of_a_streaming_list_is_known_by_its_annotation) {
   listener heard;
   BOOST_TEST(heard.feed(bookmark("3", true) + bookmark("4")));
   BOOST_TEST(heard.feed(
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(the_end_of_a_streaming_list_is_known_by_its_annotation) {
   BOOST_TEST(heard.told == (lines{"bookmark @3 end", "bookmark @4", "bookmark @5", "bookmark @6"}));
 }
 
-BOOST_AUTO_TEST_CASE(the_type_may_stand_behind_the_object_and_names_may_have_escapes) {
+BOOST_AUTO_TEST_CASE(type_may_stand_behind_the_object_and_names_may_have_escapes) {
   listener heard;
   BOOST_TEST(heard.feed(R"({"object":)" + configmap("a", "1") + R"(,"type":"ADDED"})" + "\n"));
   BOOST_TEST(
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(decoder_uses_the_last_of_duplicate_names) {
   BOOST_TEST(heard.told == lines{"deleted b@2"});
 }
 
-BOOST_AUTO_TEST_CASE(an_objects_white_space_goes) {
+BOOST_AUTO_TEST_CASE(white_space_of_an_object_is_dropped) {
   listener heard;
   BOOST_TEST(heard.feed(
       "{ \"type\" : \"ADDED\" , \"object\" : { \"kind\" : \"ConfigMap\" , \"apiVersion\" : \"v1\" ,"
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(decoder_rejects_an_object_of_another_resource_with_the_reas
   check_refused(R"({"type":"BOOKMARK","object":{"metadata":{}}})", "without resourceVersion");
 }
 
-BOOST_AUTO_TEST_CASE(a_line_that_is_too_long_is_refused_before_all_of_it_came) {
+BOOST_AUTO_TEST_CASE(line_that_is_too_long_is_rejected_before_all_of_it_came) {
   listener heard{.limit = 1000};
   const std::string huge(20 << 20, 'x');
   BOOST_TEST(!heard.feed(bookmark("1") + R"({"type":")" + huge, 4096));
@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(a_line_that_is_too_long_is_refused_before_all_of_it_came) {
   BOOST_TEST(at_once.decoder.error().is(errc::too_large));
 }
 
-BOOST_AUTO_TEST_CASE(a_line_may_have_exactly_the_limit) {
+BOOST_AUTO_TEST_CASE(line_may_have_exactly_the_limit) {
   const auto line = event("ADDED", configmap("a", "1"));
   for (const std::size_t portion : {std::size_t{7}, line.size()}) {
     listener enough{.limit = line.size() - 1};
@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(partial_metadata_is_welcome_where_it_was_asked_for) {
   BOOST_TEST(!not_asked.feed(event("ADDED", partial)));
 }
 
-BOOST_AUTO_TEST_CASE(an_errors_status_is_a_failure) {
+BOOST_AUTO_TEST_CASE(status_of_an_error_is_a_failure) {
   rw::k8s::failure told;
   rw::k8s::watch_decoder decoder({configmaps(), false}, rw::k8s::projection::whole(), 1 << 20,
                                  [&](const decoded_event& event) {

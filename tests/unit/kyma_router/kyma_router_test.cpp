@@ -56,7 +56,7 @@ class routed_world : public informer_world {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(an_event_is_led_to_the_kyma_with_its_runtime_id) {
+BOOST_AUTO_TEST_CASE(event_is_led_to_the_kyma_with_its_runtime_id) {
   routed_world w;
   w.begin([&](router& tested) -> asio::awaitable<void> {
     tested.on_event("runtime-b");
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(kyma_is_requeued_with_a_delay_when_its_runtime_changes_with
   });
 }
 
-BOOST_AUTO_TEST_CASE(an_event_of_an_unknown_runtime_is_counted_and_logged) {
+BOOST_AUTO_TEST_CASE(event_of_an_unknown_runtime_is_counted_and_logged) {
   routed_world w;
   w.begin([&](router& tested) -> asio::awaitable<void> {
     tested.on_event("runtime-c");
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(an_event_of_an_unknown_runtime_is_counted_and_logged) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_kyma_is_found_by_the_runtime_id_that_it_has_now) {
+BOOST_AUTO_TEST_CASE(kyma_is_found_by_the_runtime_id_that_it_has_now) {
   routed_world w;
   w.begin([&](router& tested) -> asio::awaitable<void> {
     BOOST_TEST(w.source->send(event("MODIFIED", kyma("a", "11", "runtime-new"))));

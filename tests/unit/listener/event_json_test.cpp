@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(bad_events_are_refused_each_with_its_reason) {
   check_error("{" + watched + "," + gvk + ",\"owner\":1}", contract::v1, wrong_type);
 }
 
-BOOST_AUTO_TEST_CASE(one_bad_element_does_not_spoil_a_batch) {
+BOOST_AUTO_TEST_CASE(batch_is_accepted_but_for_its_invalid_events) {
   const auto parsed = parse_wire_batch(
       R"([{"watched":{"Name":"a"},"watchedGvk":{"kind":"k"}},7,{"watched":{}},{"watched":{"Name":"b"},"watchedGvk":{"kind":"k"}}])",
       contract::v2, 10);
@@ -142,14 +142,14 @@ BOOST_AUTO_TEST_CASE(one_bad_element_does_not_spoil_a_batch) {
   BOOST_TEST((*parsed)[3]->watched.name == "b");
 }
 
-BOOST_AUTO_TEST_CASE(a_batch_that_is_no_array_or_too_long_is_refused_as_a_whole) {
+BOOST_AUTO_TEST_CASE(batch_that_is_no_array_or_too_long_is_rejected_as_a_whole) {
   BOOST_TEST((parse_wire_batch("{}", contract::v2, 9).error() == wire_error::not_an_array));
   BOOST_TEST((parse_wire_batch("[", contract::v2, 9).error() == wire_error::malformed_json));
   BOOST_TEST((parse_wire_batch("", contract::v2, 9).error() == wire_error::malformed_json));
   BOOST_TEST((parse_wire_batch("[1,2,3]", contract::v2, 2).error() == wire_error::too_many_events));
 }
 
-BOOST_AUTO_TEST_CASE(the_line_for_the_terminal_is_one_json_object) {
+BOOST_AUTO_TEST_CASE(line_for_the_terminal_is_one_json_object) {
   std::string out;
   append_event_line(out, contract::v2, "lifecycle-manager", "rt-\"1\"", sample);
   BOOST_TEST(
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(the_line_for_the_terminal_is_one_json_object) {
                            "\n"));
 }
 
-BOOST_AUTO_TEST_CASE(the_hash_covers_every_field_and_its_borders) {
+BOOST_AUTO_TEST_CASE(hash_covers_every_field_and_its_borders) {
   const watch_event_hash hash;
   std::unordered_set<std::size_t> seen;
   const auto add = [&](const watch_event& event) { BOOST_TEST(seen.insert(hash(event)).second); };

@@ -121,7 +121,7 @@ struct fixture {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(an_event_arrives_with_its_sender_and_its_component) {
+BOOST_AUTO_TEST_CASE(event_arrives_with_its_sender_and_its_component) {
   fixture f;
   const auto got = f.send("/v2/klm/event", event_json, f.good_sender);
   BOOST_TEST(got.status == 200u);
@@ -138,13 +138,13 @@ BOOST_AUTO_TEST_CASE(an_event_arrives_with_its_sender_and_its_component) {
   BOOST_TEST(f.metric("watcher_listener_request_errors_total") == 0);
 }
 
-BOOST_AUTO_TEST_CASE(a_sender_without_the_header_is_not_identified) {
+BOOST_AUTO_TEST_CASE(sender_without_the_header_is_not_identified) {
   fixture f;
   f.check_refused(401, "");
   f.check_good_event();
 }
 
-BOOST_AUTO_TEST_CASE(a_header_that_is_too_long_is_not_believed) {
+BOOST_AUTO_TEST_CASE(header_that_is_too_long_is_not_believed) {
   fixture f;
   f.check_refused(401, "x-forwarded-client-cert: Cert=" + std::string(33'000, 'a') + "\r\n");
   f.check_refused(431, "x-forwarded-client-cert: Cert=" + std::string(70'000, 'a') + "\r\n");
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(malformed_header_identifies_no_sender) {
   f.check_good_event();
 }
 
-BOOST_AUTO_TEST_CASE(a_certificate_without_a_name_is_a_bad_request) {
+BOOST_AUTO_TEST_CASE(certificate_without_a_name_is_a_bad_request) {
   fixture f;
   const auto nameless =
       good(the_pki().ca.issue({.dns_names = {"runtime.example.com"}, .client_auth = true}));
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(a_certificate_without_a_name_is_a_bad_request) {
   f.check_good_event();
 }
 
-BOOST_AUTO_TEST_CASE(the_nearest_hop_identifies_the_sender) {
+BOOST_AUTO_TEST_CASE(nearest_hop_identifies_the_sender) {
   fixture f;
   const auto other = good(the_pki().ca.issue({.common_name = "someone-else", .client_auth = true}));
   const auto header = "x-forwarded-client-cert: Cert=\"" + url_encoded(other.certificate) +
@@ -184,14 +184,14 @@ BOOST_AUTO_TEST_CASE(the_nearest_hop_identifies_the_sender) {
   BOOST_TEST(f.made.events->try_receive()->runtime_id == "runtime-1");
 }
 
-BOOST_AUTO_TEST_CASE(a_header_from_a_peer_that_is_no_trusted_proxy_is_not_believed) {
+BOOST_AUTO_TEST_CASE(header_from_a_peer_that_is_no_trusted_proxy_is_not_believed) {
   auto options = plain_options();
   options.trusted_proxies = "10.0.0.0/8,fd00::/8";
   fixture f(options);
   f.check_refused(401, f.good_sender);
 }
 
-BOOST_AUTO_TEST_CASE(a_certificate_of_a_foreign_ca_is_not_believed) {
+BOOST_AUTO_TEST_CASE(certificate_of_a_foreign_ca_is_not_believed) {
   auto options = plain_options();
   options.client_ca = trusting(the_pki().ca.certificate_pem());
   fixture f(options);
@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(a_certificate_of_a_foreign_ca_is_not_believed) {
   f.check_good_event();
 }
 
-BOOST_AUTO_TEST_CASE(a_certificate_that_has_expired_is_not_believed) {
+BOOST_AUTO_TEST_CASE(certificate_that_has_expired_is_not_believed) {
   fixture f;
   const auto expired = good(
       the_pki().ca.issue({.common_name = "runtime-1",
@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(a_certificate_that_has_expired_is_not_believed) {
   f.check_good_event();
 }
 
-BOOST_AUTO_TEST_CASE(another_path_or_component_is_not_found) {
+BOOST_AUTO_TEST_CASE(listener_responds_404_to_another_path_or_component) {
   fixture f;
   for (const auto* path : {"/", "/v2", "/v2/", "/v2/klm", "/v2/klm/", "/v3/klm/event",
                            "/v2/other/event", "/v2/klm/eventful", "/v2/klmx/event", "/v2//event",
@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(another_path_or_component_is_not_found) {
   f.check_good_event();
 }
 
-BOOST_AUTO_TEST_CASE(another_method_is_refused) {
+BOOST_AUTO_TEST_CASE(request_with_another_method_is_rejected) {
   fixture f;
   auto client = f.connect();
   const auto got = ask(client, "GET /v2/klm/event HTTP/1.1\r\nhost: t\r\n\r\n");
@@ -231,7 +231,7 @@ BOOST_AUTO_TEST_CASE(another_method_is_refused) {
   f.check_good_event();
 }
 
-BOOST_AUTO_TEST_CASE(a_bad_body_is_refused) {
+BOOST_AUTO_TEST_CASE(bad_body_is_rejected) {
   fixture f;
   for (const std::string_view body :
        {"", "null", "[]", "{", "{}", "not json", R"({"watched":{"Namespace":"a","Name":"b"}})"}) {
@@ -243,14 +243,14 @@ BOOST_AUTO_TEST_CASE(a_bad_body_is_refused) {
   f.check_good_event();
 }
 
-BOOST_AUTO_TEST_CASE(an_event_of_more_than_16_kib_is_refused) {
+BOOST_AUTO_TEST_CASE(event_of_more_than_16_kib_is_rejected) {
   fixture f;
   f.check_refused(413, f.good_sender, std::string(16 * 1024 + 1, ' '));
   BOOST_TEST(f.metric("watcher_listener_exceeding_size_limit_requests_total") == 1);
   f.check_good_event();
 }
 
-BOOST_AUTO_TEST_CASE(one_bad_element_does_not_spoil_a_batch) {
+BOOST_AUTO_TEST_CASE(batch_is_accepted_but_for_its_invalid_events) {
   fixture f;
   const auto batch =
       "[" + std::string(event_json) + R"(,{"watched":17},)" + event_of("another") + "]";
@@ -263,7 +263,7 @@ BOOST_AUTO_TEST_CASE(one_bad_element_does_not_spoil_a_batch) {
   f.check_good_event();
 }
 
-BOOST_AUTO_TEST_CASE(a_batch_that_is_no_array_or_too_long_is_refused) {
+BOOST_AUTO_TEST_CASE(batch_that_is_no_array_or_too_long_is_rejected) {
   fixture f;
   f.check_refused(400, f.good_sender, event_json, "/v2/klm/events");
   std::string all = "[";
@@ -273,7 +273,7 @@ BOOST_AUTO_TEST_CASE(a_batch_that_is_no_array_or_too_long_is_refused) {
   f.check_good_event();
 }
 
-BOOST_AUTO_TEST_CASE(an_event_that_verification_refuses_is_not_delivered) {
+BOOST_AUTO_TEST_CASE(event_that_verification_refuses_is_not_delivered) {
   auto options = plain_options();
   options.verify = [](const rw::http::request&, const rw::watch_event& event,
                       const event_sender& who) {
@@ -460,7 +460,7 @@ BOOST_AUTO_TEST_CASE(sender_is_told_to_come_again_while_another_replica_takes_th
   f.check_good_event();
 }
 
-BOOST_AUTO_TEST_CASE(a_drained_listener_closes_its_channel) {
+BOOST_AUTO_TEST_CASE(drained_listener_closes_its_channel) {
   fixture f;
   f.check_good_event();
   f.made.runnable->drain();
@@ -470,7 +470,7 @@ BOOST_AUTO_TEST_CASE(a_drained_listener_closes_its_channel) {
 // --- refusals
 // -------------------------------------------------------------------------------------
 
-BOOST_AUTO_TEST_CASE(each_refusal_is_logged_with_its_peer_and_path) {
+BOOST_AUTO_TEST_CASE(rejection_is_logged_with_its_peer_and_path) {
   const auto check = [](unsigned status, const std::string& target, const std::string& body,
                         bool identified) {
     fixture f;
@@ -554,8 +554,7 @@ struct tls_fixture : fixture {
   }
 };
 
-BOOST_AUTO_TEST_CASE(
-    the_certificate_of_the_connection_identifies_the_sender_whatever_the_header_says) {
+BOOST_AUTO_TEST_CASE(certificate_of_the_connection_identifies_the_sender_whatever_the_header_says) {
   tls_fixture f;
   const auto other = good(the_pki().ca.issue({.common_name = "someone-else", .client_auth = true}));
   wire client(f.made.runnable->address(), wire_tls{.own = &the_pki().client});
@@ -566,7 +565,7 @@ BOOST_AUTO_TEST_CASE(
   BOOST_TEST(f.made.events->try_receive()->runtime_id == "runtime-1");
 }
 
-BOOST_AUTO_TEST_CASE(a_connection_without_a_certificate_or_with_a_foreign_one_is_refused) {
+BOOST_AUTO_TEST_CASE(connection_without_a_certificate_or_with_a_foreign_one_is_rejected) {
   tls_fixture f;
   wire nobody(f.made.runnable->address(), wire_tls{});
   nobody.send(post("/v2/klm/event", event_json, f.good_sender));
@@ -677,7 +676,7 @@ struct with_intermediate : rotating {
   wire second = connect_as(chained);
 };
 
-BOOST_AUTO_TEST_CASE(all_connections_are_dropped_when_one_cannot_be_checked_again) {
+BOOST_AUTO_TEST_CASE(listener_drops_all_connections_when_one_cannot_be_checked_again) {
   with_intermediate f;
   f.trust(the_pki().stranger.certificate_pem());
   BOOST_TEST(f.send_on(f.first) == 0u);

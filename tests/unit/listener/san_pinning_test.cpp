@@ -39,7 +39,7 @@ bool taken(const std::string& domain, const rw::object_key& owner = {}) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_certificate_with_the_domain_of_its_kyma_is_taken) {
+BOOST_AUTO_TEST_CASE(certificate_with_the_domain_of_its_kyma_is_taken) {
   BOOST_TEST(taken("skr.example.com"));
   BOOST_TEST(taken("OTHER.example.com"));
   BOOST_TEST(taken("spiffe://skr/1"));
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(a_certificate_with_the_domain_of_its_kyma_is_taken) {
   BOOST_TEST(taken("skr.example.com", {"kcp-system", "kyma"}));
 }
 
-BOOST_AUTO_TEST_CASE(a_certificate_without_it_is_refused) {
+BOOST_AUTO_TEST_CASE(certificate_without_the_domain_is_rejected) {
   BOOST_TEST(!taken("skr2.example.com"));
   BOOST_TEST(!taken("example.com"));
   BOOST_TEST(!taken("*.example.com"));

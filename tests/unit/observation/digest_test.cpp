@@ -23,7 +23,7 @@ BOOST_AUTO_TEST_CASE(order_of_members_does_not_matter) {
   BOOST_TEST(first == second);
 }
 
-BOOST_AUTO_TEST_CASE(each_difference_of_the_watched_part_counts) {
+BOOST_AUTO_TEST_CASE(difference_of_the_watched_part_counts) {
   const std::string begin = R"({"metadata":{"uid":"u"},"spec":)";
   const auto known = of(begin + R"({"a":[1,2],"b":"1"}})");
   for (const auto* other : {R"({"a":[2,1],"b":"1"})", R"({"a":[1,2],"b":1})", R"({"a":[1,2]})",
@@ -33,14 +33,14 @@ BOOST_AUTO_TEST_CASE(each_difference_of_the_watched_part_counts) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(other_parts_do_not_count) {
+BOOST_AUTO_TEST_CASE(difference_of_other_parts_does_not_count) {
   const auto known = of(R"({"metadata":{"uid":"u","resourceVersion":"1"},"spec":1,"status":1})");
   BOOST_TEST(of(R"({"metadata":{"uid":"u","resourceVersion":"2"},"spec":1,"status":2})") == known);
   BOOST_TEST(of(R"({"metadata":{"uid":"u"},"spec":1,"status":1})", "status") !=
              of(R"({"metadata":{"uid":"u"},"spec":1,"status":2})", "status"));
 }
 
-BOOST_AUTO_TEST_CASE(another_uid_and_a_deletion_count) {
+BOOST_AUTO_TEST_CASE(digest_counts_another_uid_and_a_deletion) {
   const auto known = of(R"({"metadata":{"uid":"u"},"spec":1})");
   BOOST_TEST(of(R"({"metadata":{"uid":"v"},"spec":1})") != known);
   BOOST_TEST(of(R"({"metadata":{"uid":"u","deletionTimestamp":"x"},"spec":1})") != known);

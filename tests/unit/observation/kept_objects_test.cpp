@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(watcher_without_objects_is_not_kept) {
   BOOST_TEST(b.under_test.by_watch().empty());
 }
 
-BOOST_AUTO_TEST_CASE(what_others_inherited_makes_room_first) {
+BOOST_AUTO_TEST_CASE(inherited_objects_make_room_first) {
   bench b;
   b.under_test.keep(specs, known(1, 4));
   b.under_test.keep(statuses, known(2, 4));

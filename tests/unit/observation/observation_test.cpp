@@ -581,7 +581,7 @@ BOOST_AUTO_TEST_CASE(restart_sends_what_differs_from_the_journal) {
   run(compares_with_its_journal);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_not_observed_is_reported_with_its_reason) {
+BOOST_AUTO_TEST_CASE(unobserved_watcher_is_reported_with_its_reason) {
   run(reports_unobserved_watches);
 }
 

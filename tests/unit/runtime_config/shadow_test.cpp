@@ -40,7 +40,7 @@ struct installed : land {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(a_difference_is_reported_as_long_as_it_lasts_and_nothing_is_written,
+BOOST_FIXTURE_TEST_CASE(difference_is_reported_as_long_as_it_lasts_and_nothing_is_written,
                         installed) {
   set_mode("skr", bootstrapper_mode::shadow);
   pass(10s);

@@ -196,22 +196,22 @@ BOOST_AUTO_TEST_CASE(watches_that_stood_by_go_on_when_the_cluster_responds) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_change_by_others_is_told_and_own_ones_are_not) {
+BOOST_AUTO_TEST_CASE(change_by_others_is_reported_and_own_ones_are_not) {
   watched w;
   test::run(w.context, detects(&w));
 }
 
-BOOST_AUTO_TEST_CASE(an_object_that_is_missing_from_the_begin_is_a_change) {
+BOOST_AUTO_TEST_CASE(object_that_is_missing_from_the_begin_is_a_change) {
   watched w;
   test::run(w.context, misses(&w));
 }
 
-BOOST_AUTO_TEST_CASE(a_watch_that_ends_begins_again_and_misses_nothing) {
+BOOST_AUTO_TEST_CASE(watch_that_ends_begins_again_and_misses_nothing) {
   watched w;
   test::run(w.context, begins_again(&w));
 }
 
-BOOST_AUTO_TEST_CASE(each_repair_in_a_row_waits_twice_as_long_up_to_a_limit) {
+BOOST_AUTO_TEST_CASE(repairs_in_a_row_wait_twice_as_long_up_to_a_limit) {
   drift_backoff backoff({.base = 500ms, .limit = 3s});
   core::time_point now{};
   BOOST_TEST((backoff.wait(skr, now) == 0ms));

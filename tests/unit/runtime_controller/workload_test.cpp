@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(pods_of_an_earlier_template_do_not_count) {
   BOOST_TEST(!pod_error(pods(waiting("CrashLoopBackOff"), "old"), "").empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_pod_says_what_it_waits_for) {
+BOOST_AUTO_TEST_CASE(pod_says_what_it_waits_for) {
   BOOST_TEST(why(R"({"items":[]})") == "NoPods|there is no pod yet");
   BOOST_TEST(why(R"({"items":[{"status":{"containerStatuses":[{"state":{"running":{}}}]}}]})") ==
              "PodNotReady|no pod is ready yet");
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(a_pod_says_what_it_waits_for) {
     "reason":"Unschedulable","message":"0/1 nodes"}]}}]})") == "Unschedulable|0/1 nodes");
 }
 
-BOOST_AUTO_TEST_CASE(a_deployment_is_rolled_out_when_all_pods_are_of_its_newest_kind) {
+BOOST_AUTO_TEST_CASE(deployment_is_rolled_out_when_all_pods_are_of_its_newest_kind) {
   const auto rolled_out = [](const char* text) { return is_rolled_out(boost::json::parse(text)); };
   BOOST_TEST(rolled_out(R"({"metadata":{"generation":2},"status":{"observedGeneration":2,
     "replicas":1,"updatedReplicas":1,"readyReplicas":1}})"));

@@ -343,7 +343,7 @@ BOOST_AUTO_TEST_CASE(canaries_can_be_chosen_by_label) {
   BOOST_TEST((of.decide().next.at == phase::waves));
 }
 
-BOOST_AUTO_TEST_CASE(where_no_labelled_canary_answers_others_take_their_place) {
+BOOST_AUTO_TEST_CASE(canaries_without_a_label_take_the_place_of_unresponsive_ones) {
   fleet of(30);
   of.with.canaries_by_label = true;
   of.all.at("r07").selected = true;

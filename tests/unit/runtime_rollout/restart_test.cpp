@@ -236,12 +236,12 @@ BOOST_AUTO_TEST_CASE(new_leader_keeps_canaries_until_their_health_is_known) {
   test::run(self.context, keeps_canaries(&self));
 }
 
-BOOST_AUTO_TEST_CASE(nothing_is_admitted_without_the_definition) {
+BOOST_AUTO_TEST_CASE(runtimes_are_not_admitted_without_the_definition) {
   new_leader self;
   test::run(self.context, closes_without_definition(&self));
 }
 
-BOOST_AUTO_TEST_CASE(nothing_is_admitted_where_the_definition_drops_a_part_of_the_status) {
+BOOST_AUTO_TEST_CASE(runtimes_are_not_admitted_where_the_definition_drops_a_part_of_the_status) {
   new_leader self;
   test::run(self.context, closes_with_outdated_definition(&self));
 }

@@ -43,7 +43,7 @@ const parsed& stranger() {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_bundle_keeps_its_order_and_leads_back_to_itself) {
+BOOST_AUTO_TEST_CASE(bundle_keeps_its_order_and_leads_back_to_itself) {
   const auto one = good(bundle::parse(stranger().pem() + "# a comment\n" + ca().pem()));
   BOOST_TEST(names(one) == (std::vector<std::string>{"foreign CA", "test CA"}),
              boost::test_tools::per_element());
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(bundle_adds_only_absent_certificates) {
   BOOST_TEST((one.authorities().back() == last));
 }
 
-BOOST_AUTO_TEST_CASE(a_namesake_is_another_authority) {
+BOOST_AUTO_TEST_CASE(namesake_is_another_authority) {
   bundle one;
   BOOST_TEST(one.append(ca()));
   BOOST_TEST(one.append(authority("test CA")));

@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(tells_names_validity_and_role) {
   BOOST_TEST(made.fingerprint().size() == 64U);
 }
 
-BOOST_AUTO_TEST_CASE(an_issuer_is_seen_as_such) {
+BOOST_AUTO_TEST_CASE(issuer_is_recognised_by_its_extensions) {
   BOOST_TEST(parsed::from_pem(the_pki().ca.certificate_pem())->is_ca());
 }
 
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(der_and_pem_lead_back_to_the_same_certificate) {
   BOOST_TEST(again->fingerprint() == made.fingerprint());
 }
 
-BOOST_AUTO_TEST_CASE(a_year_beyond_the_clock_is_clamped_not_wrapped) {
+BOOST_AUTO_TEST_CASE(year_beyond_the_clock_is_clamped_not_wrapped) {
   const auto begin = std::chrono::system_clock::now();
   auto der =
       std::string(from(good(the_pki().ca.issue({.common_name = "x",
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(a_year_beyond_the_clock_is_clamped_not_wrapped) {
   BOOST_TEST((made->not_after() > begin + std::chrono::hours(24 * 365 * 200)));
 }
 
-BOOST_AUTO_TEST_CASE(every_truncation_is_refused) {
+BOOST_AUTO_TEST_CASE(truncated_input_is_rejected_at_each_length) {
   const auto der = std::string(from(the_pki().client).der());
   for (std::size_t size = 0; size < der.size(); ++size) {
     const auto made = parsed::from_der(std::string_view(der).substr(0, size));
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(huge_input_is_refused_unread) {
              make_error_code(error::too_large));
 }
 
-BOOST_AUTO_TEST_CASE(a_nul_byte_in_a_name_is_refused) {
+BOOST_AUTO_TEST_CASE(nul_byte_in_a_name_is_rejected) {
   const auto der = std::string(from(good(the_pki().ca.issue({.common_name = "good.evil"}))).der());
   const auto cn = parsed::from_der(with(der, "good.evil", std::string_view("good\0evil", 9)));
   BOOST_TEST(cn.error() == make_error_code(error::malformed_name));
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(a_nul_byte_in_a_name_is_refused) {
   BOOST_TEST(san.error() == make_error_code(error::malformed_name));
 }
 
-BOOST_AUTO_TEST_CASE(a_common_name_that_is_not_utf8_is_refused) {
+BOOST_AUTO_TEST_CASE(common_name_that_is_not_utf8_is_rejected) {
   const auto made = from(good(the_pki().ca.issue({.common_name = "plain-name"})));
   const auto bad = parsed::from_der(with(made.der(), "plain-name", "plain\xff\xfe"));
   // OpenSSL's own check may come first.
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(bundle_holds_several_certificates_and_skips_text_between) {
   BOOST_TEST(bundle[1].common_name() == "foreign CA");
 }
 
-BOOST_AUTO_TEST_CASE(a_bad_block_of_a_bundle_is_named) {
+BOOST_AUTO_TEST_CASE(bad_block_of_a_bundle_is_named) {
   const auto& pki = the_pki();
   const auto& second = pki.stranger.certificate_pem();
   const auto cut = load_pem_bundle(pki.ca.certificate_pem() + second.substr(0, second.size() - 40));
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(a_bad_block_of_a_bundle_is_named) {
   BOOST_TEST(load_pem_bundle("").error().code == make_error_code(error::not_pem));
 }
 
-BOOST_AUTO_TEST_CASE(a_client_is_verified_against_its_ca_and_no_other) {
+BOOST_AUTO_TEST_CASE(client_is_verified_against_its_ca_and_no_other) {
   const auto& pki = the_pki();
   const auto store = good(trust_store::from_pem(pki.ca.certificate_pem()));
   BOOST_TEST(store.verify(from(pki.client)).has_value());
@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(verification_looks_at_the_time_given) {
   BOOST_TEST(store.verify(leaf, {}, purpose::client_auth, leaf.not_before() - 1s).has_error());
 }
 
-BOOST_AUTO_TEST_CASE(a_server_certificate_is_no_client) {
+BOOST_AUTO_TEST_CASE(server_certificate_is_no_client) {
   const auto store = good(trust_store::from_pem(the_pki().ca.certificate_pem()));
   BOOST_TEST(store.verify(from(the_pki().server)).has_error());
   BOOST_TEST(store.verify(from(the_pki().server), {}, purpose::server_auth).has_value());

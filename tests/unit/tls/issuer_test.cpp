@@ -51,14 +51,14 @@ BOOST_AUTO_TEST_CASE(rsa_keys_are_pkcs1_and_ecdsa_keys_pkcs8) {
       material::from_text({.certificate = rsa.certificate, .key = rsa.key, .ca = {}}).has_value());
 }
 
-BOOST_AUTO_TEST_CASE(an_rsa_authority_issues_too) {
+BOOST_AUTO_TEST_CASE(rsa_authority_issues_too) {
   const auto ca = good(maker::create({.common_name = "rsa CA", .key = key_type::rsa_2048}));
   const auto leaf = good(ca.issue({.common_name = "x", .client_auth = true}));
   const auto store = good(trust_store::from_pem(ca.certificate_pem()));
   BOOST_TEST(store.verify(parsed(leaf.certificate)).has_value());
 }
 
-BOOST_AUTO_TEST_CASE(one_certificate_may_have_both_roles) {
+BOOST_AUTO_TEST_CASE(certificate_may_have_both_roles) {
   const auto both = parsed(
       good(the_pki().ca.issue({.common_name = "skr", .server_auth = true, .client_auth = true}))
           .certificate);
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(requests_that_make_no_certificate_are_refused_in_words) {
   refuses({.common_name = "x", .validity = std::chrono::hours(24 * 365 * 300)});
 }
 
-BOOST_AUTO_TEST_CASE(a_leaf_is_no_authority) {
+BOOST_AUTO_TEST_CASE(leaf_is_no_authority) {
   BOOST_TEST(maker::load(the_pki().server).error().code == make_error_code(error::bad_request));
 }
 
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(files_are_written_whole_with_the_key_for_the_owner_only) {
   BOOST_TEST(entries == 2);
 }
 
-BOOST_AUTO_TEST_CASE(a_place_that_cannot_be_written_is_named) {
+BOOST_AUTO_TEST_CASE(place_that_cannot_be_written_is_named) {
   const scratch dir;
   dir.write("file", "x");
   const auto done = write_files(dir.path() / "file", "client", the_pki().client);

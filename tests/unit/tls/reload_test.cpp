@@ -118,7 +118,7 @@ class running {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_swap_by_kubelet_is_seen_again_and_again) {
+BOOST_AUTO_TEST_CASE(swap_by_kubelet_is_seen_again_and_again) {
   const scratch dir;
   secret_volume volume(dir);
   volume.publish(issued("v1"));
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(files_behind_links_into_other_directories_are_seen) {
   reload.until_serving("v2");
 }
 
-BOOST_AUTO_TEST_CASE(a_directory_that_is_a_link_may_be_swapped) {
+BOOST_AUTO_TEST_CASE(directory_that_is_a_link_may_be_swapped) {
   const scratch dir;
   BOOST_REQUIRE(write_files(dir.path() / "a", "tls", issued("v1")).has_value());
   BOOST_REQUIRE(write_files(dir.path() / "b", "tls", issued("v2")).has_value());
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(a_directory_that_is_a_link_may_be_swapped) {
   reload.until_serving("v3");
 }
 
-BOOST_AUTO_TEST_CASE(a_half_written_certificate_is_refused_and_the_whole_one_taken) {
+BOOST_AUTO_TEST_CASE(half_written_certificate_is_rejected_and_the_whole_one_taken) {
   const scratch dir;
   BOOST_REQUIRE(write_files(dir.path(), "tls", issued("v1")).has_value());
   running reload({.certificate = dir.in("tls.crt"), .key = dir.in("tls.key"), .ca = {}});
@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(a_half_written_certificate_is_refused_and_the_whole_one_tak
   BOOST_TEST(reload.last().empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_key_that_does_not_belong_is_refused_until_it_does) {
+BOOST_AUTO_TEST_CASE(key_that_does_not_belong_is_rejected_until_it_does) {
   const scratch dir;
   BOOST_REQUIRE(write_files(dir.path(), "tls", issued("v1")).has_value());
   running reload({.certificate = dir.in("tls.crt"), .key = dir.in("tls.key"), .ca = {}});
@@ -201,7 +201,7 @@ BOOST_AUTO_TEST_CASE(a_key_that_does_not_belong_is_refused_until_it_does) {
   reload.until_serving("v2");
 }
 
-BOOST_AUTO_TEST_CASE(a_missing_file_is_refused_until_it_is_back) {
+BOOST_AUTO_TEST_CASE(missing_file_is_rejected_until_it_is_back) {
   const scratch dir;
   const auto first = issued("v1");
   BOOST_REQUIRE(write_files(dir.path(), "tls", first).has_value());
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(a_missing_file_is_refused_until_it_is_back) {
   BOOST_TEST(reload.held().generation() == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(a_directory_that_is_removed_and_made_again_is_watched_again) {
+BOOST_AUTO_TEST_CASE(directory_that_is_removed_and_made_again_is_watched_again) {
   const scratch dir;
   BOOST_REQUIRE(write_files(dir.path() / "d", "tls", issued("v1")).has_value());
   running reload({.certificate = dir.in("d/tls.crt"), .key = dir.in("d/tls.key"), .ca = {}});
@@ -226,7 +226,7 @@ BOOST_AUTO_TEST_CASE(a_directory_that_is_removed_and_made_again_is_watched_again
   reload.until_serving("v2");
 }
 
-BOOST_AUTO_TEST_CASE(a_ca_bundle_alone_is_reloaded) {
+BOOST_AUTO_TEST_CASE(ca_bundle_alone_is_reloaded) {
   const scratch dir;
   dir.write("ca.crt", the_pki().ca.certificate_pem());
   running reload({.certificate = {}, .key = {}, .ca = dir.in("ca.crt")});
@@ -238,7 +238,7 @@ BOOST_AUTO_TEST_CASE(a_ca_bundle_alone_is_reloaded) {
   BOOST_TEST(reload.held().current()->ca()->anchors().size() == 2U);
 }
 
-BOOST_AUTO_TEST_CASE(an_expired_certificate_is_used_and_reported) {
+BOOST_AUTO_TEST_CASE(expired_certificate_is_used_and_reported) {
   const scratch dir;
   BOOST_REQUIRE(write_files(dir.path(), "tls", issued("v1")).has_value());
   running reload({.certificate = dir.in("tls.crt"), .key = dir.in("tls.key"), .ca = {}});
@@ -259,7 +259,7 @@ BOOST_AUTO_TEST_CASE(without_notices_the_poll_finds_the_change) {
   reload.until_serving("v2");
 }
 
-BOOST_AUTO_TEST_CASE(a_change_before_the_watch_began_is_found) {
+BOOST_AUTO_TEST_CASE(change_before_the_watch_began_is_found) {
   const scratch dir;
   const material_files files{.certificate = dir.in("tls.crt"), .key = dir.in("tls.key"), .ca = {}};
   BOOST_REQUIRE(write_files(dir.path(), "tls", issued("v1")).has_value());
@@ -323,7 +323,7 @@ BOOST_AUTO_TEST_CASE(key_file_that_others_may_read_is_rejected) {
                  ": mode 0404 lets others than its owner use the private key; chmod 600 it");
 }
 
-BOOST_AUTO_TEST_CASE(the_way_to_a_file_names_every_link) {
+BOOST_AUTO_TEST_CASE(path_to_a_file_names_each_link) {
   const scratch dir;
   const auto root = fs::canonical(dir.path());
   fs::create_directories(root / "v1");
@@ -342,7 +342,7 @@ BOOST_AUTO_TEST_CASE(the_way_to_a_file_names_every_link) {
               std::set<watched_entry>{{root.string(), "none"}}));
 }
 
-BOOST_AUTO_TEST_CASE(a_burst_is_awaited_but_not_for_ever) {
+BOOST_AUTO_TEST_CASE(burst_is_awaited_but_not_indefinitely) {
   quiet_period burst(50ms, 500ms);
   const quiet_period::time start{};
   BOOST_TEST(!burst.due().has_value());

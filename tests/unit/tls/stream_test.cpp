@@ -32,7 +32,7 @@ BOOST_FIXTURE_TEST_CASE(large_transfers_arrive_whole_in_both_directions, loop) {
   BOOST_TEST((stream_pair::pass(*pair.server, *pair.client, text) == text));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_blocked_write_may_be_offered_again_from_another_address, loop) {
+BOOST_FIXTURE_TEST_CASE(blocked_write_may_be_offered_again_from_another_address, loop) {
   const auto server = serving();
   const auto client = connecting();
   stream_pair pair(context, *server, *client);
@@ -104,7 +104,7 @@ BOOST_FIXTURE_TEST_CASE(close_notify_is_an_orderly_end, loop) {
   BOOST_TEST(stream_pair::read_end(*pair.client).error == make_error_code(boost::asio::error::eof));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_peer_that_vanishes_is_no_orderly_end, loop) {
+BOOST_FIXTURE_TEST_CASE(peer_that_vanishes_is_no_orderly_end, loop) {
   const auto server = serving();
   const auto client = connecting();
   stream_pair pair(context, *server, *client);
@@ -144,7 +144,7 @@ BOOST_FIXTURE_TEST_CASE(shutting_down_before_the_handshake_is_harmless, loop) {
   BOOST_TEST(stream->peer_certificate().empty());
 }
 
-BOOST_FIXTURE_TEST_CASE(a_peer_that_hangs_up_in_the_handshake_is_an_error, loop) {
+BOOST_FIXTURE_TEST_CASE(peer_that_hangs_up_in_the_handshake_is_an_error, loop) {
   const auto server = serving();
   auto [far, near] = connected(context);
   const auto stream = server->wrap(std::move(far));
@@ -175,7 +175,7 @@ BOOST_FIXTURE_TEST_CASE(random_bytes_are_a_clean_error, loop) {
   BOOST_TEST(is_openssl(stream->handshake().error));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_tls_12_client_is_refused_with_an_alert, loop) {
+BOOST_FIXTURE_TEST_CASE(tls_12_client_is_rejected_with_an_alert, loop) {
   const auto server = serving();
   auto [far, near] = connected(context);
   const auto stream = server->wrap(std::move(far));

@@ -31,7 +31,7 @@ BOOST_FIXTURE_TEST_CASE(handshake_gives_tls_13_and_carries_data_both_ways, loop)
   BOOST_TEST(!pair.tls_client().resumed());
 }
 
-BOOST_FIXTURE_TEST_CASE(the_servers_preference_decides_the_protocol, loop) {
+BOOST_FIXTURE_TEST_CASE(preference_of_the_server_decides_the_protocol, loop) {
   const auto server = serving();
   const auto client =
       connecting({.server_name = "localhost", .alpn = {"http/1.1", "spdy/3", "h2"}});
@@ -40,7 +40,7 @@ BOOST_FIXTURE_TEST_CASE(the_servers_preference_decides_the_protocol, loop) {
   BOOST_TEST(pair.server->protocol() == "h2");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_client_of_http_11_only_gets_it, loop) {
+BOOST_FIXTURE_TEST_CASE(client_of_http_11_only_gets_it, loop) {
   const auto server = serving();
   const auto client = connecting({.server_name = "localhost", .alpn = {"http/1.1"}});
   stream_pair pair(context, *server, *client);
@@ -49,7 +49,7 @@ BOOST_FIXTURE_TEST_CASE(a_client_of_http_11_only_gets_it, loop) {
   BOOST_TEST(pair.client->protocol() == "http/1.1");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_client_without_alpn_gets_no_protocol, loop) {
+BOOST_FIXTURE_TEST_CASE(client_without_alpn_gets_no_protocol, loop) {
   const auto server = serving();
   const auto client = connecting({.server_name = "localhost", .alpn = {}});
   stream_pair pair(context, *server, *client);
@@ -57,7 +57,7 @@ BOOST_FIXTURE_TEST_CASE(a_client_without_alpn_gets_no_protocol, loop) {
   BOOST_TEST(pair.server->protocol().empty());
 }
 
-BOOST_FIXTURE_TEST_CASE(a_client_of_other_protocols_only_is_refused, loop) {
+BOOST_FIXTURE_TEST_CASE(client_of_other_protocols_only_is_rejected, loop) {
   const auto server = serving();
   const auto client = connecting({.server_name = "localhost", .alpn = {"spdy/3"}});
   stream_pair pair(context, *server, *client);
@@ -109,7 +109,7 @@ BOOST_FIXTURE_TEST_CASE(mutual_tls_refuses_a_server_certificate_as_client, loop)
   BOOST_TEST((pair.at_server.error.category() == verify_category()));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_client_that_is_only_asked_may_have_no_certificate_or_a_good_one, loop) {
+BOOST_FIXTURE_TEST_CASE(client_that_is_only_asked_may_have_no_certificate_or_a_good_one, loop) {
   const auto server = serving({.request_client_certificate = true});
   {
     const auto nobody = connecting();
@@ -208,7 +208,7 @@ BOOST_FIXTURE_TEST_CASE(without_a_ca_bundle_the_systems_authorities_may_be_trust
   BOOST_TEST((misnamed.at_client.error.category() == verify_category()));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_bundle_wins_over_the_systems_authorities, loop) {
+BOOST_FIXTURE_TEST_CASE(bundle_wins_over_the_systems_authorities, loop) {
   const auto server = serving();
   const auto client =
       good(make_client_transport(trusting(the_pki().stranger.certificate_pem()),
@@ -218,7 +218,7 @@ BOOST_FIXTURE_TEST_CASE(a_bundle_wins_over_the_systems_authorities, loop) {
   BOOST_TEST((pair.at_client.error.category() == verify_category()));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_server_of_another_ca_is_refused, loop) {
+BOOST_FIXTURE_TEST_CASE(server_of_another_ca_is_rejected, loop) {
   const auto server = serving();
   const auto client = good(make_client_transport(trusting(the_pki().stranger.certificate_pem()),
                                                  {.server_name = "kcp.example.com"}));
@@ -228,7 +228,7 @@ BOOST_FIXTURE_TEST_CASE(a_server_of_another_ca_is_refused, loop) {
   BOOST_TEST(is_openssl(pair.at_server.error));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_server_of_another_name_is_refused, loop) {
+BOOST_FIXTURE_TEST_CASE(server_of_another_name_is_rejected, loop) {
   const auto server = serving();
   for (const auto* name : {"other.example.com", "127.0.0.2", "server", "2001:db8::1"}) {
     const auto client = connecting({.server_name = name});
@@ -240,7 +240,7 @@ BOOST_FIXTURE_TEST_CASE(a_server_of_another_name_is_refused, loop) {
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(a_server_is_known_by_its_address_too, loop) {
+BOOST_FIXTURE_TEST_CASE(server_is_known_by_its_address_too, loop) {
   const auto server = serving();
   const auto client = connecting({.server_name = "127.0.0.1"});
   stream_pair pair(context, *server, *client);
@@ -248,7 +248,7 @@ BOOST_FIXTURE_TEST_CASE(a_server_is_known_by_its_address_too, loop) {
   BOOST_TEST(SSL_get_servername(pair.tls_server().native(), TLSEXT_NAMETYPE_host_name) == nullptr);
 }
 
-BOOST_FIXTURE_TEST_CASE(an_expired_server_is_refused, loop) {
+BOOST_FIXTURE_TEST_CASE(expired_server_is_rejected, loop) {
   const auto now = std::chrono::system_clock::now();
   const auto old = good(the_pki().ca.issue({.common_name = "old",
                                             .dns_names = {"kcp.example.com"},
@@ -262,7 +262,7 @@ BOOST_FIXTURE_TEST_CASE(an_expired_server_is_refused, loop) {
   BOOST_TEST(pair.at_client.error.message().find("expired") != std::string::npos);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_chain_with_an_intermediate_is_sent_whole, loop) {
+BOOST_FIXTURE_TEST_CASE(chain_with_an_intermediate_is_sent_whole, loop) {
   const auto between = good(the_pki().ca.intermediate({.common_name = "between"}));
   auto leaf = good(between.issue(
       {.common_name = "deep", .dns_names = {"kcp.example.com"}, .server_auth = true}));
@@ -273,7 +273,7 @@ BOOST_FIXTURE_TEST_CASE(a_chain_with_an_intermediate_is_sent_whole, loop) {
   pair.establish();
 }
 
-BOOST_FIXTURE_TEST_CASE(a_root_is_not_sent_and_an_intermediate_of_the_bundle_is, loop) {
+BOOST_FIXTURE_TEST_CASE(root_is_not_sent_and_an_intermediate_of_the_bundle_is, loop) {
   const auto chain_length = [this](const rw::tls::issuer& of, const std::string& bundle) {
     const auto leaf =
         good(of.issue({.common_name = "x", .dns_names = {"kcp.example.com"}, .server_auth = true}));
@@ -290,7 +290,7 @@ BOOST_FIXTURE_TEST_CASE(a_root_is_not_sent_and_an_intermediate_of_the_bundle_is,
   BOOST_TEST(chain_length(between, root.certificate_pem() + between.certificate_pem()) == 2);
 }
 
-BOOST_FIXTURE_TEST_CASE(an_authority_may_serve_with_its_own_certificate, loop) {
+BOOST_FIXTURE_TEST_CASE(authority_may_serve_with_its_own_certificate, loop) {
   const auto root =
       good(rw::tls::issuer::create({.common_name = "root", .dns_names = {"kcp.example.com"}}));
   const auto server = good(make_server_transport(holding(root.own())));
@@ -300,7 +300,7 @@ BOOST_FIXTURE_TEST_CASE(an_authority_may_serve_with_its_own_certificate, loop) {
   pair.establish();
 }
 
-BOOST_FIXTURE_TEST_CASE(the_second_connection_resumes_the_session, loop) {
+BOOST_FIXTURE_TEST_CASE(second_connection_resumes_the_session, loop) {
   const auto server = serving({.require_client_certificate = true});
   const auto client = connecting_as(the_pki().client);
   {
@@ -319,7 +319,7 @@ BOOST_FIXTURE_TEST_CASE(the_second_connection_resumes_the_session, loop) {
   BOOST_TEST(!second.client->peer_certificate().empty());
 }
 
-BOOST_FIXTURE_TEST_CASE(a_ticket_is_used_once, loop) {
+BOOST_FIXTURE_TEST_CASE(ticket_is_used_once, loop) {
   const auto server = serving();
   const auto client = connecting();
   stream_pair(context, *server, *client).establish();
@@ -387,7 +387,7 @@ BOOST_FIXTURE_TEST_CASE(handshake_fails_when_the_ca_of_its_client_is_removed_mea
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(a_client_drops_its_sessions_with_its_material, loop) {
+BOOST_FIXTURE_TEST_CASE(client_drops_its_sessions_with_its_material, loop) {
   const auto& pki = the_pki();
   const auto server = serving();
   const auto at_client = trusting(pki.ca.certificate_pem());
@@ -400,7 +400,7 @@ BOOST_FIXTURE_TEST_CASE(a_client_drops_its_sessions_with_its_material, loop) {
   BOOST_TEST((second.at_client.error.category() == verify_category()));
 }
 
-BOOST_AUTO_TEST_CASE(a_transport_without_the_material_of_its_role_is_refused_in_words) {
+BOOST_AUTO_TEST_CASE(transport_without_the_material_of_its_role_is_rejected_in_words) {
   const auto& pki = the_pki();
   const auto ca_only = trusting(pki.ca.certificate_pem());
   BOOST_TEST(make_server_transport(ca_only).error().code ==

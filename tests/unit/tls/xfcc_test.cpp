@@ -45,7 +45,7 @@ void refuses(std::string_view header, xfcc_error why) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(one_element_of_by_hash_subject_and_uri) {
+BOOST_AUTO_TEST_CASE(element_with_by_hash_subject_and_uri_is_read) {
   const auto all = parse(
       "By=http://frontend.lyft.com;"
       "Hash=468ed33be74eee6556d90c0149c1309e9ba61d6425303443c0748a02dd8de688;"
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(blanks_around_separators_do_not_count) {
   BOOST_TEST(all[2].hash == "3");
 }
 
-BOOST_AUTO_TEST_CASE(the_certificate_comes_out_of_nginx_and_of_envoy) {
+BOOST_AUTO_TEST_CASE(certificate_comes_out_of_nginx_and_of_envoy) {
   const auto cert = escaped(the_pki().client.certificate);
   const auto nginx = nearest_certificate("Cert=" + cert);
   BOOST_REQUIRE(nginx.has_value());
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(lower_case_escapes_and_a_bare_plus_are_read) {
   BOOST_TEST(*percent_decode("a%2bb+c%2F") == "a+b+c/");
 }
 
-BOOST_AUTO_TEST_CASE(each_header_without_a_client_has_its_own_error) {
+BOOST_AUTO_TEST_CASE(header_without_a_client_has_its_own_error) {
   refuses("", xfcc_error::missing);
   refuses("  ", xfcc_error::missing);
   refuses(std::string(xfcc_limit + 1, 'a'), xfcc_error::too_large);
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(each_header_without_a_client_has_its_own_error) {
   refuses("Cert=" + escaped(whole.substr(0, whole.size() / 2)), xfcc_error::unparsable_certificate);
 }
 
-BOOST_AUTO_TEST_CASE(a_certificate_of_an_earlier_hop_does_not_stand_in_for_the_nearest) {
+BOOST_AUTO_TEST_CASE(certificate_of_an_earlier_hop_does_not_stand_in_for_the_nearest) {
   refuses("Cert=" + escaped(the_pki().client.certificate) + ",Hash=1", xfcc_error::no_certificate);
 }
 
@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(forged_front_part_cannot_swallow_the_element_that_the_proxy
   BOOST_TEST(nearest_certificate("Cert=forged" + real)->common_name() == "runtime-1");
 }
 
-BOOST_AUTO_TEST_CASE(the_size_limit_can_be_set) {
+BOOST_AUTO_TEST_CASE(size_limit_can_be_set) {
   BOOST_TEST(parse_xfcc("Hash=1", 5).error() == make_error_code(xfcc_error::too_large));
   BOOST_TEST(parse_xfcc("Hash=1", 6).has_value());
 }

@@ -45,7 +45,7 @@ json::value made(std::vector<json::value> gateways) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(it_leads_the_managers_events_to_the_service) {
+BOOST_AUTO_TEST_CASE(virtual_service_leads_the_managers_events_to_the_service) {
   const auto expected = json::parse(R"({
     "apiVersion": "networking.istio.io/v1beta1",
     "kind": "VirtualService",
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(it_leads_the_managers_events_to_the_service) {
   BOOST_TEST(got == expected, json::serialize(got));
 }
 
-BOOST_AUTO_TEST_CASE(it_has_all_hosts_of_all_selected_gateways_each_once_and_in_one_order) {
+BOOST_AUTO_TEST_CASE(virtual_service_has_each_host_of_the_selected_gateways_once_in_one_order) {
   const auto a = gateway("a", R"([{"hosts": ["x.com", "y.com"]}, {"hosts": ["z.com", "x.com"]}])");
   const auto b = gateway("b", R"([{"hosts": ["w.com", "y.com"]}])");
   auto other = gateway("c", R"([{"hosts": ["v.com"]}])");
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(it_has_all_hosts_of_all_selected_gateways_each_once_and_in_
   BOOST_TEST(json::serialize(got.at("spec").at("hosts")) == R"(["x.com","y.com","z.com","w.com"])");
 }
 
-BOOST_AUTO_TEST_CASE(the_namespaces_that_a_gateways_hosts_are_for_are_left_out) {
+BOOST_AUTO_TEST_CASE(namespaces_that_a_gateways_hosts_are_for_are_left_out) {
   const auto got =
       made({gateway("a", R"([{"hosts": ["*/x.com", "./*.y.com", "kcp-system/x.com", "*"]}])")});
   BOOST_TEST(json::serialize(got.at("spec").at("hosts")) == R"(["x.com","*.y.com","*"])");
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(with_a_gateway_without_hosts_there_is_none) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_others_add_to_it_is_theirs) {
+BOOST_AUTO_TEST_CASE(virtual_service_keeps_what_others_add) {
   const auto desired = made({example()});
   BOOST_TEST(is_as_desired(desired, desired));
   auto live = desired;
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(what_others_add_to_it_is_theirs) {
   BOOST_TEST(is_as_desired(live, desired));
 }
 
-BOOST_AUTO_TEST_CASE(what_differs_in_our_fields_is_drift) {
+BOOST_AUTO_TEST_CASE(difference_in_owned_fields_is_drift) {
   const auto desired = made({example()});
   for (const auto& [pointer, text] : std::vector<std::pair<const char*, const char*>>{
            {"/spec", "absent"},
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(what_differs_in_our_fields_is_drift) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(its_owner_is_known_by_the_uid) {
+BOOST_AUTO_TEST_CASE(owner_is_known_by_the_uid) {
   const auto desired = made({example()});
   BOOST_TEST(is_owned_by(desired, "u1"));
   BOOST_TEST(!is_owned_by(desired, "u2"));

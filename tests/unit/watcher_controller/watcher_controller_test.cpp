@@ -67,7 +67,7 @@ struct lenient_control_plane : control_plane {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(a_watcher_gets_its_virtual_service_and_is_ready, ready_watcher) {
+BOOST_FIXTURE_TEST_CASE(watcher_gets_its_virtual_service_and_is_ready, ready_watcher) {
   const auto seen = get(watchers_type(), "kyma");
   BOOST_TEST(condition_of(seen) == "True Ready");
   BOOST_TEST(message_of(seen) == "VirtualService is configured");
@@ -83,7 +83,7 @@ BOOST_FIXTURE_TEST_CASE(a_watcher_gets_its_virtual_service_and_is_ready, ready_w
   BOOST_TEST(!owners.front().controller);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_settled_watcher_costs_no_request, ready_watcher) {
+BOOST_FIXTURE_TEST_CASE(settled_watcher_costs_no_request, ready_watcher) {
   settle();
   BOOST_TEST_MESSAGE(requests() << " requests in " << reconciles() << " reconciles until Ready");
   BOOST_TEST(conflicts() == 0);
@@ -97,7 +97,7 @@ BOOST_FIXTURE_TEST_CASE(a_settled_watcher_costs_no_request, ready_watcher) {
   BOOST_TEST(requests() == requests_before);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_new_leader_writes_nothing_where_all_is_well, ready_watcher) {
+BOOST_FIXTURE_TEST_CASE(new_leader_writes_nothing_where_all_is_well, ready_watcher) {
   settle();
   stop();
   const auto requests_before = requests();
@@ -124,14 +124,14 @@ BOOST_FIXTURE_TEST_CASE(drift_is_repaired, ready_watcher) {
   eventually([&] { return there(virtual_services_type(), "kyma"); }, "it is made anew");
 }
 
-BOOST_FIXTURE_TEST_CASE(an_edited_watcher_changes_its_virtual_service, ready_watcher) {
+BOOST_FIXTURE_TEST_CASE(edited_watcher_changes_its_virtual_service, ready_watcher) {
   merge(watchers_type(), "kyma", R"({"spec": {"manager": "warden", "serviceInfo": {"port": 9}}})");
   await_state("kyma", "Ready");
   eventually([&] { return prefix_of(virtual_service()) == "/v2/warden/event"; }, "another path");
   BOOST_TEST(virtual_service().at_pointer("/spec/http/0/route/0/destination/port/number") == 9);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_gateway_that_comes_later_is_noticed, control_plane) {
+BOOST_FIXTURE_TEST_CASE(gateway_that_comes_later_is_noticed, control_plane) {
   create(watchers_type(), watcher("kyma"));
   const auto waiting = await_state("kyma", "Error");
   BOOST_TEST(condition_of(waiting) == "False GatewayNotFound");
@@ -148,7 +148,7 @@ BOOST_FIXTURE_TEST_CASE(a_gateway_that_comes_later_is_noticed, control_plane) {
 }
 
 // Nothing but the watch tells of these changes: a Ready Watcher is looked at again after an hour.
-BOOST_FIXTURE_TEST_CASE(a_gateway_that_changes_or_goes_is_noticed, ready_watcher) {
+BOOST_FIXTURE_TEST_CASE(gateway_that_changes_or_goes_is_noticed, ready_watcher) {
   settle();
   auto since = std::chrono::steady_clock::now();
   merge(gateways_type(), "gw", R"({"spec": {"servers": [{"hosts": ["b.example.com"],
@@ -170,7 +170,7 @@ BOOST_FIXTURE_TEST_CASE(a_gateway_that_changes_or_goes_is_noticed, ready_watcher
   BOOST_TEST(hosts_of(virtual_service()) == R"(["b.example.com"])");  // stays as it was
 }
 
-BOOST_FIXTURE_TEST_CASE(a_gateway_without_hosts_is_an_error, lenient_control_plane) {
+BOOST_FIXTURE_TEST_CASE(gateway_without_hosts_is_an_error, lenient_control_plane) {
   auto empty = gateway("gw", "a.example.com");
   empty.at("spec").as_object()["servers"] = json::array();
   create(gateways_type(), empty);
@@ -197,7 +197,7 @@ BOOST_FIXTURE_TEST_CASE(match_expressions_select_gateways, control_plane) {
   BOOST_TEST(hosts_of(get(virtual_services_type(), "kyma")) == R"(["a.example.com"])");
 }
 
-BOOST_FIXTURE_TEST_CASE(each_invalid_field_is_told_and_nothing_half_made, lenient_control_plane) {
+BOOST_FIXTURE_TEST_CASE(invalid_field_is_reported_and_nothing_is_written, lenient_control_plane) {
   create(gateways_type(), gateway("gw", "a.example.com"));
   const struct {
     const char* pointer;
@@ -240,13 +240,13 @@ BOOST_FIXTURE_TEST_CASE(each_invalid_field_is_told_and_nothing_half_made, lenien
              "one that is corrected, or deleted, has no such fault");
 }
 
-BOOST_FIXTURE_TEST_CASE(the_field_must_be_spec_or_status, control_plane) {
+BOOST_FIXTURE_TEST_CASE(field_must_be_spec_or_status, control_plane) {
   const auto why = refused_creation(watchers_type(), with(watcher("a"), "/spec/field", "\"x\""));
   BOOST_TEST(why.is(k8s::errc::invalid));
   BOOST_TEST(why.message.find("spec.field") != std::string::npos, why.message);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_watcher_that_becomes_invalid_keeps_its_virtual_service,
+BOOST_FIXTURE_TEST_CASE(watcher_that_becomes_invalid_keeps_its_virtual_service,
                         lenient_ready_watcher) {
   const auto before = virtual_service();
   merge(watchers_type(), "kyma", R"({"spec": {"manager": "a/b", "serviceInfo": {"port": 70000}}})");
@@ -275,7 +275,7 @@ BOOST_FIXTURE_TEST_CASE(watchers_for_one_manager_and_one_resource_work_side_by_s
   BOOST_TEST(there(virtual_services_type(), "third"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_deleted_watcher_takes_its_virtual_service_along, ready_watcher) {
+BOOST_FIXTURE_TEST_CASE(deleted_watcher_takes_its_virtual_service_along, ready_watcher) {
   // Something else keeps the Watcher, so that its last state can be seen.
   auto finalizers = get(watchers_type(), "kyma").at("metadata").at("finalizers");
   finalizers.as_array().emplace_back("example.com/keeps");
@@ -291,14 +291,14 @@ BOOST_FIXTURE_TEST_CASE(a_deleted_watcher_takes_its_virtual_service_along, ready
   BOOST_TEST(!there(watchers_type(), "kyma"));
 }
 
-BOOST_FIXTURE_TEST_CASE(an_invalid_watcher_can_be_deleted, control_plane) {
+BOOST_FIXTURE_TEST_CASE(invalid_watcher_can_be_deleted, control_plane) {
   create(watchers_type(), with(watcher("kyma"), "/spec/manager", "\"a/b\""));
   await_state("kyma", "Error");
   remove(watchers_type(), "kyma");
   eventually([&] { return !there(watchers_type(), "kyma"); }, "the Watcher goes");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_virtual_service_of_somebody_else_is_not_deleted, control_plane) {
+BOOST_FIXTURE_TEST_CASE(virtual_service_of_another_owner_is_not_deleted, control_plane) {
   create(watchers_type(), with(watcher("kyma"), "/spec/manager", "\"a/b\""));
   await_state("kyma", "Error");
   create(virtual_services_type(), {{"apiVersion", "networking.istio.io/v1beta1"},
@@ -310,8 +310,7 @@ BOOST_FIXTURE_TEST_CASE(a_virtual_service_of_somebody_else_is_not_deleted, contr
   BOOST_TEST(there(virtual_services_type(), "kyma"));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_watcher_deleted_while_no_controller_runs_is_released_later,
-                        ready_watcher) {
+BOOST_FIXTURE_TEST_CASE(watcher_deleted_while_no_controller_runs_is_released_later, ready_watcher) {
   stop();
   remove(watchers_type(), "kyma");
   BOOST_TEST(there(watchers_type(), "kyma"));
@@ -320,7 +319,7 @@ BOOST_FIXTURE_TEST_CASE(a_watcher_deleted_while_no_controller_runs_is_released_l
   BOOST_TEST(!there(virtual_services_type(), "kyma"));
 }
 
-BOOST_AUTO_TEST_CASE(a_virtual_service_that_is_fought_for_is_not_written_without_end) {
+BOOST_AUTO_TEST_CASE(virtual_service_that_is_fought_for_is_not_written_without_end) {
   control_plane plane(schema::ours, {.repairs = 2, .repair_pause = std::chrono::seconds(3)});
   plane.create(gateways_type(), plane.gateway("gw", "good.example.com"));
   plane.create(watchers_type(), plane.watcher("kyma"));
@@ -347,7 +346,7 @@ BOOST_AUTO_TEST_CASE(a_virtual_service_that_is_fought_for_is_not_written_without
 
 // What follows makes requests fail, which a real API server can't be asked for.
 
-BOOST_FIXTURE_TEST_CASE(a_virtual_service_that_is_refused_is_told_and_tried_again, control_plane,
+BOOST_FIXTURE_TEST_CASE(virtual_service_that_is_rejected_is_reported_and_tried_again, control_plane,
                         *boost::unit_test::precondition(if_embedded)) {
   fail([](const std::string& verb, const std::string& path) {
     return refusal_if(verb == "patch" && path.find("/virtualservices/") != std::string::npos);
@@ -363,7 +362,7 @@ BOOST_FIXTURE_TEST_CASE(a_virtual_service_that_is_refused_is_told_and_tried_agai
   await_state("kyma", "Ready");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_status_that_cannot_be_written_is_tried_again, control_plane,
+BOOST_FIXTURE_TEST_CASE(status_that_cannot_be_written_is_tried_again, control_plane,
                         *boost::unit_test::precondition(if_embedded)) {
   fail([](const std::string& verb, const std::string& path) {
     return refusal_if(verb == "patch" && path.ends_with("/status"));
@@ -375,7 +374,7 @@ BOOST_FIXTURE_TEST_CASE(a_status_that_cannot_be_written_is_tried_again, control_
   await_state("kyma", "Ready");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_watcher_stays_until_its_virtual_service_is_gone, ready_watcher,
+BOOST_FIXTURE_TEST_CASE(watcher_stays_until_its_virtual_service_is_gone, ready_watcher,
                         *boost::unit_test::precondition(if_embedded)) {
   fail([](const std::string& verb, const std::string& path) {
     return refusal_if(verb == "delete" && path.find("/virtualservices/") != std::string::npos);

@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(youngest_is_refused_and_the_others_stay) {
              "there are 200 Watchers in force, and no more than 200 fit on a runtime");
 }
 
-BOOST_AUTO_TEST_CASE(what_was_accepted_stays_beside_older_ones) {
+BOOST_AUTO_TEST_CASE(accepted_watcher_stays_beside_older_ones) {
   auto all = candidates(most_watchers, true);
   all.push_back(candidate(most_watchers, false));
   all.back().desired.created = {};  // the oldest

@@ -37,7 +37,7 @@ std::string condition_of(const json::value& watcher) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_watcher_becomes_ready_by_way_of_processing) {
+BOOST_AUTO_TEST_CASE(watcher_becomes_ready_by_way_of_processing) {
   auto watcher = valid_watcher();
   BOOST_TEST(state_of(watcher).empty());
   watcher = told(watcher, processing(), start);
@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(a_watcher_becomes_ready_by_way_of_processing) {
                     "lastTransitionTime": "2023-11-14T22:13:20Z"}]})"));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_told_already_is_not_written_again) {
+BOOST_AUTO_TEST_CASE(status_that_is_written_already_is_not_written_again) {
   const auto ready_one = told(valid_watcher(), ready(), start);
   BOOST_TEST(!next_status(ready_one, ready(), start + 1h).has_value());
   const watcher_error why{"GatewayNotFound", "there is none"};
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(what_is_told_already_is_not_written_again) {
   BOOST_TEST(!next_status(failed_one, failed(why), start + 1h).has_value());
 }
 
-BOOST_AUTO_TEST_CASE(the_transition_time_changes_only_with_the_conditions_status) {
+BOOST_AUTO_TEST_CASE(transition_time_changes_only_with_the_conditions_status) {
   auto watcher = told(valid_watcher(), failed({"GatewayNotFound", "none"}), start);
   BOOST_TEST(condition_of(watcher).find(at_start) != std::string::npos);
   watcher = told(watcher, failed({"Invalid", "worse"}), start + 1h);
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(the_transition_time_changes_only_with_the_conditions_status
   BOOST_TEST(condition_of(watcher).find("2023-11-14T23:13:20Z") != std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(another_generation_is_news) {
+BOOST_AUTO_TEST_CASE(status_is_written_for_another_generation) {
   auto watcher = told(valid_watcher(), ready(), start);
   watcher = told(with(watcher, "/metadata/generation", "4"), ready(), start + 1h);
   BOOST_TEST(watcher.at("status").at("observedGeneration") == 4);
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(deleting_leaves_the_condition_as_it_is_unless_there_is_an_o
   BOOST_TEST(condition_of(watcher).find("\"False\"") != std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(what_others_say_in_the_status_stays) {
+BOOST_AUTO_TEST_CASE(status_keeps_what_others_write) {
   auto watcher = with(valid_watcher(), "/status", R"({"other": 1, "conditions": [
       {"type": "Other", "status": "True", "reason": "R", "message": "m",
        "lastTransitionTime": "2020-01-01T00:00:00Z"}]})");
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(what_others_say_in_the_status_stays) {
   BOOST_TEST(watcher.at("status").at("conditions").as_array().size() == 2U);
 }
 
-BOOST_AUTO_TEST_CASE(a_message_fits_the_schema) {
+BOOST_AUTO_TEST_CASE(message_fits_the_schema) {
   const auto watcher = told(valid_watcher(), failed({"Invalid", std::string(100'000, 'x')}), start);
   BOOST_TEST(condition_of(watcher).size() < 32768U);
 }

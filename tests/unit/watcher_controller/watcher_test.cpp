@@ -35,7 +35,7 @@ std::string problems(std::string_view pointer, std::string_view value) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_watcher_is_read) {
+BOOST_AUTO_TEST_CASE(watcher_is_read) {
   const auto read = rw::read_watcher(valid_watcher());
   BOOST_TEST_REQUIRE(read.has_value(), problems(valid_watcher()));
   BOOST_TEST(to_string(read->key) == "kcp-system/kyma");
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(a_watcher_is_read) {
   BOOST_TEST(!read->gateways.matches(nullptr));
 }
 
-BOOST_AUTO_TEST_CASE(its_webhooks_name_must_fit) {
+BOOST_AUTO_TEST_CASE(name_of_the_webhook_must_fit) {
   // "kcp-system." and ".operator.kyma-project.io" leave 217 of 253 characters.
   const auto named = [](std::size_t length) {
     return problems("/metadata/name", '"' + std::string(length, 'a') + '"');
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(its_webhooks_name_must_fit) {
   BOOST_TEST(named(218).starts_with("the Watcher's name is too long: its webhook's, "));
 }
 
-BOOST_AUTO_TEST_CASE(an_invalid_watcher_is_what_its_virtual_service_remembers) {
+BOOST_AUTO_TEST_CASE(invalid_watcher_is_what_its_virtual_service_remembers) {
   auto virtual_service = json::parse(
       R"({"metadata": {"ownerReferences": [{"kind": "Watcher", "name": "kyma", "uid": "u1"}]}})");
   const auto good = valid_watcher();
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(an_invalid_watcher_is_what_its_virtual_service_remembers) {
                  ->manager == "keda");
 }
 
-BOOST_AUTO_TEST_CASE(the_manager_is_the_label_where_the_spec_names_none) {
+BOOST_AUTO_TEST_CASE(manager_is_the_label_where_the_spec_names_none) {
   for (const auto* none : {"absent", "\"\"", "null"}) {
     auto object = with(valid_watcher(), "/spec/manager", none);
     BOOST_TEST(problems(object) ==
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(the_manager_is_the_label_where_the_spec_names_none) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_manager_must_fit_into_a_path) {
+BOOST_AUTO_TEST_CASE(manager_must_fit_into_a_path) {
   for (const auto* bad : {"\"a/b\"", "\"..\"", "\".\"", "\"a b\"", "\"a%2f\"", "\"a?b\"", "7"}) {
     BOOST_TEST(problems("/spec/manager", bad) ==
                "spec.manager is " + std::string(bad) +
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(manager_of_heartbeats_is_reserved) {
              "runtimes are sent to this one");
 }
 
-BOOST_AUTO_TEST_CASE(the_watched_resource_must_be_one) {
+BOOST_AUTO_TEST_CASE(watched_resource_must_be_valid) {
   BOOST_TEST(problems("/spec/resourceToWatch/group", "\"\"").empty());
   BOOST_TEST(problems("/spec/resourceToWatch/version", "\"v1beta2\"").empty());
   BOOST_TEST(problems("/spec/resourceToWatch/group", "\"Kyma!\"") ==
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(the_watched_resource_must_be_one) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_subresource_is_watched_beside_or_instead_of_the_resource) {
+BOOST_AUTO_TEST_CASE(subresource_is_watched_beside_or_instead_of_the_resource) {
   const auto of = [](std::string_view resource, std::string_view field) {
     return with(with(valid_watcher(), "/spec/resourceToWatch/resource", resource), "/spec/field",
                 field);
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(a_subresource_is_watched_beside_or_instead_of_the_resource)
              "spec.field is status, but spec.resourceToWatch.resource names the subresource scale");
 }
 
-BOOST_AUTO_TEST_CASE(all_resources_of_a_group_need_labels_and_another_group_than_that_of_leases) {
+BOOST_AUTO_TEST_CASE(wildcard_of_resources_needs_labels_and_another_group_than_that_of_leases) {
   const auto all = with(valid_watcher(), "/spec/resourceToWatch/resource", R"("*")");
   BOOST_TEST(problems(all).empty());
   BOOST_TEST(problems(with(all, "/spec/labelsToWatch", "absent"))
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(resource_of_all_groups_needs_labels_and_is_not_observed) {
                  .starts_with("spec.resourceToWatch.resource must not be \"*\" in the group *"));
 }
 
-BOOST_AUTO_TEST_CASE(the_labels_to_watch_must_be_labels) {
+BOOST_AUTO_TEST_CASE(labels_to_watch_must_be_labels) {
   const auto all = rw::read_watcher(with(valid_watcher(), "/spec/labelsToWatch", "absent"));
   BOOST_TEST_REQUIRE(all.has_value());
   BOOST_TEST(all->labels.empty());
@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(the_labels_to_watch_must_be_labels) {
              "spec.labelsToWatch[\"/a\"] is no label: its prefix part must be non-empty");
 }
 
-BOOST_AUTO_TEST_CASE(the_field_is_spec_or_status) {
+BOOST_AUTO_TEST_CASE(field_is_spec_or_status) {
   const auto status = rw::read_watcher(with(valid_watcher(), "/spec/field", "\"status\""));
   BOOST_TEST_REQUIRE(status.has_value());
   BOOST_TEST((status->field == rw::watched_field::status));
@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(the_field_is_spec_or_status) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_receiving_service_must_be_reachable_by_name_and_port) {
+BOOST_AUTO_TEST_CASE(receiving_service_must_be_reachable_by_name_and_port) {
   for (const auto* bad : {"\"\"", "\"a.b\"", "\"A\"", "\"-a\"", "[]"}) {
     BOOST_TEST(problems("/spec/serviceInfo/name", bad) ==
                "spec.serviceInfo.name is " + std::string(bad) +
@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(the_receiving_service_must_be_reachable_by_name_and_port) {
   BOOST_TEST(problems("/spec/serviceInfo/port", "65535").empty());
 }
 
-BOOST_AUTO_TEST_CASE(the_gateway_selector_must_make_sense) {
+BOOST_AUTO_TEST_CASE(gateway_selector_must_make_sense) {
   BOOST_TEST(problems("/spec/gateway/selector", "[]") ==
              "spec.gateway.selector is [], but must be a label selector");
   BOOST_TEST(problems("/spec/gateway/selector",
@@ -248,20 +248,20 @@ BOOST_AUTO_TEST_CASE(the_gateway_selector_must_make_sense) {
              "an object");
 }
 
-BOOST_AUTO_TEST_CASE(an_empty_gateway_selector_selects_every_gateway) {
+BOOST_AUTO_TEST_CASE(empty_gateway_selector_selects_every_gateway) {
   const auto read = rw::read_watcher(with(valid_watcher(), "/spec/gateway/selector", "{}"));
   BOOST_TEST_REQUIRE(read.has_value());
   BOOST_TEST(read->gateways.matches(nullptr));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_missing_is_named_with_what_it_must_be) {
+BOOST_AUTO_TEST_CASE(missing_field_is_named_with_what_it_must_be) {
   BOOST_TEST(problems("/spec/serviceInfo/port", "absent") ==
              "spec.serviceInfo.port is missing: it must be a port between 1 and 65535");
   BOOST_TEST(problems("/spec/gateway", "absent") ==
              "spec.gateway.selector is missing: it must be a label selector");
 }
 
-BOOST_AUTO_TEST_CASE(everything_that_is_wrong_is_told_at_once) {
+BOOST_AUTO_TEST_CASE(errors_are_all_reported_at_once) {
   const auto nothing = json::parse(R"({"metadata": {"name": "a", "namespace": "b"}})");
   const auto read = rw::read_watcher(nothing);
   BOOST_TEST_REQUIRE(read.has_error());
@@ -274,7 +274,7 @@ BOOST_AUTO_TEST_CASE(everything_that_is_wrong_is_told_at_once) {
              "must be a port between 1 and 65535");
 }
 
-BOOST_AUTO_TEST_CASE(what_a_user_wrote_is_shown_in_moderation) {
+BOOST_AUTO_TEST_CASE(text_of_a_user_is_shown_in_moderation) {
   const std::string long_text(500, 'x');
   const auto text = problems("/spec/field", '"' + long_text + '"');
   BOOST_TEST(text == "spec.field is \"" + std::string(79, 'x') + "..., but must be spec or status");

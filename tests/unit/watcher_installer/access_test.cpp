@@ -38,11 +38,11 @@ std::string address(const object& from, std::optional<std::uint16_t> port = {}) 
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_one_secret_with_the_kymas_name_holds_the_kubeconfig) {
+BOOST_AUTO_TEST_CASE(secret_with_the_kymas_name_holds_the_kubeconfig) {
   BOOST_TEST(kubeconfig({secret("kubeconfig-1", R"({"config":"YWJj"})")}) == "abc");
 }
 
-BOOST_AUTO_TEST_CASE(none_or_several_secrets_are_an_error_in_words) {
+BOOST_AUTO_TEST_CASE(secrets_must_be_one_or_the_error_says_so) {
   BOOST_TEST(kubeconfig({}) ==
              "no Secret with the label operator.kyma-project.io/kyma-name=k1 gives access to the "
              "runtime");
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(none_or_several_secrets_are_an_error_in_words) {
   BOOST_TEST(kubeconfig({secret("a", R"({"config":""})")}) == missing);
 }
 
-BOOST_AUTO_TEST_CASE(the_address_is_host_and_port_of_the_one_server) {
+BOOST_AUTO_TEST_CASE(address_is_host_and_port_of_the_one_server) {
   const auto one =
       gateway(R"({"servers":[{"hosts":["events.example.com"],"port":{"number":443}}]})");
   BOOST_TEST(address(one) == "events.example.com 443");
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(the_address_is_host_and_port_of_the_one_server) {
                                              "port":{"number":1}}]})")) == "e.example.com 1");
 }
 
-BOOST_AUTO_TEST_CASE(a_gateway_without_an_address_is_an_error_in_words) {
+BOOST_AUTO_TEST_CASE(gateway_without_an_address_is_an_error_in_words) {
   BOOST_TEST(address({}) ==
              "Gateway klm-watcher is not there, so the address for events is not known");
   BOOST_TEST(address(gateway("{}")) == "Gateway klm-watcher has 0 servers, not one");

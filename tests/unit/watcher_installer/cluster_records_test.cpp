@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(damaged_line_costs_its_own_runtime_only) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(each_object_of_25000_runtimes_is_below_256_kib) {
+BOOST_AUTO_TEST_CASE(objects_of_25000_runtimes_are_below_256_kib) {
   std::array<std::size_t, watcher_installer::record_slots> bytes{};
   for (int i = 0; i < 25000; ++i) {
     bytes[watcher_installer::record_slot(uid(i))] +=

@@ -91,7 +91,7 @@ asio::awaitable<void> installs(world* w) {
   BOOST_TEST(w->tracker.is_complete());
 }
 
-BOOST_AUTO_TEST_CASE(the_watcher_is_installed_on_the_runtime_of_a_new_kyma, *kube) {
+BOOST_AUTO_TEST_CASE(watcher_is_installed_on_the_runtime_of_a_new_kyma, *kube) {
   world w(quick_options());
   test::run(w.context, installs(&w));
 }
@@ -109,7 +109,7 @@ asio::awaitable<void> settles(world* w) {
   BOOST_TEST(w->asked["skr"].reads - asked.reads <= 4 * 15);
 }
 
-BOOST_AUTO_TEST_CASE(a_settled_runtime_costs_reads_only, *kube) {
+BOOST_AUTO_TEST_CASE(settled_runtime_costs_reads_only, *kube) {
   world w(quick_options());
   test::run(w.context, settles(&w));
 }
@@ -354,7 +354,7 @@ asio::awaitable<void> drops_webhooks_of_others(world* w) {
   BOOST_TEST(good);
 }
 
-BOOST_AUTO_TEST_CASE(a_webhook_of_ours_goes_even_if_somebody_else_wrote_it, *kube) {
+BOOST_AUTO_TEST_CASE(owned_webhook_is_removed_even_if_another_client_wrote_it, *kube) {
   world w(quick_options());
   test::run(w.context, drops_webhooks_of_others(&w));
 }
@@ -367,7 +367,7 @@ asio::awaitable<void> moves(world* w) {
   BOOST_TEST(good);
 }
 
-BOOST_AUTO_TEST_CASE(another_kubeconfig_leads_to_another_cluster) {
+BOOST_AUTO_TEST_CASE(changed_kubeconfig_leads_to_another_cluster) {
   world w(quick_options());
   test::run(w.context, moves(&w));
 }
@@ -395,7 +395,7 @@ asio::awaitable<void> follows_the_gateway(world* w) {
   BOOST_TEST(good);
 }
 
-BOOST_AUTO_TEST_CASE(another_address_for_events_reaches_the_runtimes) {
+BOOST_AUTO_TEST_CASE(changed_address_for_events_reaches_the_runtimes) {
   world w(quick_options());
   test::run(w.context, follows_the_gateway(&w));
 }
@@ -415,7 +415,7 @@ asio::awaitable<void> waits_for_certificate(world* w) {
   BOOST_TEST(good);
 }
 
-BOOST_AUTO_TEST_CASE(nothing_runs_before_there_is_a_certificate) {
+BOOST_AUTO_TEST_CASE(watcher_is_not_installed_before_there_is_a_certificate) {
   world w(quick_options());
   test::run(w.context, waits_for_certificate(&w));
 }
@@ -490,7 +490,7 @@ asio::awaitable<void> removes(world* w) {
   BOOST_TEST(good);
 }
 
-BOOST_AUTO_TEST_CASE(a_kyma_that_goes_leaves_a_clean_runtime, *kube) {
+BOOST_AUTO_TEST_CASE(deleted_kyma_leaves_a_clean_runtime, *kube) {
   world w(quick_options());
   test::run(w.context, removes(&w));
 }
@@ -628,7 +628,7 @@ asio::awaitable<void> writes_over(world* w, std::shared_ptr<bool> runs) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_is_written_in_the_name_of_an_absent_manager_is_written_over) {
+BOOST_AUTO_TEST_CASE(fields_of_an_absent_manager_are_overwritten) {
   auto with = quick_options();
   const auto runs = std::make_shared<bool>(true);
   with.how.former_runs = runs;
@@ -764,7 +764,7 @@ asio::awaitable<void> gives_up(world* w) {
   BOOST_TEST(good);
 }
 
-BOOST_AUTO_TEST_CASE(a_kyma_does_not_wait_for_ever_for_a_runtime_that_is_gone) {
+BOOST_AUTO_TEST_CASE(kyma_waits_a_bounded_time_for_a_runtime_that_is_gone) {
   auto with = quick_options();
   with.runtime_limit = 2s;
   with.unhealthy_probe = 300ms;
@@ -962,7 +962,7 @@ asio::awaitable<void> rotates(world* w) {
   BOOST_TEST((after == before));
 }
 
-BOOST_AUTO_TEST_CASE(a_rotated_authority_is_trusted_before_it_is_needed, *kube) {
+BOOST_AUTO_TEST_CASE(rotated_authority_is_trusted_before_it_is_needed, *kube) {
   world w(quick_options());
   test::run(w.context, rotates(&w));
 }

@@ -118,7 +118,7 @@ asio::awaitable<void> waits_idly(world* w) {
   BOOST_TEST(w->certificates.asked == issued);
 }
 
-BOOST_AUTO_TEST_CASE(each_unhealthy_one_has_its_turn_and_costs_nothing_while_it_waits) {
+BOOST_AUTO_TEST_CASE(unhealthy_runtime_has_its_turn_and_costs_nothing_while_it_waits) {
   auto with = few_workers();
   with.probe_timeout = 200ms;
   with.unhealthy_probe = 100ms;
@@ -144,7 +144,7 @@ asio::awaitable<void> forgives(world* w) {
   BOOST_TEST(w->lines("reconcile failed") == 0, "nothing was known, so nothing is told");
 }
 
-BOOST_AUTO_TEST_CASE(one_that_was_slow_once_is_asked_again_at_once_and_not_told_of) {
+BOOST_AUTO_TEST_CASE(runtime_that_was_slow_once_is_asked_again_at_once_and_not_reported) {
   auto with = few_workers();
   with.unhealthy_probe = 20s;
   world w(with);

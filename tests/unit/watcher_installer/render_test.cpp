@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(sources_of_reviews_are_a_setting) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(these_objects_make_the_watcher_in_this_order) {
+BOOST_AUTO_TEST_CASE(objects_make_the_watcher_in_a_fixed_order) {
   std::string all;
   for (const auto& one : rw::watcher_installer::render(templates::built_in(), {}, sample())) {
     all += std::string(k8s::find_string(one, {"kind"})) + " " +
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(these_objects_make_the_watcher_in_this_order) {
              "ValidatingWebhookConfiguration skr-webhook\n");
 }
 
-BOOST_AUTO_TEST_CASE(a_watcher_becomes_a_webhook) {
+BOOST_AUTO_TEST_CASE(watcher_becomes_a_webhook) {
   const auto all = webhooks(sample());
   BOOST_TEST_REQUIRE(all.as_array().size() == 1U);
   BOOST_TEST(all.at(0) == json::parse(R"({
@@ -176,19 +176,19 @@ BOOST_AUTO_TEST_CASE(probe_has_a_webhook_of_its_own) {
     "failurePolicy": "Fail"})"));
 }
 
-BOOST_AUTO_TEST_CASE(a_watched_status_is_a_subresource) {
+BOOST_AUTO_TEST_CASE(watched_status_is_a_subresource) {
   auto runtime = sample();
   runtime.watchers = {sample_watcher("kyma", "lifecycle-manager", watched_field::status)};
   BOOST_TEST(at(webhooks(runtime), "/0/rules/0/resources") == json::array{"kymas/status"});
 }
 
-BOOST_AUTO_TEST_CASE(another_subresource_is_in_the_rule) {
+BOOST_AUTO_TEST_CASE(subresource_is_in_the_rule) {
   auto runtime = sample();
   runtime.watchers.front().watched.subresource = "scale";
   BOOST_TEST(at(webhooks(runtime), "/0/rules/0/resources") == json::array{"kymas/scale"});
 }
 
-BOOST_AUTO_TEST_CASE(a_watcher_without_labels_watches_all_objects) {
+BOOST_AUTO_TEST_CASE(watcher_without_labels_watches_all_objects) {
   auto runtime = sample();
   runtime.watchers.front().labels.clear();
   BOOST_TEST(at(webhooks(runtime), "/0/objectSelector") == json::object());
@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(without_watchers_there_are_no_webhooks) {
   BOOST_TEST(webhooks(runtime) == json::array());
 }
 
-BOOST_AUTO_TEST_CASE(the_secret_holds_bundle_certificate_and_key) {
+BOOST_AUTO_TEST_CASE(secret_holds_bundle_certificate_and_key) {
   const auto secret = object_of(sample(), "Secret", "skr-webhook-tls");
   BOOST_TEST(*k8s::secret_data(secret, "ca.crt") == "the bundle");
   BOOST_TEST(*k8s::secret_data(secret, "tls.crt") == "the certificate");
@@ -242,7 +242,7 @@ BOOST_AUTO_TEST_CASE(the_secret_holds_bundle_certificate_and_key) {
   BOOST_TEST(!k8s::has_annotation(secret, applied_annotation));
 }
 
-BOOST_AUTO_TEST_CASE(the_configuration_says_since_when_it_has_its_bundle) {
+BOOST_AUTO_TEST_CASE(configuration_says_since_when_it_has_its_bundle) {
   const auto object = object_of(sample(), "ValidatingWebhookConfiguration", "skr-webhook");
   BOOST_TEST(k8s::annotation(object, "operator.kyma-project.io/ca-bundle-since") ==
              "2026-11-21T09:00:00Z");
@@ -257,7 +257,7 @@ BOOST_AUTO_TEST_CASE(services_lead_to_the_webhook_and_its_metrics) {
   BOOST_TEST(at(metrics, "/spec/ports/0/port") == 2112);
 }
 
-BOOST_AUTO_TEST_CASE(the_priority_is_high) {
+BOOST_AUTO_TEST_CASE(priority_is_high) {
   const auto priority = object_of(sample(), "PriorityClass", "skr-webhook-priority");
   BOOST_TEST(at(priority, "/value") == 1000000000);
   BOOST_TEST(at(deployment(), (std::string(pod) + "/priorityClassName").c_str()).as_string() ==
@@ -302,7 +302,7 @@ BOOST_AUTO_TEST_CASE(resources_image_and_pull_secrets_are_configurable) {
              json::parse(R"([{"name": "one"}, {"name": "two"}])"));
 }
 
-BOOST_AUTO_TEST_CASE(the_environment_is_what_the_webhook_reads) {
+BOOST_AUTO_TEST_CASE(environment_is_what_the_webhook_reads) {
   const auto object = deployment();
   BOOST_TEST(variable(object, "KCP_ADDR") == "events.kcp.example.com:8443");
   BOOST_TEST(variable(object, "KCP_CONTRACT") == "v2");
@@ -335,7 +335,7 @@ BOOST_AUTO_TEST_CASE(policies_let_through_what_is_needed) {
              json::parse(R"({"protocol": "UDP", "port": 53})"));
 }
 
-BOOST_AUTO_TEST_CASE(what_was_applied_can_be_told_from_what_is_to_be) {
+BOOST_AUTO_TEST_CASE(applied_objects_differ_from_those_to_be_applied) {
   const auto digest = [](const inputs& runtime) {
     return std::string(k8s::annotation(deployment(runtime), applied_annotation));
   };
@@ -408,7 +408,7 @@ BOOST_AUTO_TEST_CASE(manifests_of_ones_own_must_be_complete) {
              "mine: ConfigMap x is not in the namespace kyma-system");
 }
 
-BOOST_AUTO_TEST_CASE(a_directory_may_take_the_place_of_the_built_in_manifests) {
+BOOST_AUTO_TEST_CASE(directory_may_take_the_place_of_the_built_in_manifests) {
   const auto loaded = templates::load(RW_SOURCE_DIR "/deploy/skr");
   BOOST_TEST_REQUIRE(loaded.has_value(), loaded.error().message);
   BOOST_TEST((loaded->objects() == templates::built_in().objects()));

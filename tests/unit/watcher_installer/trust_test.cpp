@@ -97,7 +97,7 @@ const authority& second() {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_new_runtime_gets_everything_at_once) {
+BOOST_AUTO_TEST_CASE(new_runtime_gets_everything_at_once) {
   runtime skr;
   const auto own = first().issue();
   const auto step = skr.step(want(first().pem(), own));
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(a_new_runtime_gets_everything_at_once) {
   BOOST_TEST(skr.bundle() == first().pem());
 }
 
-BOOST_AUTO_TEST_CASE(nothing_changes_where_everything_is_as_wanted) {
+BOOST_AUTO_TEST_CASE(settled_runtime_is_not_changed) {
   runtime skr;
   const auto own = first().issue();
   const auto before = skr.step(want(first().pem(), own));
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(nothing_changes_where_everything_is_as_wanted) {
   BOOST_TEST(summary->client_issuer == authority);
 }
 
-BOOST_AUTO_TEST_CASE(a_new_certificate_waits_until_the_grown_bundle_was_in_place) {
+BOOST_AUTO_TEST_CASE(new_certificate_waits_until_the_grown_bundle_was_in_place) {
   runtime skr;
   const auto old = first().issue();
   skr.step(want(first().pem(), old));
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(a_new_certificate_waits_until_the_grown_bundle_was_in_place
   BOOST_TEST(skr.entry("tls.key") == next.key);
 }
 
-BOOST_AUTO_TEST_CASE(the_wait_begins_anew_when_the_bundle_changes_again) {
+BOOST_AUTO_TEST_CASE(wait_begins_again_when_the_bundle_changes_again) {
   runtime skr;
   skr.step(want(first().pem(), first().issue()));
   const auto next = second().issue();
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(the_wait_begins_anew_when_the_bundle_changes_again) {
   BOOST_TEST(skr.look(want(all, next)).certificate == next.certificate);
 }
 
-BOOST_AUTO_TEST_CASE(a_webhook_that_somebody_changed_back_holds_the_certificate_up) {
+BOOST_AUTO_TEST_CASE(webhook_that_was_changed_back_holds_the_certificate_up) {
   runtime skr;
   skr.step(want(first().pem(), first().issue()));
   const auto before = skr.configuration;
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(a_webhook_that_somebody_changed_back_holds_the_certificate_
   BOOST_TEST((step.again == 10s));
 }
 
-BOOST_AUTO_TEST_CASE(a_renewed_certificate_of_a_trusted_authority_goes_out_at_once) {
+BOOST_AUTO_TEST_CASE(renewed_certificate_of_a_trusted_authority_goes_out_at_once) {
   runtime skr;
   skr.step(want(first().pem(), first().issue()));
   skr.now += 1h;
@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(a_renewed_certificate_of_a_trusted_authority_goes_out_at_on
   BOOST_TEST(skr.certificate() == next.certificate);
 }
 
-BOOST_AUTO_TEST_CASE(a_certificate_that_the_bundle_does_not_believe_never_goes_out) {
+BOOST_AUTO_TEST_CASE(certificate_that_the_bundle_does_not_believe_never_goes_out) {
   runtime skr;
   const auto old = first().issue();
   skr.step(want(first().pem(), old));
@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(certificate_that_nobody_believes_any_more_is_replaced_at_on
   BOOST_TEST(skr.certificate() == next.certificate);
 }
 
-BOOST_AUTO_TEST_CASE(an_authority_that_is_given_up_stays_while_its_certificate_is_served) {
+BOOST_AUTO_TEST_CASE(authority_that_is_given_up_stays_while_its_certificate_is_served) {
   runtime skr;
   const auto old = first().issue();
   skr.step(want(first().pem(), old));
@@ -231,7 +231,7 @@ BOOST_AUTO_TEST_CASE(an_authority_that_is_given_up_stays_while_its_certificate_i
   BOOST_TEST((step.again == 0s));
 }
 
-BOOST_AUTO_TEST_CASE(a_lost_secret_comes_back_only_when_the_webhooks_believe_it) {
+BOOST_AUTO_TEST_CASE(lost_secret_comes_back_only_when_the_webhooks_believe_it) {
   runtime skr;
   skr.step(want(first().pem(), first().issue()));
   skr.secret.reset();
@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(a_lost_secret_comes_back_only_when_the_webhooks_believe_it)
   BOOST_TEST(skr.certificate() == next.certificate);
 }
 
-BOOST_AUTO_TEST_CASE(a_time_in_the_future_is_not_believed) {
+BOOST_AUTO_TEST_CASE(time_in_the_future_is_not_believed) {
   runtime skr;
   skr.step(want(first().pem(), first().issue()));
   const auto next = want(second().pem() + first().pem(), second().issue());
@@ -261,7 +261,7 @@ BOOST_AUTO_TEST_CASE(a_time_in_the_future_is_not_believed) {
   BOOST_TEST(skr.certificate() == next.certificate);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_no_certificate_does_no_harm) {
+BOOST_AUTO_TEST_CASE(malformed_certificate_does_no_harm) {
   runtime skr;
   skr.step(want(first().pem(), first().issue()));
   const auto step = skr.look({tls::ca_bundle(), "garbage", "garbage"});
@@ -509,7 +509,7 @@ BOOST_AUTO_TEST_CASE(observation_reads_for_what_webhooks_are_called) {
   BOOST_TEST(has.managers.has_value());
 }
 
-BOOST_AUTO_TEST_CASE(a_bundle_is_parsed_once_and_another_text_is_another_bundle) {
+BOOST_AUTO_TEST_CASE(bundle_is_parsed_once_and_another_text_is_another_bundle) {
   known_bundles known;
   const auto once = known.read(first().pem());
   const auto again = known.read(first().pem());
