@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Shows that the tests notice bugs: plants each fault in a copy of the sources, one at a time, builds the suite that is to notice
+it, and prints which cases fail. The faults of simulation/planted/ are planted by planted.sh there. Ends with 1 if a fault
+stays unnoticed, or no longer fits the sources. By hand: not part of CI.
+
+  tests/planted.py [--here] [--fits] [FAULT...]     such as: token_bucket xfcc_twice
+
+  --here   plants in this tree itself, whose build is warm, and takes each fault out again
+  --fits   only checks that each fault fits
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+LIMIT = 900  # seconds of one suite, which a fault may let hang
+
+# Name, file, what stands there, what is planted, and the suite that notices it: folder of tests/unit and suite.
+FAULTS = (
+    ("backoff_limit", "core/backoff.cpp", "result > limit / 2 ? limit : result * 2", "result * 2", "core.backoff"),
+    ("breaker_counts_old_attempts", "core/circuit_breaker.hpp", "if (began != epoch_) return false;", "", "core.circuit_breaker"),
+    ("token_bucket_takes_too_late", "core/token_bucket.hpp", "if (wait > most) return std::nullopt;", "", "core.token_bucket"),
+    ("handshake_evicts_the_newest", "core/http/memory_policy.cpp", "each->number_ < own.oldest->number_", "each->number_ > own.oldest->number_",
+     "http.memory_policy"),
+    ("certificate_never_expires", "tls/certificate.hpp", " && time <= not_after()", "", "tls.certificate"),
+    ("xfcc_twice", "tls/xfcc.cpp", "if (std::exchange(seen, true)) return false;", "seen = true;", "tls.xfcc"),
+    ("fence_stays_open", "k8s/client/fence.hpp", "void shut() noexcept { open_until(core::time_point::min()); }", "void shut() noexcept {}",
+     "k8s.attempts"),
+    ("true_and_absent_are_equal", "k8s/objects/difference.cpp", "return !value.get_bool();", "return true;", "k8s.difference"),
+    ("old_watch_version_goes_on", "k8s/cache/reflector.cpp", "if (error.is(errc::gone)) return at_once_or_pause(then::list, error);",
+     "", "k8s.reflector"),
+    ("late_renewal_counts", "k8s/controller/election.cpp", "if (now >= gained_ + options_.renew_deadline) return lose(now);", "",
+     "k8s.election"),
+    ("event_without_owner", "reactors/admission/decide.cpp", "parse_owner(parts.owned_by, event.owner);",
+     "parse_owner(parts.owned_by, event.owner) || true;", "admission.review"),
+    ("domain_is_not_compared", "reactors/listener/san_pinning.cpp", "names(from.certificate, *domain);", "(names(from.certificate, *domain) || true);",
+     "listener.san_pinning"),
+    ("share_without_bound", "reactors/listener/fair_queue.cpp", "if (own >= runtime_events_) return offer_result::share_full;", "",
+     "listener.fair_queue"),
+    ("router_without_interval", "reactors/kyma_router/kyma_router.cpp", "next = now + options_.interval;", "next = now;", "kyma_router.kyma_router"),
+    ("silence_is_noticed_late", "reactors/heartbeat/health.cpp", "if (at.now - runtime.heard < limit) continue;",
+     "if (at.now - runtime.heard < 2 * limit) continue;", "heartbeat.health"),
+    ("gap_is_forgotten", "reactors/shared/gap_detector.cpp", "if (started.series == 0) return is_full ? verdict::no_gap : verdict::gap;",
+     "if (started.series == 0) return verdict::no_gap;", "heartbeat.gap_detector"),
+    ("issuer_at_work_is_asked_again", "reactors/certificates/renewal.cpp", 'if (asked || state == "Pending") return true;', "if (asked) return true;",
+     "certificates.renewal"),
+    ("hosts_twice", "reactors/watcher_controller/virtual_service.cpp", "if (!contains(hosts, host)) hosts.emplace_back(host);",
+     "hosts.emplace_back(host);", "watcher_controller.virtual_service"),
+    ("status_is_always_written", "reactors/watcher_controller/watcher_status.cpp", "if (before != nullptr && *before == made) return std::nullopt;",
+     "", "watcher_controller.watcher_status"),
+    ("old_certificate_goes_at_once", "reactors/watcher_installer/trust.cpp",
+     "if (has.certificate_since && now < *has.certificate_since + delays.retirement) return true;", "", "watcher_installer.trust"),
+    ("suspended_is_written", "reactors/bootstrapper/decision.cpp", 'if (facts.suspended) return {action::wait, "Suspended", "spec.suspend is true"};',
+     "", "bootstrapper.decision"),
+    ("expired_bundle_is_valid", "reactors/bootstrapper/validation.cpp", "if (expired == certificates->size())", "if (false)",
+     "bootstrapper.validation"),
+    ("withdrawn_returns_at_once", "reactors/config_sync/runtime_signal.cpp", "if (seen.withdrawn && !returned_at_) returned_at_ = at.now;", "",
+     "config_sync.runtime_signal"),
+    ("rollout_ignores_the_budget", "reactors/runtime_rollout/decision.cpp", "if (unavailable >= allowed) return;", "", "runtime_rollout.decision"),
+    ("permits_without_bound", "reactors/runtime_controller/permits.cpp", "if (used_ < count_) {", "if (used_ < count_ + 1) {",
+     "runtime_controller.permits"),
+    ("gateway_serves_any_host", "reactors/dev/gateway/routes.cpp", "return http::iequals(name, host);", "return true;", "dev_gateway.routes"),
+    ("issuer_takes_any_key", "reactors/dev/issuer/order.cpp", 'if (!algorithm.empty() && algorithm != "RSA") return std::nullopt;', "",
+     "dev_issuer.order"),
+)
+
+
+def plant(tree, name, path, old, new):
+    """The text before; None if the fault does not fit, which is said."""
+    text = (tree / path).read_text()
+    if old not in text:
+        print(f"{name}: does not fit {path}")
+        return None
+    (tree / path).write_text(text.replace(old, new, 1))
+    return text
+
+
+def notice(tree, suite):
+    """The cases that fail, or what else happens."""
+    folder, _, name = suite.partition(".")
+    built = subprocess.run(["cmake", "--build", "build", "--target", f"{folder}_tests"], cwd=tree, text=True, capture_output=True)
+    if built.returncode != 0:
+        return "does not compile: " + next((line for line in built.stdout.splitlines() if "error:" in line), "")
+    try:
+        done = subprocess.run([tree / "build" / "tests" / f"{folder}_tests", f"--run_test={name}"], cwd=tree, text=True,
+                              capture_output=True, timeout=LIMIT)
+    except subprocess.TimeoutExpired:
+        return "the suite hangs"
+    failed = re.findall(rf'error: in "{name}/(\w+)', done.stdout + done.stderr)
+    return ", ".join(dict.fromkeys(failed)) or ("" if done.returncode == 0 else f"the suite ends with {done.returncode}")
+
+
+def main(arguments):
+    chosen = [fault for fault in FAULTS if fault[0] in arguments or all(each.startswith("--") for each in arguments)]
+    with tempfile.TemporaryDirectory() as scratch:
+        tree = ROOT if "--here" in arguments or "--fits" in arguments else pathlib.Path(scratch)
+        if tree != ROOT:
+            subprocess.run(f"git -C '{ROOT}' archive HEAD | tar x -C '{tree}' && cd '{tree}' && cmake --preset release", shell=True, check=True,
+                           stdout=subprocess.DEVNULL)
+        missed = 0
+        for name, path, old, new, suite in chosen:
+            before = plant(tree, name, path, old, new)
+            if before is None:
+                missed += 1
+                continue
+            try:
+                found = "fits" if "--fits" in arguments else notice(tree, suite)
+            finally:
+                (tree / path).write_text(before)
+            missed += not found or found.startswith("does not compile")
+            print(f"{name}: {found or 'NOT NOTICED'}" + ("" if found == "fits" else f" ({suite})"), flush=True)
+        print(f"{len(chosen)} faults, {missed} not noticed")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
