@@ -32,6 +32,14 @@ BOOST_AUTO_TEST_CASE(ceiling_doubles_from_the_base_up_to_the_limit) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(ceiling_is_exactly_the_limit_where_doubling_passes_it) {
+  // The draw wraps to zero at this ceiling only.
+  core::backoff pause(100ms, 1s,
+                      [] { return static_cast<std::uint64_t>(nanoseconds(1s).count()) + 1; });
+  pause.skip(4);
+  BOOST_TEST((pause.next() == 0ms));
+}
+
 BOOST_AUTO_TEST_CASE(jitter_is_full_from_zero_to_the_ceiling_inclusive) {
   std::uint64_t drawn = 0;
   core::backoff pause(nanoseconds(9), nanoseconds(9), [&] { return drawn; });
