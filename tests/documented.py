@@ -46,6 +46,7 @@ NOT_RUN = (
     ("tests/README.md", "mkdir -p found", "a fuzzer does not end; fuzz.* replay the corpora"),
     ("tests/README.md", "python3 -B tests/e2e/dev_test.py", "it is e2e.dev"),
     ("tests/README.md", "build/tests/simulation/simulation --seeds", "10,000 seeds take minutes; the test `simulation` plays fewer"),
+    ("tests/README.md", "tests/planted.py", "it builds a suite once for each planted fault; by hand"),
     ("tests/README.md", "tests/simulation/planted.sh", "it builds the simulation once for each planted bug; by hand"),
 )
 
