@@ -32,6 +32,10 @@ if [[ -z $fast ]]; then
   export KUBEBUILDER_ASSETS
 fi
 
+step "Kubernetes' Go packages"
+RW_TEST_TYPES="$("$root/tests/provide-types.sh")"
+export RW_TEST_TYPES
+
 step "helm"
 if RW_HELM="$("$root/tests/provide-helm.sh")"; then
   export RW_HELM

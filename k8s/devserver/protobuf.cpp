@@ -11,8 +11,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace rw::k8s::devserver {
 namespace {
@@ -337,9 +339,28 @@ void append_field(std::string& out, const builtin_field& as, const json::value& 
   }
 }
 
+/// Returns indices of all fields, those of each type in the order of their numbers, in which Go
+/// writes them.
+const std::vector<std::uint16_t>& fields_by_number() {
+  static const auto sorted = [] {
+    const auto fields = builtin_fields();
+    std::vector<std::uint16_t> made(fields.size());
+    std::iota(made.begin(), made.end(), std::uint16_t{0});
+    for (const auto& type : builtin_types()) {
+      const auto first = made.begin() + type.first;
+      std::sort(first, first + type.fields,
+                [&](auto a, auto b) { return fields[a].number < fields[b].number; });
+    }
+    return made;
+  }();
+  return sorted;
+}
+
 std::string message_of(const builtin_type& type, const json::object& object) {
   std::string made;
-  for (const auto& field : fields_of(type)) {
+  const auto& order = fields_by_number();
+  for (std::size_t i = type.first; i < std::size_t{type.first} + type.fields; ++i) {
+    const auto& field = builtin_fields()[order[i]];
     if (field.number == 0) continue;
     if (field.name.empty()) {
       append_bytes(made, field.number, message_of(builtin_types()[field.of], object));

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 """Writes builtin_table.cpp: what the Go types of Kubernetes' built-in kinds say about their fields.
 
-    k8s/devserver/types/generate.py FOLDER [--check]
+    k8s/devserver/types/generate.py [FOLDER] [--check]
 
-FOLDER holds the packages golang-k8s-api-dev and golang-k8s-apimachinery-dev (Debian, 0.32.3) unpacked by `dpkg-deb -x`;
-fetch.sh beside this file downloads them. With --check it writes nothing: it ends with 1 if the table is not what these
+FOLDER holds the packages golang-k8s-api-dev and golang-k8s-apimachinery-dev (Debian, 0.32.3) unpacked by `dpkg-deb -x`,
+by default that of RW_TEST_TYPES; tests/provide-types.sh downloads them. With --check it writes nothing: it ends with 1 if the table is not what these
 packages say, or if what it says about server-side apply differs from the schema in golang-k8s-client-go-dev.
 
 Taken from the packages are facts: names, numbers, types and markers; no documentation. The kinds of apiextensions.k8s.io
 are in no package, and are written at the end of this file.
 """
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -240,12 +241,40 @@ class Table:
                 rows[f["name"]] = ("atomic" if atomic else "granular", ()) if granular else ("scalar", ())
 
 
+def read_yaml(lines):
+    """Reads the YAML that client-go's schema is written in: block mappings and sequences of words."""
+    def value(at, depth):
+        if lines[at].startswith("- ", depth):
+            made = []
+            while at < len(lines) and lines[at].startswith(" " * depth + "- "):
+                lines[at] = lines[at].replace("- ", "  ", 1)
+                if re.match(r" *\w+:( |$)", lines[at]):
+                    item, at = value(at, depth + 2)
+                else:
+                    item, at = lines[at].strip(), at + 1
+                made.append(item)
+            return made, at
+        made = {}
+        while at < len(lines) and re.match(r" {%d}[\w]+:" % depth, lines[at]):
+            name, _, text = lines[at].strip().partition(":")
+            at += 1
+            if text:
+                made[name] = text.strip()
+            else:
+                inner = len(lines[at]) - len(lines[at].lstrip())
+                made[name], at = value(at, inner)
+        return made, at
+    made, at = value(0, 0)
+    if at != len(lines):
+        sys.exit(f"client-go's schema has a line that this does not read: {lines[at]}")
+    return made
+
+
 def client_schema(folder):
     """The same from client-go's own schema of its types."""
-    import yaml
     text = (folder / "usr/share/gocode/src/k8s.io/client-go/applyconfigurations/internal/internal.go").read_text()
     text = re.search(r"typed\.YAMLObject\(`(.*?)`\)", text, re.S)[1]
-    types = {t["name"]: t for t in yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))["types"]}
+    types = {t["name"]: t for t in read_yaml(text.rstrip("\n").split("\n"))["types"]}
 
     def kind_of(type_):
         if "scalar" in type_:
@@ -309,7 +338,12 @@ std::span<const builtin_type> builtin_types() noexcept { return types; }
 
 
 def main():
-    folder, check = pathlib.Path(sys.argv[1]), "--check" in sys.argv[2:]
+    check = "--check" in sys.argv[1:]
+    folders = [x for x in sys.argv[1:] if x != "--check"] or [os.environ.get("RW_TEST_TYPES")]
+    if not folders[0]:
+        print("skipped: RW_TEST_TYPES names no folder; RW_TEST_TYPES=\"$(tests/provide-types.sh)\"")
+        return 77
+    folder = pathlib.Path(folders[0])
     table, output = Table(folder), HERE.parent / "builtin_table.cpp"
     if not check:
         output.write_text(table.text())
