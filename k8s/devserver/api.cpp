@@ -107,12 +107,22 @@ asio::awaitable<void> api::handle_json(http::request& from, http::response& into
     return {};
   }
   if (to->parts.size() == 1 && to->parts[0] == "version") {
-    answer(into, 200, version_info());
+    answer(into, 200, version_info(with_.version));
     return {};
   }
+  if (to->cluster.empty()) to->cluster = with_.root_cluster;
   const auto in = with_.clusters.find(to->cluster);
   if (in == with_.clusters.end()) {
     no_such_page(into);
+    return {};
+  }
+  if (with_.control != nullptr && test_control::is_for(*to)) {
+    const auto by = with_.users.identify(from, to->cluster, with_.clock.wall());
+    if (by.has_error()) {
+      answer(into, by.error());
+    } else {
+      with_.control->handle(in->second, *by, *to, from, into);
+    }
     return {};
   }
   visit of{in->second, std::move(*to), {}, {}};
@@ -234,6 +244,7 @@ asio::awaitable<void> api::resource_request(visit of, resource_path path, identi
     answer(into, storage_initializing());
     return {};
   }
+  if (!view.version->warning.empty()) warn(into, view.version->warning);
   const auto how = negotiate(from.headers.get("accept"), of.to.parameters.get("includeObject"),
                              view.of->custom, with_.clock);
   if (how.has_error()) {
@@ -250,6 +261,7 @@ asio::awaitable<void> api::resource_request(visit of, resource_path path, identi
             {}};
   what.user_agent = from.headers.get("user-agent");
   what.authorization = with_.authorization;
+  what.refuse_unsupported = with_.refuse_unsupported;
   return perform(of, std::move(what), from, into);
 }
 

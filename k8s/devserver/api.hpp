@@ -9,6 +9,7 @@
 #include "rw/k8s/devserver/reviews.hpp"
 #include "rw/k8s/devserver/server_memory.hpp"
 #include "rw/k8s/devserver/target.hpp"
+#include "rw/k8s/devserver/test_control.hpp"
 #include "rw/k8s/devserver/writes.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -34,6 +35,10 @@ class api final : public http::handler {
     std::size_t body_bytes;
     bool authorization;  ///< roles count
     std::chrono::milliseconds storage_delay;
+    bool refuse_unsupported;   ///< what is not implemented gets 501, not a warning
+    std::string version;       ///< of /version
+    std::string root_cluster;  ///< of requests without a cluster's prefix; empty: none
+    test_control* control;     ///< null: there is no /devserver
   };
 
   explicit api(parts with) : with_(std::move(with)) {}

@@ -33,6 +33,7 @@ constexpr row rows[] = {
     {"core/v1.PodSpec", "securityContext", "{}"},
     {"core/v1.PodSpec", "schedulerName", R"("default-scheduler")"},
     {"core/v1.PodStatus", "phase", R"("Pending")"},
+    {"core/v1.EndpointPort", "protocol", R"("TCP")"},
     {"core/v1.Container", "terminationMessagePath", R"("/dev/termination-log")"},
     {"core/v1.Container", "terminationMessagePolicy", R"("File")"},
     {"core/v1.EphemeralContainerCommon", "terminationMessagePath", R"("/dev/termination-log")"},
@@ -141,7 +142,7 @@ void default_pull_policy(json::object& container) {
   const auto* const field = container.if_contains("image");
   const std::string image(field != nullptr && field->is_string() ? view(field->get_string()) : "");
   const auto colon = image.find(':', image.rfind('/') + 1);
-  const bool moves = image.find('@') == std::string::npos &&
+  const bool moves = !image.empty() && image.find('@') == std::string::npos &&
                      (colon == std::string::npos || image.substr(colon) == ":latest");
   set_default(container, "imagePullPolicy", moves ? "Always" : "IfNotPresent");
 }
@@ -218,6 +219,27 @@ void default_qos_class(json::object& pod) {
                                                       : "Burstable";
 }
 
+/// Of Pods; templates of Pods do not have it.
+void default_links(json::object& pod) {
+  set_default(object_in(pod, "spec"), "enableServiceLinks", true);
+}
+
+/// Limits are the default of limits, and those that of requests.
+void default_limits(json::object& item) {
+  const auto* const type = item.if_contains("type");
+  if (type == nullptr || *type != "Container") return;
+  const auto copy = [&](std::string_view from, std::string_view to) {
+    const auto* const source = item.if_contains(from);
+    if (source == nullptr || !source->is_object()) return;
+    const auto values = source->get_object();
+    auto& into = object_in(item, to);
+    for (const auto& [name, value] : values) into.emplace(name, value);
+  };
+  copy("max", "default");
+  copy("default", "defaultRequest");
+  copy("min", "defaultRequest");
+}
+
 /// Claims in a StatefulSet name their kind.
 void default_claim_templates(json::object& spec) {
   auto* const claims = spec.if_contains("volumeClaimTemplates");
@@ -246,6 +268,8 @@ constexpr rule rules[] = {
     {"core/v1.PodSpec", &default_service_account},
     {"core/v1.Pod", &default_requests},
     {"core/v1.Pod", &default_qos_class},
+    {"core/v1.Pod", &default_links},
+    {"core/v1.LimitRangeItem", &default_limits},
     {"networking/v1.NetworkPolicySpec", &default_policy_types},
     {"batch/v1.Job", &default_whole_job},
     {"apps/v1.StatefulSetSpec", &default_claim_templates},

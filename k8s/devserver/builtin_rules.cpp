@@ -5,6 +5,7 @@
 #include "rw/k8s/devserver/definitions.hpp"
 #include "rw/k8s/devserver/json_access.hpp"
 #include "rw/k8s/devserver/object_meta.hpp"
+#include "rw/k8s/devserver/pod_admission.hpp"
 #include "rw/k8s/devserver/pod_checks.hpp"
 #include "rw/k8s/devserver/services.hpp"
 #include "rw/k8s/objects/base64.hpp"
@@ -15,6 +16,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 
 namespace rw::k8s::devserver {
 namespace {
@@ -51,12 +53,120 @@ void default_definition(json::object& object) {
   set_default(names, "singular", json::string(core::lower(kind)));
 }
 
+/// Adds a finalizer (admission plugin StorageObjectInUseProtection).
+void protect(json::value& object, const std::string& finalizer) {
+  auto names = finalizers_of(object);
+  if (std::ranges::find(names, finalizer) == names.end()) names.push_back(finalizer);
+  set_finalizers(object, names);
+}
+
+/// The generation of its template, which older clients read.
+void number_template(const json::value& before, json::value& object) {
+  constexpr std::string_view name = "deprecated.daemonset.template.generation";
+  const auto* const was = find(before, {"spec", "template"});
+  const auto* const is = find(object, {"spec", "template"});
+  const std::string text(find_string(before, {"metadata", "annotations", name}));
+  auto number = std::max(std::strtoll(text.c_str(), nullptr, 10), 1LL);
+  if (was != nullptr && is != nullptr && *was != *is) ++number;
+  auto& metadata = object_in(object.as_object(), "metadata");
+  object_in(metadata, "annotations")[name] = std::to_string(number);
+}
+
+bool differs(const json::value& before, const json::value& object, std::string_view field) {
+  const auto* const was = find(before, {field});
+  const auto* const is = find(object, {field});
+  return (was == nullptr) != (is == nullptr) || (was != nullptr && *was != *is);
+}
+
+/// Checks the rules of a Role or ClusterRole (Kubernetes, "pkg/apis/rbac/validation").
+void check_role(const json::value&, const json::value& object, std::vector<cause>& found) {
+  const auto* const rules = find(object, {"rules"});
+  if (rules == nullptr || !rules->is_array()) return;
+  const bool of_cluster = find_string(object, {"kind"}) == "ClusterRole";
+  for (std::size_t i = 0; i < rules->get_array().size(); ++i) {
+    const auto at = "rules[" + std::to_string(i) + "].";
+    const auto has = [&](std::string_view field) {
+      const auto* const list = find(rules->get_array()[i], {field});
+      return list != nullptr && list->is_array() && !list->get_array().empty();
+    };
+    if (!has("verbs")) {
+      found.push_back({at + "verbs", "FieldValueRequired",
+                       "Required value: verbs must contain at least one value"});
+    }
+    if (has("nonResourceURLs")) {
+      if (!of_cluster) {
+        found.push_back({at + "nonResourceURLs", "FieldValueInvalid",
+                         "Invalid value: namespaced rules cannot apply to non-resource URLs"});
+      }
+      if (has("apiGroups") || has("resources") || has("resourceNames")) {
+        found.push_back({at + "nonResourceURLs", "FieldValueInvalid",
+                         "Invalid value: rules cannot apply to both regular resources and "
+                         "non-resource URLs"});
+      }
+      continue;
+    }
+    if (!has("apiGroups")) {
+      found.push_back({at + "apiGroups", "FieldValueRequired",
+                       "Required value: resource rules must supply at least one api group"});
+    }
+    if (!has("resources")) {
+      found.push_back({at + "resources", "FieldValueRequired",
+                       "Required value: resource rules must supply at least one resource"});
+    }
+  }
+}
+
+void check_priority_class(const json::value& before, const json::value& object,
+                          std::vector<cause>& found) {
+  if (before.is_null() || !differs(before, object, "value")) return;
+  found.push_back({"Value", "FieldValueForbidden", "Forbidden: may not be changed in an update."});
+}
+
+/// Checks an update: only the requests of a bound claim may change.
+void check_volume_claim(const json::value& before, const json::value& object,
+                        std::vector<cause>& found) {
+  if (before.is_null()) return;
+  auto was = *find(before, {"spec"});
+  auto is = *find(object, {"spec"});
+  if (find_string(before, {"status", "phase"}) == "Bound") {
+    for (auto* spec : {&was, &is}) object_in(spec->as_object(), "resources").erase("requests");
+  }
+  if (was == is) return;
+  found.push_back({"spec", "FieldValueForbidden",
+                   "Forbidden: spec is immutable after creation except resources.requests and "
+                   "volumeAttributesClassName for bound claims"});
+}
+
+/// Checks a StorageClass (Kubernetes, "pkg/apis/storage/validation"), of which little may change.
+void check_storage_class(const json::value& before, const json::value& object,
+                         std::vector<cause>& found) {
+  if (find_string(object, {"provisioner"}).empty()) require(found, "provisioner");
+  if (before.is_null()) return;
+  for (const std::string field : {"parameters", "provisioner", "reclaimPolicy"}) {
+    if (!differs(before, object, field)) continue;
+    found.push_back(
+        {field, "FieldValueForbidden", "Forbidden: updates to " + field + " are forbidden."});
+  }
+  if (differs(before, object, "volumeBindingMode")) {
+    found.push_back({"volumeBindingMode", "FieldValueInvalid",
+                     "Invalid value: \"" + std::string(find_string(object, {"volumeBindingMode"})) +
+                         "\": field is immutable"});
+  }
+}
+
 struct defaults {
   std::string_view storage_key;
   void (*fill)(json::object&);
 };
 
+/// Older clients read it; number_template counts.
+void default_daemon_set(json::object& object) {
+  auto& annotations = object_in(object_in(object, "metadata"), "annotations");
+  set_default(annotations, "deprecated.daemonset.template.generation", "1");
+}
+
 constexpr std::array all_defaults{
+    defaults{"daemonsets.apps", &default_daemon_set},
     defaults{"namespaces", &default_namespace},
     defaults{"secrets", &default_secret},
     defaults{definitions_key, &default_definition},
@@ -82,6 +192,11 @@ constexpr std::array all_checks{
     check{"jobs.batch", &check_job},
     check{"cronjobs.batch", &check_cron_job},
     check{"leases.coordination.k8s.io", &check_lease},
+    check{"roles.rbac.authorization.k8s.io", &check_role},
+    check{"clusterroles.rbac.authorization.k8s.io", &check_role},
+    check{"priorityclasses.scheduling.k8s.io", &check_priority_class},
+    check{"persistentvolumeclaims", &check_volume_claim},
+    check{"storageclasses.storage.k8s.io", &check_storage_class},
     check{"rolebindings.rbac.authorization.k8s.io", &check_role_binding},
     check{"clusterrolebindings.rbac.authorization.k8s.io", &check_role_binding},
 };
@@ -98,12 +213,17 @@ void fill_builtin_defaults(const resource& of, json::value& object) {
   }
 }
 
-void begin_builtin_life(const resource& of, json::value& object) {
+void begin_builtin_life(const resource& of, json::value& object, const std::string& now) {
   if (of.storage_key == "namespaces") {
     object_in(object.as_object(), "spec")["finalizers"] = json::array{"kubernetes"};
     object_in(object.as_object(), "status")["phase"] = "Active";
   } else if (of.storage_key == "jobs.batch") {
     begin_job(object);
+  } else if (of.storage_key == "persistentvolumes") {
+    protect(object, "kubernetes.io/pv-protection");
+    object_in(object.as_object(), "status")["lastPhaseTransitionTime"] = now;
+  } else if (of.storage_key == "persistentvolumeclaims") {
+    protect(object, "kubernetes.io/pvc-protection");
   } else if (of.storage_key == definitions_key) {
     set_finalizers(object, {std::string(definition_finalizer)});
   }
@@ -111,11 +231,15 @@ void begin_builtin_life(const resource& of, json::value& object) {
 
 outcome<void> allocate_builtin(const cluster& in, const resource& of, const json::value& before,
                                json::value& object) {
-  return of.storage_key == "services" ? allocate_service(in, before, object) : outcome<void>();
+  if (of.storage_key == "services") return allocate_service(in, before, object);
+  if (of.storage_key == "pods" && before.is_null()) return admit_pod(in, object);
+  return {};
 }
 
 void carry_allocated(const resource& of, const json::value& before, json::value& object) {
   if (of.storage_key == "services") carry_service(before, object);
+  if (of.storage_key == "pods") carry_admitted(before, object);
+  if (of.storage_key == "daemonsets.apps") number_template(before, object);
 }
 
 bool has_room_for(const cluster& in, const resource& of, const json::value& object) {
@@ -125,6 +249,18 @@ bool has_room_for(const cluster& in, const resource& of, const json::value& obje
 void settle_builtin(const cluster& in, const resource& of, json::value& object,
                     const std::string& now) {
   if (of.storage_key == definitions_key) establish_definition(in.kinds, object, now);
+}
+
+void warn_of_builtin(const resource& of, const json::value& object,
+                     std::vector<std::string>& warnings) {
+  if (of.storage_key == "pods") {
+    if (const auto* const spec = find(object, {"spec"})) warn_of_pod_spec(*spec, "spec", warnings);
+  } else if (const auto* const spec = find(object, {"spec", "template", "spec"})) {
+    warn_of_pod_spec(*spec, "spec.template.spec", warnings);
+  } else if (const auto* const job =
+                 find(object, {"spec", "jobTemplate", "spec", "template", "spec"})) {
+    warn_of_pod_spec(*job, "spec.jobTemplate.spec.template.spec", warnings);
+  }
 }
 
 void check_builtin(const resource& of, const json::value& before, const json::value& object,

@@ -17,7 +17,7 @@ namespace rw::k8s::devserver {
 void fill_builtin_defaults(const resource& of, boost::json::value& object);
 
 /// Sets what only the server decides at creation.
-void begin_builtin_life(const resource& of, boost::json::value& object);
+void begin_builtin_life(const resource& of, boost::json::value& object, const std::string& now);
 
 /// Sets what the server allocates, and nobody owns: a Service's addresses and node ports. 422 if
 /// what the client has chosen can't be allocated. `before` is null for a new object.
@@ -34,6 +34,10 @@ bool has_room_for(const cluster& in, const resource& of, const boost::json::valu
 /// Writes what a controller would write soon after it observes the object. Also on updates.
 void settle_builtin(const cluster& in, const resource& of, boost::json::value& object,
                     const std::string& now);
+
+/// Adds warnings of a valid object.
+void warn_of_builtin(const resource& of, const boost::json::value& object,
+                     std::vector<std::string>& warnings);
 
 /// Adds the errors of a built-in object, beyond its metadata. Checks only what users of Kubernetes
 /// meet in practice. `before` is null for a new object.

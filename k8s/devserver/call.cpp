@@ -18,9 +18,6 @@ void begin(http::response& into, unsigned status) {
 
 void answer(http::response& into, unsigned status, const call& to, const record& one) {
   begin(into, status);
-  if (!to.view.version->warning.empty()) {
-    warn(into, to.view.version->warning);
-  }
   if (to.subresource == scale_subresource) {
     auto object = one.parse();
     to_view(object, to.view);

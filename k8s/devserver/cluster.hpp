@@ -39,6 +39,9 @@ struct cluster {
     gc_tasks.open.clear();
   }
 
+  /// Dependents, and the content of namespaces, are deleted, as by kube-controller-manager. To be
+  /// switched off before the first request (server::memory).
+  bool controllers = true;
   bool removed = false;  ///< from the server; only requests and watches under way still use it
 };
 

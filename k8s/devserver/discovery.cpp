@@ -222,10 +222,19 @@ std::optional<json::value> discover(const cluster& in, const std::vector<std::st
   return json::value{{"kind", "APIGroupList"}, {"apiVersion", "v1"}, {"groups", std::move(all)}};
 }
 
-json::value version_info() {
-  return {{"major", "1"},    {"minor", "32"},      {"gitVersion", "v1.32.0+devserver"},
-          {"gitCommit", ""}, {"gitTreeState", ""}, {"buildDate", "1970-01-01T00:00:00Z"},
-          {"goVersion", ""}, {"compiler", ""},     {"platform", ""}};
+json::value version_info(std::string_view version) {
+  const auto digits = version.substr(version.starts_with('v') ? 1 : 0);
+  const auto dot = std::min(digits.find('.'), digits.size());
+  const auto minor = digits.substr(std::min(dot + 1, digits.size()));
+  return {{"major", digits.substr(0, dot)},
+          {"minor", minor.substr(0, minor.find_first_not_of("0123456789"))},
+          {"gitVersion", version},
+          {"gitCommit", ""},
+          {"gitTreeState", ""},
+          {"buildDate", "1970-01-01T00:00:00Z"},
+          {"goVersion", ""},
+          {"compiler", ""},
+          {"platform", ""}};
 }
 
 }  // namespace rw::k8s::devserver

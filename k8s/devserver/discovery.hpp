@@ -27,7 +27,7 @@ std::optional<boost::json::value> discover_all(const cluster& in,
 inline constexpr std::string_view aggregated_discovery_type =
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-/// Returns the document at /version.
-boost::json::value version_info();
+/// Returns the document at /version; `version` is such as "v1.32.0".
+boost::json::value version_info(std::string_view version);
 
 }  // namespace rw::k8s::devserver

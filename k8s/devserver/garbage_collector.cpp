@@ -193,6 +193,8 @@ void garbage_collector::follow(const std::shared_ptr<cluster>& in, const resourc
 }
 
 void garbage_collector::add(const std::shared_ptr<cluster>& in, gc_task one) {
+  // That of definitions is a part of kube-apiserver.
+  if (!in->controllers && one.what != gc_task::kind::empty_definition) return;
   in->gc_tasks.open.insert(std::move(one));
   resume(in);
 }

@@ -71,6 +71,13 @@ const std::string& identities::token(std::string_view cluster, std::string_view 
   return tokens_.emplace(token, owner{std::string(cluster), std::string(user)}).first->first;
 }
 
+void identities::add_token(std::string_view cluster, std::string token, std::string_view user,
+                           std::vector<std::string> groups) {
+  owner of{std::string(cluster), std::string(user)};
+  of.groups = std::move(groups);
+  tokens_.insert_or_assign(std::move(token), std::move(of));
+}
+
 void identities::forget(std::string_view cluster) {
   std::erase_if(tokens_, [&](const auto& one) {
     if (one.second.cluster != cluster) return false;
@@ -117,7 +124,9 @@ outcome<identity> identities::identify_token(std::string_view token, std::string
     return unauthorized();
   }
   const auto& of = at->second;
-  return identity{of.user, groups_of(of.user), of.credential, {of.of.ns, of.of.name}, of.of.uid};
+  auto groups = of.groups;
+  std::ranges::move(groups_of(of.user), std::back_inserter(groups));
+  return identity{of.user, std::move(groups), of.credential, {of.of.ns, of.of.name}, of.of.uid};
 }
 
 std::vector<std::string> identities::groups_of(std::string_view user) {

@@ -37,6 +37,9 @@ class identities {
 
   /// Returns the user's token for a cluster; makes it at the first call.
   const std::string& token(std::string_view cluster, std::string_view user);
+  /// Accepts a token that was chosen elsewhere.
+  void add_token(std::string_view cluster, std::string token, std::string_view user,
+                 std::vector<std::string> groups);
   /// A ServiceAccount.
   struct account {
     std::string ns;
@@ -70,6 +73,7 @@ class identities {
     account of = {};
     std::string credential = {};
     time_point end = time_point::max();
+    std::vector<std::string> groups = {};  ///< beside those that the name says
   };
   outcome<identity> authenticate(const http::request& from, std::string_view cluster,
                                  time_point now) const;

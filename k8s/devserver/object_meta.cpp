@@ -150,7 +150,7 @@ void check_owners(const json::value& object, std::vector<cause>& found) {
 /// Custom resources, and kinds outside the API server's own code, may have any finalizer. Others
 /// may have only known finalizers without a prefix.
 bool may_have_plain_finalizers(const resource& of) {
-  return of.custom || of.group == "apiextensions.k8s.io" ||
+  return of.custom || of.group == "apiextensions.k8s.io" || of.group == "coordination.k8s.io" ||
          of.group == "admissionregistration.k8s.io";
 }
 
@@ -266,7 +266,7 @@ void keep_identity(const json::value& before, json::value& after) {
   for (const auto* field : {"creationTimestamp", "deletionTimestamp"}) {
     if (const auto* was = old.if_contains(field)) metadata[field] = *was;
   }
-  for (const auto* field : {"uid", "deletionGracePeriodSeconds", "generateName"}) {
+  for (const auto* field : {"uid", "deletionGracePeriodSeconds"}) {
     const auto* was = old.if_contains(field);
     const auto* is = metadata.if_contains(field);
     // In protobuf an empty text is one that is not set.
@@ -311,11 +311,13 @@ void check_metadata_change(const json::value& before, const json::value& after,
     added += '"' + name + '"';
   }
   if (added.empty()) return;
-  found.push_back(
-      {"metadata.finalizers", "FieldValueForbidden",
-       "Forbidden: no new finalizers can be added if the object is being deleted, found "
-       "new finalizers []string{" +
-           added + "}"});
+  // Once for all kinds, and once by the kind's own strategy.
+  const cause forbidden{
+      "metadata.finalizers", "FieldValueForbidden",
+      "Forbidden: no new finalizers can be added if the object is being deleted, found "
+      "new finalizers []string{" +
+          added + "}"};
+  found.insert(found.end(), 2, forbidden);
 }
 
 bool is_being_deleted(const json::value& object) noexcept {

@@ -57,6 +57,11 @@ outcome<void> check_patched(const call& to, const json::value& object) {
                      "Invalid value: " + json::serialize(json::string(json::serialize(object))) +
                          ": " + type_error}});
   }
+  for (const std::string_view field : {"apiVersion", "kind"}) {
+    const auto* const text = find(object, {field});
+    if (text != nullptr && text->is_string()) continue;
+    return bad_request("Object '" + std::string(field) + "' is missing in the patched object");
+  }
   const std::string name(find_string(object, {"metadata", "name"}));
   if (name != to.key.name) {
     return bad_request("the name of the object (" + name +
@@ -85,6 +90,19 @@ outcome<json::value> patched(const call& to, patch_kind how, const json::value& 
   if (done.has_error()) return done.error();
   if (!object.is_object()) return bad_request("the patched object is no object");
   return object;
+}
+
+/// Ownership of a field that the version of storage lacks can't be kept: the owner's fields are
+/// compared in both versions.
+outcome<void> check_storable(const call& to, const json::value& change) {
+  const auto& stored = to.view.of->versions[to.view.of->stored];
+  if (!to.view.of->custom || to.view.version == &stored || !stored.type) return {};
+  auto there = change;
+  std::vector<std::string> lost;
+  stored.type->prune(there, lost);
+  if (lost.empty()) return {};
+  problem failed{500, "", "." + lost.front() + ": field not declared in schema"};
+  return failed;
 }
 
 }  // namespace
@@ -137,6 +155,8 @@ outcome<write_plan> write_planner::apply(const call& to, json::value change,
   write_plan unused;
   // Unknown fields of a built-in kind don't fit its schema, below.
   if (to.view.of->custom) good = prune_unknown(to, change, with, unused.warnings);
+  if (good.has_error()) return good.error();
+  good = check_storable(to, change);
   if (good.has_error()) return good.error();
   reset_fields(to, change);
   auto& metadata = object_in(change.get_object(), "metadata");

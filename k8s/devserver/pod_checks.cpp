@@ -18,7 +18,7 @@ namespace {
 namespace json = boost::json;
 using texts = std::initializer_list<std::string_view>;
 
-const json::array& list_at(const json::value& of, std::string_view field) {
+const json::array& pod_items(const json::value& of, std::string_view field) {
   static const json::array none;
   const auto* const found = find(of, {field});
   return found != nullptr && found->is_array() ? found->get_array() : none;
@@ -30,13 +30,13 @@ class pod_checker {
 
   void check(const json::value& spec, const std::string& at) {
     std::size_t index = 0;
-    for (const auto& one : list_at(spec, "volumes")) {
+    for (const auto& one : pod_items(spec, "volumes")) {
       check_volume(one, at + ".volumes[" + std::to_string(index++) + "]");
     }
-    if (list_at(spec, "containers").empty()) require(found_, at + ".containers");
+    if (pod_items(spec, "containers").empty()) require(found_, at + ".containers");
     for (const auto* field : {"containers", "initContainers"}) {
       index = 0;
-      for (const auto& one : list_at(spec, field)) {
+      for (const auto& one : pod_items(spec, field)) {
         check_container(one, at + "." + field + "[" + std::to_string(index++) + "]");
       }
     }
@@ -117,7 +117,7 @@ class pod_checker {
   static void each(const json::value& of, std::string_view field, const std::string& at,
                    Check check) {
     std::size_t index = 0;
-    for (const auto& one : list_at(of, field)) {
+    for (const auto& one : pod_items(of, field)) {
       check(one, at + "." + std::string(field) + "[" + std::to_string(index++) + "]");
     }
   }
@@ -208,6 +208,29 @@ json::object fixed_part(const json::value& pod) {
 
 void check_pod_spec(const json::value& spec, const std::string& at, std::vector<cause>& found) {
   pod_checker(found).check(spec, at);
+}
+
+void warn_of_pod_spec(const json::value& spec, const std::string& at,
+                      std::vector<std::string>& warnings) {
+  const auto check = [&](std::initializer_list<std::string_view> path, std::string_view term) {
+    const auto* const list = find(spec, path);
+    if (list == nullptr || !list->is_array()) return;
+    std::string field = at;
+    for (const auto part : path) field += "." + std::string(part);
+    for (std::size_t i = 0; i < list->get_array().size(); ++i) {
+      const auto& one = list->get_array()[i];
+      const auto* const selects = term.empty() ? &one : find(one, {term});
+      if (selects == nullptr || find(*selects, {"labelSelector"}) != nullptr) continue;
+      warnings.push_back(field + "[" + std::to_string(i) + "]" +
+                         (term.empty() ? "" : "." + std::string(term)) +
+                         ".labelSelector: a null labelSelector results in matching no pod");
+    }
+  };
+  check({"topologySpreadConstraints"}, "");
+  for (const std::string_view kind : {"podAffinity", "podAntiAffinity"}) {
+    check({"affinity", kind, "requiredDuringSchedulingIgnoredDuringExecution"}, "");
+    check({"affinity", kind, "preferredDuringSchedulingIgnoredDuringExecution"}, "podAffinityTerm");
+  }
 }
 
 void check_pod(const json::value& before, const json::value& object, std::vector<cause>& found) {

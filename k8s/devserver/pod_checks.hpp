@@ -15,6 +15,11 @@ namespace rw::k8s::devserver {
 void check_pod_spec(const boost::json::value& spec, const std::string& at,
                     std::vector<cause>& found);
 
+/// Adds warnings of what is valid in a PodSpec, and in most cases a mistake ("pkg/api/pod",
+/// warnings.go): selectors that match no Pod.
+void warn_of_pod_spec(const boost::json::value& spec, const std::string& at,
+                      std::vector<std::string>& warnings);
+
 /// Checks a Pod: its spec, and that an update changes only what may change.
 void check_pod(const boost::json::value& before, const boost::json::value& object,
                std::vector<cause>& found);

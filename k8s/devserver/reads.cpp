@@ -66,7 +66,6 @@ outcome<void> reads::list(const call& from, http::response& into) const {
   if (found.has_error()) return found.error();
   into.status = 200;
   into.headers.add("content-type", "application/json");
-  if (!from.view.version->warning.empty()) warn(into, from.view.version->warning);
   append_list(into.body, found->items, from.view, from.show,
               {found->version, std::move(found->continue_token), found->remaining});
   return {};
@@ -100,7 +99,6 @@ outcome<void> reads::begin_watch(const call& from, const fault& wrong, http::res
   into.headers.add("content-type", from.show.protobuf
                                        ? std::string(protobuf_media_type) + ";stream=watch"
                                        : "application/json");
-  if (!from.view.version->warning.empty()) warn(into, from.view.version->warning);
   into.source = std::make_unique<watch>(std::move(wanted), schedule_, counters_);
   return {};
 }

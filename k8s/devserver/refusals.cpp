@@ -80,6 +80,10 @@ problem internal_error(std::string_view why) {
   return {500, "InternalError", "Internal error occurred: " + std::string(why)};
 }
 
+problem unsupported(std::string_view what) {
+  return {501, "NotImplemented", "not supported by this API server: " + std::string(what)};
+}
+
 problem unsupported_media_type(std::string_view accepted) {
   return {415, "UnsupportedMediaType",
           "the body of the request was in an unknown format - accepted media types include: " +

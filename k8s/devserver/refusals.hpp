@@ -32,6 +32,8 @@ problem invalid(const subject& of, std::vector<cause> causes);
 problem bad_request(std::string why);
 problem unauthorized();
 problem internal_error(std::string_view why);
+/// kube-apiserver does it, this server does not.
+problem unsupported(std::string_view what);
 problem unsupported_media_type(std::string_view accepted);
 problem not_acceptable(std::string_view accepted);
 /// A resource or subresource that is not served.

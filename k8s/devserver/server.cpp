@@ -53,9 +53,13 @@ std::shared_ptr<tls::credentials> make_credentials(const server_options& options
   }
   wanted.server_auth = true;
   wanted.validity = std::chrono::hours(24 * 3650);
+  const auto trusted = ca.certificate_pem() + options.client_ca;
+  if (!options.certificate.empty()) {
+    return need(tls::credentials::from_text({options.certificate, options.key, trusted}),
+                "credentials");
+  }
   const auto pair = need(ca.issue(wanted), "certificate");
-  return need(tls::credentials::from_text({pair.certificate, pair.key, ca.certificate_pem()}),
-              "credentials");
+  return need(tls::credentials::from_text({pair.certificate, pair.key, trusted}), "credentials");
 }
 
 std::shared_ptr<server_memory> make_memory(const server_options& options) {
@@ -116,9 +120,11 @@ class server::implementation {
              }}),
         collector_(executor, {environment.clock, environment.log, writes_, planner_}),
         reviews_({environment.clock, memory_->users, options_.authorization}),
+        control_([this] { http_.drop_connections(); }),
         api_({executor, environment.clock, environment.metrics, clusters_, memory_->users, reads_,
               reviews_, writes_, options_.body_bytes, options_.authorization,
-              options_.storage_delay}),
+              options_.storage_delay, options_.refuse_unsupported, options_.version,
+              options_.root_cluster, options_.test_control ? &control_ : nullptr}),
         http_(executor, http_options(options_), api_,
               {*transport_, environment.watchdog, environment.log, environment.metrics}) {}
 
@@ -144,6 +150,7 @@ class server::implementation {
   devserver::writes writes_;
   devserver::garbage_collector collector_;
   const devserver::reviews reviews_;
+  test_control control_;
   api api_;
   http::server http_;  // last: its connections refer to all of the above
 };
@@ -203,8 +210,9 @@ std::string server::implementation::kubeconfig(std::string_view name, std::strin
   of(name);
   const auto context = quoted(name);
   return "apiVersion: v1\nkind: Config\nclusters:\n- name: " + context +
-         "\n  cluster:\n    server: " + url(name) +
-         "\n    certificate-authority-data: " + base64_encode(memory_->ca.certificate_pem()) +
+         "\n  cluster:\n    server: " + url(name) + "\n    certificate-authority-data: " +
+         base64_encode(options_.certificate.empty() ? memory_->ca.certificate_pem()
+                                                    : options_.certificate) +
          "\nusers:\n- name: " + quoted(user) + "\n  user:\n" + as +
          "contexts:\n- name: " + context + "\n  context:\n    cluster: " + context +
          "\n    user: " + quoted(user) + "\ncurrent-context: " + context + "\n";
@@ -270,6 +278,11 @@ std::string server::kubeconfig_with_certificate(std::string_view cluster, std::s
   return impl_->kubeconfig(cluster, user,
                            "    client-certificate-data: " + base64_encode(pair.certificate) +
                                "\n    client-key-data: " + base64_encode(pair.key) + "\n");
+}
+void server::add_token(std::string_view cluster, std::string token, std::string_view user,
+                       std::vector<std::string> groups) {
+  impl_->of(cluster);
+  impl_->memory_->users.add_token(cluster, std::move(token), user, std::move(groups));
 }
 devserver::faults& server::faults(std::string_view cluster) {
   return impl_->of(cluster).faults;

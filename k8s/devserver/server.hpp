@@ -26,6 +26,13 @@ struct server_options {
   std::string name = "devserver";  ///< in logs and as the metrics' label `server`
   boost::asio::ip::tcp::endpoint address = {boost::asio::ip::address_v4::loopback(), 0};
   std::vector<std::string> host_names = {"localhost"};  ///< in the server's certificate
+  /// PEM of the server's certificate and key, in place of one of its own CA. Kubeconfigs then trust
+  /// the certificate itself.
+  std::string certificate = {};
+  std::string key = {};
+  std::string client_ca = {};                 ///< PEM of a further CA of client certificates
+  std::string root_cluster = {};              ///< the cluster that is also served without a prefix
+  std::string version = "v1.32.0+devserver";  ///< at /version; it changes nothing else
   /// Protocols that TLS offers (ALPN), the preferred first.
   std::vector<std::string> protocols = {"h2", "http/1.1"};
   std::size_t history = 1000;  ///< changes of each cluster that a watch may resume from
@@ -34,6 +41,8 @@ struct server_options {
   std::size_t body_bytes = 3u << 20;    ///< largest request
   service_resolver services = {};       ///< for webhooks; empty: no Service is found
   bool authorization = false;           ///< roles count; otherwise every user may do everything
+  bool refuse_unsupported = false;      ///< what is not implemented gets 501, not a warning
+  bool test_control = false;            ///< serves /devserver of each cluster (test_control.hpp)
   /// For this long after the creation of a CustomResourceDefinition, and up to a second more,
   /// requests for its objects get 429 (kube-apiserver: "storage is (re)initializing").
   std::chrono::milliseconds storage_delay{0};
@@ -98,6 +107,10 @@ class server {
   /// Returns a kubeconfig with a client certificate, of a user in these groups.
   std::string kubeconfig_with_certificate(std::string_view cluster, std::string_view user,
                                           std::vector<std::string> groups = {"system:masters"});
+
+  /// Accepts a token of a user's for the cluster.
+  void add_token(std::string_view cluster, std::string token, std::string_view user,
+                 std::vector<std::string> groups);
 
   /// Returns the faults to inject.
   devserver::faults& faults(std::string_view cluster);

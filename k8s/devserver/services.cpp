@@ -251,6 +251,10 @@ void check_service(const json::value& before, const json::value& object,
   const auto address = find_string(object, {"spec", "clusterIP"});
   const std::size_t count = ports != nullptr ? ports->size() : 0;
   if (count == 0 && has_address(object) && address != "None") require(found, "spec.ports");
+  if (find_string(object, {"spec", "type"}) == "ExternalName" &&
+      find_string(object, {"spec", "externalName"}).empty()) {
+    require(found, "spec.externalName");
+  }
   for (std::size_t i = 0; i < count; ++i) {
     const auto& port = (*ports)[i];
     const auto at = "spec.ports[" + std::to_string(i) + "]";

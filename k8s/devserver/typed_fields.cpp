@@ -109,6 +109,7 @@ class field_collector {
     }
     if (!granular(value, type)) {
       into.member = true;
+      check_declared(value, type);
       return;
     }
     for (const auto& [name, field] : value.get_object()) {
@@ -141,6 +142,25 @@ class field_collector {
       visit(items[i], type.items(), child);
       child.member = true;
       path_.pop_back();
+    }
+  }
+
+  /// Checks what is in a value that is applied as a whole.
+  void check_declared(const json::value& value, const schema* type) {
+    if (type == nullptr) return;
+    if (value.is_array()) {
+      for (std::size_t i = 0; i < value.get_array().size(); ++i) {
+        path_.push_back("i:" + std::to_string(i));
+        check_declared(value.get_array()[i], type->items());
+        path_.pop_back();
+      }
+    } else if (value.is_object()) {
+      for (const auto& [name, field] : value.get_object()) {
+        path_.push_back(field_element(name));
+        if (!type->allows(name)) fail("field not declared in schema");
+        check_declared(field, child_of(type, name));
+        path_.pop_back();
+      }
     }
   }
 

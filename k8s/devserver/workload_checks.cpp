@@ -166,6 +166,19 @@ void check_lease(const json::value&, const json::value& object, std::vector<caus
 void check_role_binding(const json::value& before, const json::value& object,
                         std::vector<cause>& found) {
   if (find_string(object, {"roleRef", "name"}).empty()) require(found, "roleRef.name");
+  if (const auto* const subjects = find(object, {"subjects"});
+      subjects != nullptr && subjects->is_array()) {
+    for (std::size_t i = 0; i < subjects->get_array().size(); ++i) {
+      const auto at = "subjects[" + std::to_string(i) + "]";
+      const auto& one = subjects->get_array()[i];
+      const auto kind = find_string(one, {"kind"});
+      if (find_string(one, {"name"}).empty()) require(found, at + ".name");
+      if (kind == "User" || kind == "Group" || kind == "ServiceAccount") continue;
+      found.push_back({at + ".kind", "FieldValueNotSupported",
+                       "Unsupported value: " + json::serialize(json::value(kind)) +
+                           ": supported values: \"ServiceAccount\", \"User\", \"Group\""});
+    }
+  }
   const auto* const was = find(before, {"roleRef"});
   const auto* const is = find(object, {"roleRef"});
   if (was == nullptr || is == nullptr || *was == *is) return;

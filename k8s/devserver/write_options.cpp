@@ -3,6 +3,7 @@
 #include "rw/k8s/devserver/write_plan.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 namespace rw::k8s::devserver {
 namespace {
@@ -92,12 +93,21 @@ outcome<delete_options> delete_options::parse(const call& from, std::string_view
     const auto policy = find_string(given, {"propagationPolicy"});
     if (!policy.empty()) result.propagation = policy;
     orphan = orphan || true_at(given, {"orphanDependents"});
+    result.grace_period = integer_at(given, {"gracePeriodSeconds"});
     const auto* runs = find(given, {"dryRun"});
     if (runs != nullptr && runs->is_array()) {
       for (const auto& one : runs->get_array()) {
         if (one.is_string()) dry.push_back(view(one.get_string()));
       }
     }
+  }
+  if (const auto grace = from.parameters.get("gracePeriodSeconds"); !grace.empty()) {
+    std::int64_t seconds = 0;
+    const auto read = std::from_chars(grace.data(), grace.data() + grace.size(), seconds);
+    if (read.ec != std::errc() || read.ptr != grace.data() + grace.size()) {
+      return bad_request("gracePeriodSeconds must be a number, not: " + std::string(grace));
+    }
+    result.grace_period = seconds;
   }
   const auto good = check_dry_run(dry, "DeleteOptions");
   if (good.has_error()) return good.error();

@@ -21,6 +21,16 @@ void keep_managers(const json::value& before, json::value& after) {
   if (had != nullptr && (has == nullptr || has->is_null())) metadata["managedFields"] = *had;
 }
 
+/// Tracks who owns the fields of a new object; its status is the server's.
+void track_sent(json::value& object, const schema& type, const field_writer& by) {
+  auto& fields = object.as_object();
+  json::value status;
+  if (auto* const part = fields.if_contains("status")) status = std::move(*part);
+  const bool has_status = fields.erase("status") > 0;
+  track_update({}, object, type, by);
+  if (has_status) object.as_object()["status"] = std::move(status);
+}
+
 }  // namespace
 
 std::string write_planner::now() const {
@@ -50,9 +60,18 @@ outcome<write_plan> write_planner::finish_create(const call& to, json::value obj
   good = check_room(to);
   if (good.has_error()) return good.error();
   begin_life(object, now(), random_);
-  warn_of_gaps(to, object, plan.warnings);
+  good = report_gaps(to, object, plan.warnings);
+  if (good.has_error()) return good.error();
   fill_defaults(to, object);
-  if (!to.view.of->custom) begin_builtin_life(*to.view.of, object);
+  const bool tracked = !applied && !with.manager.empty();
+  // Nobody owns what the server adds when an object is created.
+  if (!to.view.of->custom && tracked) {
+    track_sent(object, *schema_of(to.view), writer_of(to, with));
+  }
+  if (!to.view.of->custom) {
+    begin_builtin_life(*to.view.of, object, now());
+    warn_of_builtin(*to.view.of, object, plan.warnings);
+  }
   auto& metadata = object_in(object.get_object(), "metadata");
   if (to.view.of->custom || to.view.of->generation) metadata["generation"] = 1;
   good = check_object(to, {}, object);
@@ -61,7 +80,7 @@ outcome<write_plan> write_planner::finish_create(const call& to, json::value obj
   if (good.has_error()) return good.error();
   if (!to.view.of->custom) settle_builtin(*to.in, *to.view.of, object, now());
   tidy_metadata(object);
-  if (!applied && !with.manager.empty()) {
+  if (to.view.of->custom && tracked) {
     track_update({}, object, *schema_of(to.view), writer_of(to, with));
   }
   if (!to.view.of->custom) good = allocate_builtin(*to.in, *to.view.of, {}, object);
@@ -86,18 +105,27 @@ outcome<write_plan> write_planner::update(const call& to, json::value object,
     return bad_request("the name of the object (" + std::string(name) +
                        ") does not match the name on the URL (" + to.key.name + ")");
   }
+  // An object that can't be decoded is rejected for that first.
+  const auto reject = [&](problem why) -> outcome<write_plan> {
+    std::vector<std::string> unused;
+    auto copy = object;
+    auto decoded = prune_unknown(to, copy, with, unused);
+    if (decoded.has_error()) return decoded.error();
+    return why;
+  };
   auto before = to.objects()->find(to.path());
-  if (!before) return not_found(to.what());
+  if (!before) return reject(not_found(to.what()));
   auto old = before->parse();
   to_view(old, to.view);
   const auto uid = find_string(object, {"metadata", "uid"});
   const auto had = find_string(old, {"metadata", "uid"});
   if (!uid.empty() && uid != had) {
-    return conflict(to.what(), "Precondition failed: UID in precondition: " + std::string(uid) +
-                                   ", UID in object meta: " + std::string(had));
+    return reject(
+        conflict(to.what(), "Precondition failed: UID in precondition: " + std::string(uid) +
+                                ", UID in object meta: " + std::string(had)));
   }
   const auto current = check_version(to, old, object);
-  if (current.has_error()) return current.error();
+  if (current.has_error()) return reject(current.error());
   return finish_update(to, std::move(before), std::move(old), std::move(object), with, false);
 }
 
@@ -108,10 +136,14 @@ outcome<write_plan> write_planner::finish_update(const call& to, record_ptr befo
   keep_identity(old, object);
   auto good = prune_unknown(to, object, with, plan.warnings);
   if (good.has_error()) return good.error();
-  warn_of_gaps(to, object, plan.warnings);
+  good = report_gaps(to, object, plan.warnings);
+  if (good.has_error()) return good.error();
   keep_other_parts(to, old, object);
   fill_defaults(to, object);
-  if (!to.view.of->custom) carry_allocated(*to.view.of, old, object);
+  if (!to.view.of->custom) {
+    carry_allocated(*to.view.of, old, object);
+    if (to.subresource.empty()) warn_of_builtin(*to.view.of, object, plan.warnings);
+  }
   auto& metadata = object_in(object.get_object(), "metadata");
   metadata["resourceVersion"] = old.at("metadata").at("resourceVersion");
   if ((to.view.of->custom || to.view.of->generation) && !same_generation(to, old, object)) {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,7 +38,8 @@ struct delete_options {
   std::string uid;
   std::string resource_version;
   std::string propagation;
-  bool default_propagation = true;  ///< the client left it to the kind
+  bool default_propagation = true;                ///< the client left it to the kind
+  std::optional<std::int64_t> grace_period = {};  ///< seconds
 
   /// Parses the body, JSON or protobuf, or the query if there is none.
   static outcome<delete_options> parse(const call& from, std::string_view body, bool is_protobuf);

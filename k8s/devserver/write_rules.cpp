@@ -124,14 +124,15 @@ outcome<void> prune_unknown(const call& to, json::value& object, const write_opt
                      ": strict decoding error: " + all);
 }
 
-void warn_of_gaps(const call& to, const json::value& object, std::vector<std::string>& warnings) {
+outcome<void> report_gaps(const call& to, const json::value& object,
+                          std::vector<std::string>& warnings) {
   const auto& of = *to.view.of;
-  if (!to.subresource.empty()) return;
+  if (!to.subresource.empty()) return {};
+  std::vector<std::string> gaps;
   if (of.custom && to.view.version->type) {
-    const auto& gaps = to.view.version->type->gaps();
-    warnings.insert(warnings.end(), gaps.begin(), gaps.end());
+    gaps = to.view.version->type->gaps();
   } else if (of.storage_key == definitions_key) {
-    std::ranges::move(unsupported_parts(object), std::back_inserter(warnings));
+    gaps = unsupported_parts(object);
   } else if (of.storage_key.ends_with("webhookconfigurations.admissionregistration.k8s.io")) {
     const auto* const webhooks = find(object, {"webhooks"});
     const auto has_conditions = [](const json::value& webhook) {
@@ -140,9 +141,12 @@ void warn_of_gaps(const call& to, const json::value& object, std::vector<std::st
     };
     if (webhooks != nullptr && webhooks->is_array() &&
         std::ranges::any_of(webhooks->get_array(), has_conditions)) {
-      warnings.emplace_back("matchConditions: this API server evaluates no rules");
+      gaps.emplace_back("matchConditions: this API server evaluates no rules");
     }
   }
+  if (to.refuse_unsupported && !gaps.empty()) return unsupported(gaps.front());
+  std::ranges::move(gaps, std::back_inserter(warnings));
+  return {};
 }
 
 void fill_defaults(const call& to, json::value& object) {
@@ -178,6 +182,13 @@ outcome<void> check_rights(const call& to, const json::value& before, const json
 
 bool same_generation(const call& to, const json::value& before, const json::value& after) {
   if (!same_spec(before.get_object(), after.get_object())) return false;
+  // Annotations of a Deployment are a part of what its controller does.
+  if (to.view.of->storage_key == "deployments.apps") {
+    const auto* const was = find(before, {"metadata", "annotations"});
+    const auto* const is = find(after, {"metadata", "annotations"});
+    const json::value none;
+    if ((was == nullptr ? none : *was) != (is == nullptr ? none : *is)) return false;
+  }
   if (!to.view.of->custom || to.view.version->status) return true;
   const auto* was = find(before, {"status"});
   const auto* is = find(after, {"status"});

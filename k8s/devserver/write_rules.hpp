@@ -31,9 +31,10 @@ outcome<void> check_room(const call& to);
 outcome<void> prune_unknown(const call& to, boost::json::value& object, const write_options& with,
                             std::vector<std::string>& warnings);
 
-/// Warns the client of what kube-apiserver does with such an object and this server does not.
-void warn_of_gaps(const call& to, const boost::json::value& object,
-                  std::vector<std::string>& warnings);
+/// Reports what kube-apiserver does with such an object and this server does not: as warnings, or
+/// 501 (`call::refuse_unsupported`).
+outcome<void> report_gaps(const call& to, const boost::json::value& object,
+                          std::vector<std::string>& warnings);
 
 void fill_defaults(const call& to, boost::json::value& object);
 

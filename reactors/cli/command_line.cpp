@@ -196,25 +196,29 @@ command_line parse_command_line(const std::string& program, const std::string& a
   std::string level = "info";
   CLI::App parser(about, program);
   parser.formatter(std::make_shared<help_formatter>());
-  parser.require_subcommand(1);
+  const bool single = commands.size() == 1 && commands.front().name.empty();
+  if (!single) parser.require_subcommand(1);
   parser.fallthrough();
   parser.set_version_flag("--version", program + " " + version_text());
   parser.footer("A flag overrides its variable, which overrides the default.");
   add(parser, "--log-level", level, "", "Least level that is logged")
       ->check(CLI::IsMember({"debug", "info", "warning", "warn", "error"}));
-  finish_options(parser, "", arguments, true);
+  if (!single) finish_options(parser, "", arguments, true);
   const auto names_command = [&](const std::string& argument) {
     return std::ranges::find(commands, argument, &command::name) != commands.end();
   };
   const auto running = std::ranges::find_if(arguments, names_command);
   for (const auto& one : commands) {
-    auto* const added = parser.add_subcommand(one.name, one.help);
+    auto* const added = single ? &parser : parser.add_subcommand(one.name, one.help);
     one.describe(*added);
-    const bool runs = running != arguments.end() && *running == one.name;
-    finish_options(*added, one.has_known_variables ? "" : "RW_", arguments, runs);
+    const bool runs = single || (running != arguments.end() && *running == one.name);
+    finish_options(*added, one.variable_prefix, arguments, runs);
   }
-  const auto* const version = parser.add_subcommand("version", "Prints the version");
-  auto* const completion = parser.add_subcommand(
+  // A program that accepts any argument, for its callers' sake, has no further words.
+  CLI::App none;
+  auto& words = parser.get_allow_extras() ? none : parser;
+  const auto* const version = words.add_subcommand("version", "Prints the version");
+  auto* const completion = words.add_subcommand(
       "completion", "Prints a script for the completion of commands and flags: source <(" +
                         program + " completion bash)");
   std::string shell;
@@ -228,9 +232,10 @@ command_line parse_command_line(const std::string& program, const std::string& a
     if (*version) std::cout << program << " " << version_text() << "\n";
     if (*completion) std::cout << completion_script(parser, shell);
     for (const auto& one : commands) {
-      auto* const parsed = parser.get_subcommand(one.name);
-      if (!*parsed) continue;
+      auto* const parsed = single ? &parser : parser.get_subcommand(one.name);
+      if (!*parsed || *version || *completion) continue;
       if (one.check) one.check(*parsed, result);
+      result.runs = true;
       result.command = one.name;
       result.settings = settings_text(*parsed);
     }
@@ -253,8 +258,8 @@ int run_program(const std::string& program, const std::string& about,
   command_line line;
   try {
     line = parse_command_line(program, about, commands, argc, argv);
+    if (!line.runs) return 0;
     const auto chosen = std::ranges::find(commands, line.command, &command::name);
-    if (chosen == commands.end()) return 0;
     if (chosen->make) return run(program, *chosen, line);
     chosen->act();
     return 0;

@@ -17,7 +17,8 @@ namespace rw::cli {
 
 /// The command line and the environment, without the values, which the commands hold.
 struct command_line {
-  std::string command = {};  ///< empty: help or the version was printed
+  bool runs = false;  ///< false: help, the version or a script was printed
+  std::string command = {};
   core::log_level log_level = core::log_level::info;
   /// Flags whose values came from the environment, with the variables.
   std::map<std::string, std::string> variables = {};
@@ -32,8 +33,8 @@ void parse(CLI::App& parser, const std::vector<std::string>& arguments);
 
 /// A command of a program, such as `manager`: its options, and the code that runs with them.
 struct command {
-  std::string name;
-  std::string help;
+  std::string name = {};  ///< empty: the program has no other command, and needs no word for it
+  std::string help = {};
   /// Adds the options.
   std::function<void(CLI::App&)> describe = {};
   /// Checks the options against each other after parsing; throws `setting_error`.
@@ -46,8 +47,8 @@ struct command {
   std::function<core::logger::sink(core::log_level&)> log_to = {};
   /// Runs until a signal as a server: its first log line says what starts, with which settings.
   bool serves = false;
-  /// The variables of its flags have no prefix RW_: the existing system uses these names.
-  bool has_known_variables = false;
+  /// What the variables of its flags begin with. Empty for names that the existing system uses.
+  std::string variable_prefix = "RW_";
 };
 
 /// Reads flags over environment over defaults; prints help and the version. Throws `setting_error`

@@ -1,8 +1,8 @@
 #include "rw/reactors/dev/clusters.hpp"
 
 #include "rw/k8s/config/config.hpp"
+#include "rw/reactors/cli/write_file.hpp"
 #include "rw/reactors/dev/kubeconfig_text.hpp"
-#include "rw/reactors/dev/write_file.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -1,9 +1,9 @@
 #include "rw/reactors/dev/dev_app.hpp"
 
+#include "rw/reactors/cli/write_file.hpp"
 #include "rw/reactors/dev/apply.hpp"
 #include "rw/reactors/dev/manifests.hpp"
 #include "rw/reactors/dev/runtime_log.hpp"
-#include "rw/reactors/dev/write_file.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/system/system_error.hpp>

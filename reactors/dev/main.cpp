@@ -1,8 +1,8 @@
 #include "rw/reactors/cli/command_line.hpp"
-#include "rw/reactors/dev/api_server_app.hpp"
 #include "rw/reactors/dev/dev_app.hpp"
 #include "rw/reactors/dev/settings.hpp"
 #include "rw/reactors/dev/terminal.hpp"
+#include "rw/reactors/kube_devserver/api_server_app.hpp"
 
 #include <algorithm>
 
@@ -18,7 +18,9 @@ constexpr auto about =
 
 int main(int argc, char** argv) {
   dev::dev_settings whole;
-  dev::api_server_settings server;
+  kube_devserver::api_server_settings server;
+  server.dir = "rw-api";
+  server.clusters = {"kcp"};
   dev::terminal terminal(dev::terminal_options::of_process());
   const std::vector<cli::command> commands{
       {.name = "dev",
@@ -36,12 +38,14 @@ int main(int argc, char** argv) {
              return [&terminal](std::string_view line) { terminal.log(line); };
            }},
       {.name = "api-server",
-       .help = "Runs an API server in memory that kubectl, controllers and validating webhooks "
-               "(called at their clientConfig.url) can be tried on",
-       .describe = [&](CLI::App& app) { dev::describe_api_server(app, server); },
+       .help =
+           "Runs an API server in memory that kubectl, controllers and webhooks (called at their "
+           "clientConfig.url) can be tried on: the program kube-devserver",
+       .describe = [&](CLI::App& app) { kube_devserver::describe_api_server(app, server); },
        .make =
            [&](cli::services& with) {
-             return std::make_unique<dev::api_server_app>(with, server);
+             return std::make_unique<kube_devserver::api_server_app>(
+                 with, kube_devserver::plan_of(server));
            }},
   };
   return cli::run_program("runtime-watcher-dev", about, commands, argc, argv);

@@ -125,23 +125,6 @@ void describe_dev(CLI::App& app, dev_settings& to) {
                "How long after SIGTERM what is under way may take");
 }
 
-void describe_api_server(CLI::App& app, api_server_settings& to) {
-  add_listening_address(app, "--address", to.address, "Where to listen; port 0 picks a free one");
-  add(app, "--dir", to.dir, "", "Where a kubeconfig for each cluster is written, and ca.crt");
-  add(app, "--cluster", to.clusters, "NAME,...",
-      "Names of the clusters, each an API server of its own below /clusters/NAME");
-  add(app, "--host-name", to.host_names, "NAME,...", "Names in the server's certificate");
-  add(app, "--history", to.history, "", "Changes of a cluster that a watch may resume from")
-      ->check(CLI::Range(1u, 1u << 24));
-  add(app, "--authorization", to.authorization, "rbac|none",
-      "rbac: users other than admin may do what Roles and ClusterRoles allow; none: everything")
-      ->check(CLI::IsMember({"rbac", "none"}));
-  app.add_flag("--http1", to.http1, "Offer HTTP/1.1 alone; HTTP/2 too by default");
-  add_duration(app, "--storage-delay", to.storage_delay,
-               "Time for which requests for objects of a new CustomResourceDefinition get 429, as "
-               "from kube-apiserver while their storage is initializing; 0: none");
-}
-
 void check_dev(const dev_settings& of) {
   problems wrong;
   if (of.manager && !of.backends.empty()) {

@@ -56,21 +56,8 @@ struct dev_settings {
   std::chrono::milliseconds drain_timeout = std::chrono::seconds(10);
 };
 
-/// `runtime-watcher-dev api-server`.
-struct api_server_settings {
-  core::host_port address = {"127.0.0.1", 6443};
-  std::string dir = "rw-api";
-  std::vector<std::string> clusters = {"kcp"};
-  std::vector<std::string> host_names = {"localhost"};
-  std::size_t history = 1000;
-  bool http1 = false;  ///< HTTP/2 is not offered
-  std::string authorization = "none";
-  std::chrono::milliseconds storage_delay{0};
-};
-
 // Adds the options of a command; `check_dev` throws `cli::setting_error` for invalid combinations.
 void describe_dev(CLI::App& app, dev_settings& to);
 void check_dev(const dev_settings& of);
-void describe_api_server(CLI::App& app, api_server_settings& to);
 
 }  // namespace rw::dev

@@ -3,6 +3,7 @@
 #include "rw/core/config.hpp"
 #include "rw/core/task_group.hpp"
 #include "rw/k8s/devserver/server.hpp"
+#include "rw/k8s/devserver/server_memory.hpp"
 #include "rw/tls/transport.hpp"
 
 #include <boost/json.hpp>
@@ -187,7 +188,10 @@ backend::answer backend::http_on(const std::string& name, http::request what) {
   std::string token;
   here.on_thread([&] {
     auto& server = *embedded_->server;
-    if (std::ranges::count(server.clusters(), name) == 0) server.add_cluster(name);
+    if (std::ranges::count(server.clusters(), name) == 0) {
+      server.add_cluster(name);
+      server.memory()->clusters.at(name)->controllers = false;
+    }
     const auto text = server.kubeconfig(name, "admin");
     token = k8s::parse_kubeconfig(text, "the embedded server's kubeconfig", ".").value().token;
   });

@@ -52,8 +52,8 @@ class backend {
   answer http(const std::string& method, const std::string& target, const std::string& body = {},
               std::vector<std::pair<std::string, std::string>> headers = {});
 
-  /// One exchange with an empty cluster of the embedded server, which is made when it is first
-  /// named; as its admin unless the request says who it is.
+  /// One exchange with an empty cluster of the embedded server, without simulated controllers,
+  /// which is made when it is first named; as its admin unless the request says who it is.
   answer http_on(const std::string& name, http::request what);
 
   /// Forgets all history, as etcd's compaction does.

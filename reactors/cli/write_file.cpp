@@ -1,4 +1,4 @@
-#include "rw/reactors/dev/write_file.hpp"
+#include "rw/reactors/cli/write_file.hpp"
 
 #include "rw/reactors/cli/settings.hpp"
 
@@ -10,9 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace rw::dev {
+namespace rw::cli {
 
-using namespace cli;
 namespace {
 
 [[noreturn]] void fail(const std::string& what, int reason) {
@@ -47,4 +46,4 @@ void write_file(const std::string& dir, const std::string& name, const std::stri
   fail(place, reason);
 }
 
-}  // namespace rw::dev
+}  // namespace rw::cli
