@@ -1,0 +1,342 @@
+"""Sends the same random requests to a real kube-apiserver and to kube-devserver, and compares the responses.
+
+    tests/conformance/differential/differential.py [--operations N] [--seed S] [--all]
+
+ends with 1 if they differ other than known.txt says, and with 77 without KUBEBUILDER_ASSETS. A difference is printed with the
+requests that led to it. --all lists also those that are known, counted.
+"""
+
+import argparse
+import collections
+import copy
+import http.client
+import json
+import os
+import pathlib
+import random
+import re
+import ssl
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "e2e")]
+
+import control_plane  # noqa: E402
+import harness  # noqa: E402
+import objects  # noqa: E402
+from harness import free_port, wait_until  # noqa: E402
+
+DOOR = pathlib.Path(os.environ.get("RW_DOOR") or pathlib.Path(harness.BINARY).parent / "envtest") / "kube-apiserver"
+PATCHES = {"merge": "application/merge-patch+json", "json": "application/json-patch+json",
+           "strategic": "application/strategic-merge-patch+json", "apply": "application/apply-patch+yaml"}
+OF_A_SERVER = ("uid", "resourceVersion", "creationTimestamp", "selfLink", "managedFields", "continue")
+
+
+class Server:
+    """One of the two, with what its objects are called there."""
+
+    def __init__(self, name, port):
+        self.name = name
+        self._connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=60, context=ssl._create_unverified_context())
+        self.object = {}  # the latest state of the sequence's object
+
+    def send(self, request):
+        body = request.get("body")
+        data = None if body is None else self.filled(json.dumps(body))
+        headers = {"Authorization": f"Bearer {control_plane.TOKEN}", "Content-Type": request.get("type", "application/json"),
+                   "User-Agent": "fuzz"}
+        self._connection.request(request["method"], request["path"], data, headers)
+        answer = self._connection.getresponse()
+        text = answer.read()
+        try:
+            found = json.loads(text)
+        except ValueError:
+            found = text.decode()
+        if isinstance(found, dict) and answer.status < 300 and found.get("kind") == request.get("kind"):
+            if "dryRun" not in request["path"]:
+                self.object = found
+        return answer.status, found
+
+    def filled(self, text):
+        """What differs between the servers, and requests refer to."""
+        metadata = self.object.get("metadata", {})
+        return text.replace("${uid}", metadata.get("uid", "none")).replace("${version}", metadata.get("resourceVersion", "1"))
+
+
+def normal(value, asked):
+    """An object without what is each server's own: identity, times, addresses that were not asked for."""
+    if isinstance(value, list):
+        return [normal(one, asked) for one in value]
+    if not isinstance(value, dict):
+        if isinstance(value, str) and re.fullmatch(r"10\.0\.\d+\.\d+", value) and value not in asked:
+            return "<address>"
+        return "<time>" if isinstance(value, str) and re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:.]+Z", value) else value
+    made = {}
+    for name, inner in value.items():
+        if name in ("nodePort", "healthCheckNodePort") and str(inner) not in asked:
+            made[name] = "<port>"
+        elif name == "metadata" and isinstance(inner, dict):
+            made[name] = {k: normal(v, asked) for k, v in inner.items() if k not in OF_A_SERVER}
+            if "generateName" in inner:
+                made[name]["name"] = "<name>"
+            made["managed"] = managed(inner.get("managedFields") or [])
+        elif name == "details" and isinstance(inner, dict):
+            made[name] = {k: v for k, v in inner.items() if k != "uid"}
+        else:
+            made[name] = normal(inner, asked)
+    return made
+
+
+def managed(entries):
+    """The fields of each manager, {path: managers}, without which subresource, which is named since 1.22."""
+    made = {}
+    for one in entries:
+        stack = [("", one.get("fieldsV1", {}))]
+        while stack:
+            at, fields = stack.pop()
+            for name, inner in fields.items():
+                path = at if name == "." else at + "." + name[2:] if name[:2] == "f:" else at + "[]"
+                if not inner:
+                    made.setdefault(path, set()).add(f"{one.get('manager')} {one.get('operation')}")
+                stack.append((path, inner))
+    return {path.lstrip("."): sorted(managers) for path, managers in made.items()}
+
+
+def first_cause(status):
+    """The field that a request was rejected for, without indices."""
+    causes = (status.get("details") or {}).get("causes") or [{}]
+    return re.sub(r"\[[^]]*\]", "", causes[0].get("field", ""))
+
+
+def differences(a, b, at=""):
+    if isinstance(a, dict) and isinstance(b, dict):
+        for name in sorted(a.keys() | b.keys()):
+            path = f"{at}.{name}" if at else name
+            one, other = a.get(name), b.get(name)
+            if (name not in a or name not in b) and (one or other) and isinstance(one or other, dict):
+                yield from differences(one or {}, other or {}, path)
+            elif name not in a or name not in b:
+                yield path, a.get(name, "<absent>"), b.get(name, "<absent>")
+            else:
+                yield from differences(a[name], b[name], path)
+    elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
+        for one, other in zip(a, b):
+            yield from differences(one, other, at + "[]")
+    elif a != b or isinstance(a, bool) != isinstance(b, bool):
+        yield at, a, b
+
+
+class Known:
+    """The rules of known.txt: kind, path, since which version, source. A path stands for what is below it, too, and for who
+    owns it; `managed PATH` for the latter alone, `status PATH` for a response of another kind because of that field."""
+
+    def __init__(self):
+        self.rules = {}
+        for line in (HERE / "known.txt").read_text().splitlines():
+            if line and not line.startswith("#"):
+                kind, path, since, source = (part.strip() for part in line.split("|"))
+                self.rules[kind, path] = 0
+
+    def take(self, kind, path):
+        for of, at in self.rules:
+            if of not in (kind, "any"):
+                continue
+            for own in (path, path.removeprefix("managed ")):
+                if own == at or own.startswith((at + ".", at + "[]")):
+                    self.rules[of, at] += 1
+                    return True
+        return False
+
+
+class Sequence:
+    """Requests about one object."""
+
+    def __init__(self, chance, number):
+        self.chance = chance
+        api, self.kind, plural, self.namespaced, fields = chance.choice(objects.BASES)
+        self.name = f"{plural[:8]}-{number}"
+        self.path = ("/api/" if "/" not in api else "/apis/") + api + (f"/namespaces/{objects.NAMESPACE}" if self.namespaced else "") + f"/{plural}"
+        self.one = f"{self.path}/{self.name}"
+        self.object = {"apiVersion": api, "kind": self.kind, "metadata": {"name": self.name, "labels": {"l": "1"}}, **copy.deepcopy(fields)}
+
+    def requests(self):
+        first = copy.deepcopy(self.object)
+        if self.chance.random() < 0.4:
+            objects.change(self.chance, first)
+        if self.chance.random() < 0.1:
+            yield self.request("PATCH", self.one + "?fieldManager=first", first, PATCHES["apply"])
+        else:
+            yield self.request("POST", self.path, first)
+            if first != self.object:  # it may have been rejected
+                yield self.request("POST", self.path, self.object)
+        for _ in range(self.chance.randint(3, 8)):
+            yield self.chance.choice([self.update, self.patch, self.patch, self.apply, self.apply, self.read, self.metadata, self.remove_dry])()
+        yield self.remove()
+        yield self.request("GET", self.one)
+
+    def request(self, method, path, body=None, type_="application/json"):
+        return {"method": method, "path": path, "kind": self.kind, "body": body, "type": type_}
+
+    def changed(self):
+        object_ = copy.deepcopy(self.object)
+        for _ in range(self.chance.randint(1, 2)):
+            objects.change(self.chance, object_)
+        return object_
+
+    def dry(self, path):
+        return path + ("&" if "?" in path else "?") + "dryRun=All" if self.chance.random() < 0.15 else path
+
+    def update(self):
+        object_ = self.changed()
+        if self.chance.random() < 0.5:
+            object_["metadata"]["resourceVersion"] = "${version}"
+        if self.chance.random() < 0.2:
+            object_["metadata"]["uid"] = self.chance.choice(["${uid}", "other"])
+        return self.request("PUT", self.dry(self.one), object_)
+
+    def patch(self):
+        how = self.chance.choice(["merge", "json", "strategic"])
+        object_ = self.changed()
+        body = {k: v for k, v in object_.items() if k not in ("apiVersion", "kind", "metadata")}
+        if how == "json":
+            path = self.chance.choice(list(objects.paths_in(self.object)))
+            body = [{"op": self.chance.choice(["add", "remove", "replace", "test", "copy"]), "from": "/metadata/labels/l",
+                     "path": "/" + "/".join(str(part).replace("~", "~0").replace("/", "~1") for part in path),
+                     "value": self.chance.choice(objects.VALUES)}]
+        return self.request("PATCH", self.dry(self.one), body, PATCHES[how])
+
+    def apply(self):
+        object_ = self.changed() if self.chance.random() < 0.6 else copy.deepcopy(self.object)
+        options = f"?fieldManager={self.chance.choice('ab')}" + self.chance.choice(["", "&force=true"])
+        return self.request("PATCH", self.dry(self.one + options), object_, PATCHES["apply"])
+
+    def metadata(self):
+        change = self.chance.choice([{"namespace": "other"}] * self.namespaced + [
+            {"labels": {"l": "2", "m": "1"}}, {"labels": None}, {"labels": {"l": "not valid!"}}, {"annotations": {"a.b/c": "x"}},
+            {"annotations": {"a": 1}}, {"finalizers": ["fuzz.io/hold"]}, {"finalizers": []}, {"finalizers": ["plain"]},
+            {"ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "u"}]}, {"ownerReferences": [{"kind": "x"}]},
+            {"name": "other"}, {"generation": 7}, {"uid": "other"}, {"resourceVersion": "1"},
+            {"deletionTimestamp": "2020-01-01T00:00:00Z"}, {"creationTimestamp": None}, {"unknown": 1}, {"generateName": "g-"}])
+        return self.request("PATCH", self.dry(self.one), {"metadata": change}, PATCHES["merge"])
+
+    def read(self):
+        # Of cluster-scoped kinds a real server has objects of its own.
+        options = "" if not self.namespaced else self.chance.choice([
+            "", f"?fieldSelector=metadata.name={self.name}", "?labelSelector=l=2", "?labelSelector=l in (1,2),!m", "?limit=2",
+            f"?fieldSelector=metadata.name!={self.name}&limit=1", "?fieldSelector=spec.x=1", "?labelSelector=l=&=", "?resourceVersion=x"])
+        return self.request("GET", (self.path if options else self.one) + options.replace(" ", "%20"))
+
+    def remove_dry(self):
+        return self.request("DELETE", self.one + "?dryRun=All")
+
+    def remove(self):
+        body = self.chance.choice([
+            None, {"propagationPolicy": "Foreground"}, {"propagationPolicy": "Orphan"}, {"propagationPolicy": "other"},
+            {"preconditions": {"uid": "${uid}"}}, {"preconditions": {"uid": "other"}}, {"gracePeriodSeconds": 0}])
+        if body is not None:
+            body = {"kind": "DeleteOptions", "apiVersion": "v1", **body}
+        return self.request("DELETE", self.one, body)
+
+
+class Run:
+    def __init__(self, servers, show):
+        self.servers, self.known, self.show = servers, Known(), show
+        self.found = collections.Counter()
+        self.sent = 0
+
+    def compare(self, request, answers, history):
+        """Returns false if the servers' states are not the same any more."""
+        (status, a), (other, b) = answers
+        asked = json.dumps(request)
+        # What both reject is no silent difference, whatever they say; 1.20 takes many invalid patches for internal errors.
+        if min(status, other) >= 400:
+            return True
+        if status != other:
+            failed = a if status >= 300 else b
+            path = first_cause(failed) if isinstance(failed, dict) else ""
+            if not self.known.take(request["kind"], f"status {path}".strip()):
+                self.report(request, f"status {path}".strip(), f"{status} {brief(a)}", f"{other} {brief(b)}", history)
+            return (status < 300) == (other < 300)
+        a, b = normal(a, asked), normal(b, asked)
+        if a.get("kind") != b.get("kind"):
+            a, b = {"kind": a.get("kind")}, {"kind": b.get("kind")}
+        for path, left, right in differences(a, b):
+            path = re.sub(r"^(items\[\]\.)?managed\.", "managed ", path).removeprefix("items[].")
+            if not self.known.take(request["kind"], path):
+                self.report(request, path, left, right, history)
+        return True
+
+    def report(self, request, path, left, right, history):
+        key = (request["kind"], path)
+        self.found[key] += 1
+        if self.found[key] > 1 and not self.show:
+            return
+        print(f"\n{request['kind']} {path}: {self.servers[0].name} has {json.dumps(left)[:300]}, {self.servers[1].name} {json.dumps(right)[:300]}")
+        for one in history[-6:]:
+            print(f"    {one['method']} {one['path']} {one['type'].split('/')[-1]} {json.dumps(one['body'])[:600]}")
+
+    def play(self, sequence):
+        history = []
+        for server in self.servers:
+            server.object = {}
+        for request in sequence.requests():
+            history.append(request)
+            self.sent += 1
+            if not self.compare(request, [server.send(request) for server in self.servers], history):
+                break
+        for server in self.servers:  # whatever happened, it is not in the way of others
+            server.send({"method": "PATCH", "path": sequence.one, "body": {"metadata": {"finalizers": None}}, "type": PATCHES["merge"]})
+            server.send({"method": "DELETE", "path": sequence.one, "body": {"gracePeriodSeconds": 0}})
+
+
+def brief(answer):
+    return answer.get("message", "")[:300] if isinstance(answer, dict) else str(answer)[:100]
+
+
+class Differential(harness.TestCase):
+    options = None
+
+    def start_servers(self):
+        plane = control_plane.ControlPlane(self)
+        port = free_port()
+        here = self.start(harness.Process("kube-devserver", [
+            DOOR, "--bind-address=127.0.0.1", f"--secure-port={port}", f"--cert-dir={self.folder}/here", "--authorization-mode=RBAC",
+            f"--token-auth-file={plane.folder}/tokens.csv", "--kubernetes-version=v1.20.2"]))
+        here.wait_listening("api-server")
+        servers = [Server("kube-apiserver", plane.port), Server("kube-devserver", port)]
+        prepared = [
+            ("/api/v1/namespaces", {"metadata": {"name": objects.NAMESPACE}}),
+            (f"/api/v1/namespaces/{objects.NAMESPACE}/serviceaccounts", {"metadata": {"name": "default"}}),
+            ("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", objects.WIDGETS)]
+        for server in servers:
+            for path, body in prepared:
+                self.assertEqual(server.send({"method": "POST", "path": path, "body": body})[0], 201, path)
+            wait_until(lambda: server.send({"method": "GET", "path": f"/apis/fuzz.io/v1/namespaces/{objects.NAMESPACE}/widgets"})[0] == 200,
+                       20, "the custom resource is served")
+        return servers
+
+    def test_servers_respond_alike(self):
+        chance = random.Random(self.options.seed)
+        run = Run(self.start_servers(), self.options.all)
+        number = 0
+        while run.sent < self.options.operations:
+            number += 1
+            run.play(Sequence(random.Random(chance.random()), number))
+        self.note(f"seed {self.options.seed}: {run.sent} requests in {number} sequences, {sum(run.found.values())} differences of "
+                  f"{len(run.found)} kinds; {sum(1 for n in run.known.rules.values() if n)} of {len(run.known.rules)} rules needed")
+        if self.options.all:
+            for key, count in run.known.rules.items():
+                print(count, *key)
+        for (kind, path), count in run.found.most_common():
+            print(f"{count:5} {kind} | {path}")
+        self.assertEqual(sum(run.found.values()), 0)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--operations", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--all", action="store_true")
+    Differential.options = parser.parse_args()
+    control_plane.assets()
+    harness.unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -1,0 +1,126 @@
+"""Valid objects of kinds that kube-apiserver 1.20 and later serve, and changes of them, valid or not."""
+
+import copy
+
+NAMESPACE = "fuzz"
+POD = {"containers": [{"name": "c", "image": "registry/app:1.0"}]}
+RICH_POD = {
+    "containers": [{
+        "name": "main", "image": "registry/app", "args": ["--a", "b"], "ports": [{"containerPort": 80, "name": "http"}],
+        "env": [{"name": "A", "value": "1"}, {"name": "B", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
+        "resources": {"limits": {"cpu": "1000m", "memory": "1024Mi"}, "requests": {"cpu": "0.5"}},
+        "livenessProbe": {"httpGet": {"port": 80, "path": "/healthz"}}, "readinessProbe": {"tcpSocket": {"port": "http"}},
+        "volumeMounts": [{"name": "config", "mountPath": "/etc/config"}], "securityContext": {"runAsUser": 1000}},
+        {"name": "side", "image": "registry/side@sha256:" + "0" * 64, "command": ["run"]}],
+    "initContainers": [{"name": "init", "image": "registry/init:latest"}],
+    "volumes": [{"name": "config", "configMap": {"name": "c"}}, {"name": "secret", "secret": {"secretName": "s"}},
+                {"name": "scratch", "emptyDir": {}}, {"name": "host", "hostPath": {"path": "/x"}}],
+    "nodeSelector": {"zone": "a"}, "tolerations": [{"key": "k", "operator": "Exists"}], "serviceAccountName": "default"}
+LABELS = {"app": "a"}
+
+
+def template(pod):
+    return {"metadata": {"labels": dict(LABELS)}, "spec": copy.deepcopy(pod)}
+
+
+def job_template(pod):
+    return {"metadata": {}, "spec": {**copy.deepcopy(pod), "restartPolicy": "Never"}}
+
+
+SELECTOR = {"matchLabels": dict(LABELS)}
+RULE = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]}
+
+# (API version, kind, plural, namespaced, fields): what operators write. Not here: kinds whose values kube-devserver does not validate.
+BASES = [
+    ("v1", "ConfigMap", "configmaps", True, {"data": {"a": "1", "b": "2"}}),
+    ("v1", "Secret", "secrets", True, {"stringData": {"a": "x"}, "data": {"b": "eQ=="}}),
+    ("v1", "ServiceAccount", "serviceaccounts", True, {"automountServiceAccountToken": False}),
+    ("v1", "Service", "services", True, {"spec": {"selector": LABELS, "ports": [{"port": 80}]}}),
+    ("v1", "Service", "services", True, {"spec": {"type": "NodePort", "selector": LABELS, "ports": [
+        {"name": "a", "port": 80, "targetPort": "http"}, {"name": "b", "port": 81, "protocol": "UDP"}]}}),
+    ("v1", "Service", "services", True, {"spec": {"type": "ExternalName", "externalName": "example.com"}}),
+    ("v1", "Service", "services", True, {"spec": {"clusterIP": "None", "selector": LABELS, "ports": [{"port": 80}]}}),
+    ("v1", "Pod", "pods", True, {"spec": POD}),
+    ("v1", "Pod", "pods", True, {"spec": RICH_POD}),
+    ("v1", "PersistentVolumeClaim", "persistentvolumeclaims", True, {"spec": {
+        "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1024Mi"}}, "storageClassName": ""}}),
+    ("v1", "Namespace", "namespaces", False, {}),
+    ("apps/v1", "Deployment", "deployments", True, {"spec": {"selector": SELECTOR, "template": template(POD)}}),
+    ("apps/v1", "Deployment", "deployments", True, {"spec": {
+        "replicas": 2, "selector": SELECTOR, "template": template(RICH_POD), "strategy": {"type": "Recreate"}}}),
+    ("apps/v1", "ReplicaSet", "replicasets", True, {"spec": {"selector": SELECTOR, "template": template(POD)}}),
+    ("apps/v1", "DaemonSet", "daemonsets", True, {"spec": {"selector": SELECTOR, "template": template(POD)}}),
+    ("apps/v1", "StatefulSet", "statefulsets", True, {"spec": {
+        "serviceName": "s", "selector": SELECTOR, "template": template(POD)}}),
+    ("batch/v1", "Job", "jobs", True, {"spec": {"template": job_template(POD)}}),
+    ("networking.k8s.io/v1", "Ingress", "ingresses", True, {"spec": {"rules": [{"host": "a.example.com", "http": {"paths": [
+        {"path": "/", "pathType": "Prefix", "backend": {"service": {"name": "s", "port": {"number": 80}}}}]}}]}}),
+    ("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", True, {"spec": {
+        "podSelector": {}, "ingress": [{"ports": [{"port": 80}]}]}}),
+    ("rbac.authorization.k8s.io/v1", "Role", "roles", True, {"rules": [RULE]}),
+    ("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles", False, {"rules": [RULE]}),
+    ("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings", True, {
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "r"},
+        "subjects": [{"kind": "User", "name": "u"}, {"kind": "ServiceAccount", "name": "default", "namespace": NAMESPACE}]}),
+    ("coordination.k8s.io/v1", "Lease", "leases", True, {"spec": {"holderIdentity": "a", "leaseDurationSeconds": 15}}),
+    ("storage.k8s.io/v1", "StorageClass", "storageclasses", False, {"provisioner": "example.com/p"}),
+    ("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", False, {"value": 1000}),
+    ("fuzz.io/v1", "Widget", "widgets", True, {"spec": {"size": 3, "parts": [{"name": "a", "count": 1}], "tags": ["x"]}}),
+]
+
+WIDGETS = {
+    "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "widgets.fuzz.io"},
+    "spec": {
+        "group": "fuzz.io", "scope": "Namespaced", "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+        "versions": [{
+            "name": "v1", "served": True, "storage": True, "subresources": {"status": {}, "scale": {
+                "specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}},
+            "schema": {"openAPIV3Schema": {"type": "object", "required": ["spec"], "properties": {
+                "spec": {"type": "object", "required": ["size"], "properties": {
+                    "size": {"type": "integer", "minimum": 0, "maximum": 10},
+                    "mode": {"type": "string", "enum": ["fast", "slow"], "default": "slow"},
+                    "name": {"type": "string", "pattern": "^[a-z]*$", "maxLength": 8},
+                    "any": {"x-kubernetes-preserve-unknown-fields": True, "type": "object"},
+                    "port": {"x-kubernetes-int-or-string": True},
+                    "maybe": {"type": "string", "nullable": True},
+                    "labels": {"type": "object", "additionalProperties": {"type": "string"}, "x-kubernetes-map-type": "atomic"},
+                    "tags": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
+                    "parts": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"], "items": {
+                        "type": "object", "required": ["name"], "properties": {
+                            "name": {"type": "string"}, "count": {"type": "integer", "default": 1}}}}}},
+                "status": {"type": "object", "properties": {"size": {"type": "integer"}, "phase": {"type": "string"}}}}}}}]}}
+
+# Values for fields: of the right type, of a wrong one, or at the edge of what is valid.
+VALUES = ["text", "a-b", "", "UPPER", "1", "80", 0, 1, 2, 3, -1, 65536, 2 ** 40, 1.5, True, False, None, [], {}, ["x"], {"a": "b"}]
+
+
+def paths_in(value, at=()):
+    """All paths below a value, containers included."""
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield at + (key,)
+        yield from paths_in(inner, at + (key,))
+
+
+def parent_of(value, path):
+    for key in path[:-1]:
+        value = value[key]
+    return value
+
+
+def change(random, object_, values=VALUES):
+    """Changes one place below spec, data and such; returns what was done. Identity and metadata are changed elsewhere."""
+    places = [p for p in paths_in(object_) if p[0] not in ("apiVersion", "kind", "metadata", "status")]
+    if not places:
+        return None
+    path = random.choice(places)
+    into = parent_of(object_, path)
+    action = random.choice(["set", "set", "remove", "copy", "add"])
+    if action == "remove":
+        del into[path[-1]]
+    elif action == "copy" and isinstance(into, list):
+        into.append(copy.deepcopy(into[path[-1]]))
+    elif action == "add" and isinstance(into, dict):
+        into["unknownField"] = random.choice(values)
+    else:
+        into[path[-1]] = copy.deepcopy(random.choice(values))
+    return path
