@@ -54,7 +54,7 @@ direct_sync::direct_sync(asio::any_io_executor executor, options with, sources f
       writes_(core::make_counter(in_.metrics, "rw_bootstrapper_writes_total",
                                  "Number of writing requests to runtimes, without dry runs")),
       from_(from),
-      stored_(in_.kcp, with_.state_namespace, "bootstrapper-source-"),
+      stored_(in_.kcp, with_.state_namespace, "bootstrapper-source-", true),
       revisions_(from_, with_.to, with_.removal, stored_, in_.metrics),
       usual_(from_, with_.defaults, with_.removal, with_.trust_at_once, stored_),
       gate_(gate),

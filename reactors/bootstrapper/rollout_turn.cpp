@@ -148,7 +148,7 @@ asio::awaitable<k8s::result<void>> usual_content::keep(std::string digest) {
   if (current().digest != digest) {
     co_return k8s::failure{.code = k8s::errc::conflict, .message = "the content has changed"};
   }
-  auto kept = co_await stored_.store(kept_name(digest), make_content(content_), true);
+  auto kept = co_await stored_.store(kept_name(digest), make_content(content_), true, true);
   co_return kept;
 }
 
@@ -161,7 +161,7 @@ asio::awaitable<k8s::result<void>> usual_content::store(std::string digest) {
   const bool whole = !content.at(to_string(source_kind::config)).is_null() &&
                      !content.at(to_string(source_kind::manifests)).is_null();
   if (!whole) co_return k8s::result<void>();
-  const auto stored = co_await stored_.store(stored_name(), make_content(content));
+  const auto stored = co_await stored_.store(stored_name(), make_content(content), false, true);
   if (stored) set_completed(content);
   co_return stored;
 }

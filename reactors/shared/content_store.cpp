@@ -23,6 +23,40 @@ namespace json = boost::json;
 constexpr std::array<std::string_view, 2> content_keys = {"newest", "previous"};
 constexpr std::string_view source_annotation = "operator.kyma-project.io/source";
 constexpr std::string_view missing_annotation = "operator.kyma-project.io/source-missing-since";
+/// On a list: JSON, the listed contents as `fold` makes them, the newest first.
+constexpr std::string_view contents_annotation = "operator.kyma-project.io/contents";
+/// On a content's own Secret: its digest.
+constexpr std::string_view content_annotation = "operator.kyma-project.io/content";
+constexpr std::string_view content_key = "content";
+
+/// The digest of a content; of one in parts an object with the digests of those that are objects.
+json::value fold(const content& of, bool in_parts) {
+  if (!in_parts) return json::value(of.digest);
+  json::object out;
+  for (const auto& [name, part] : of.value.as_object()) {
+    out[name] = part.is_object() ? json::value(digest_of(part)) : part;
+  }
+  return out;
+}
+
+json::array parse_list(std::string_view annotation) {
+  boost::system::error_code damaged;
+  auto all = json::parse(annotation, damaged);
+  return !damaged && all.is_array() ? std::move(all.get_array()) : json::array();
+}
+
+void mark(const json::value& listed, std::unordered_set<std::string>& digests) {
+  if (listed.is_string()) digests.emplace(listed.get_string());
+  const auto* const parts = listed.if_object();
+  if (parts == nullptr) return;
+  for (const auto& each : *parts) {
+    if (each.value().is_string()) digests.emplace(each.value().get_string());
+  }
+}
+
+k8s::failure too_large(const std::string& error) {
+  return {.code = k8s::errc::too_large, .message = "it " + error};
+}
 
 }  // namespace
 
@@ -47,23 +81,109 @@ std::string content_store::secret_name(const std::string& source) const {
   return prefix_ + digest_of(json::value(source));
 }
 
+std::string content_store::content_name(std::string_view digest) const {
+  return prefix_ + "content-" + std::string(digest);
+}
+
+asio::awaitable<k8s::result<content_ptr>> content_store::find(std::string digest) {
+  if (auto known = loaded_[digest].lock()) co_return known;
+  k8s::object_key key{ns_, content_name(digest)};
+  const auto got = co_await kcp_.get(secrets_type(), std::move(key));
+  if (!got && !got.error().is(k8s::errc::not_found)) co_return got.error();
+  if (!got) co_return content_ptr();
+  boost::system::error_code damaged;
+  auto value = json::parse(k8s::secret_data(*got, content_key).value_or(std::string()), damaged);
+  auto found = damaged ? content_ptr() : make_content(std::move(value));
+  if (!found || found->digest != digest) co_return content_ptr();
+  loaded_[digest] = found;
+  kept_.insert(digest);
+  co_return found;
+}
+
+asio::awaitable<k8s::result<void>> content_store::keep(content_ptr added) {
+  const auto& digest = added->digest;
+  const auto name = content_name(digest);
+  unused_.erase(name);
+  if (kept_.contains(digest)) co_return k8s::result<void>();
+  if (const auto error = size_error(added->value)) co_return too_large(*error);
+  const auto found = co_await find(digest);
+  if (!found || *found) co_return found ? k8s::result<void>() : found.error();
+  json::value secret{
+      {"apiVersion", "v1"}, {"kind", "Secret"}, {"metadata", {{"name", name}, {"namespace", ns_}}}};
+  k8s::set_annotation(secret, content_annotation, digest);
+  k8s::set_secret_data(secret, content_key, json::serialize(added->value));
+  auto written = co_await kcp_.create(secrets_type(), secret);
+  if (!written && written.error().is(k8s::errc::already_exists)) {  // and is damaged
+    written = co_await kcp_.update(secrets_type(), std::move(secret));
+  }
+  if (!written) co_return written.error();
+  kept_.insert(digest);
+  loaded_[digest] = added;
+  co_return k8s::result<void>();
+}
+
+asio::awaitable<k8s::result<void>> content_store::keep_parts(contents of, bool in_parts) {
+  if (!by_digest_) co_return k8s::result<void>();
+  std::vector<content_ptr> all;
+  for (const auto& each : of) {
+    if (!in_parts) all.push_back(each);
+    const auto* const parts = in_parts ? each->value.if_object() : nullptr;
+    for (const auto& part : parts == nullptr ? json::object() : *parts) {
+      if (part.value().is_object()) all.push_back(make_content(part.value()));
+    }
+  }
+  for (auto& each : all) {
+    const auto kept = co_await keep(std::move(each));
+    if (!kept) co_return kept.error();
+  }
+  co_return k8s::result<void>();
+}
+
+/// Null: a content that is listed is not stored.
+asio::awaitable<k8s::result<content_ptr>> content_store::unfold(json::value listed) {
+  const auto* const parts = listed.if_object();
+  if (parts == nullptr) {
+    auto got = co_await find(listed.is_string() ? std::string(listed.get_string()) : std::string());
+    co_return got;
+  }
+  json::object value;
+  for (const auto& [name, part] : *parts) {
+    value[name] = part;
+    if (!part.is_string()) continue;
+    const auto got = co_await find(std::string(part.get_string()));
+    if (!got) co_return got.error();
+    if (*got == nullptr) co_return content_ptr();
+    value[name] = (*got)->value;
+  }
+  co_return make_content(std::move(value));
+}
+
 asio::awaitable<k8s::result<void>> content_store::fetch(std::string source) {
   if (entries_.contains(source)) co_return k8s::result<void>();
   k8s::object_key key{ns_, secret_name(source)};
   const auto got = co_await kcp_.get(secrets_type(), std::move(key));
   if (!got && !got.error().is(k8s::errc::not_found)) co_return got.error();
-  entry found;
+  entry out;
   if (got) {
-    found.resource_version = k8s::resource_version_of(*got);
-    found.missing_since = k8s::parse_rfc3339(k8s::annotation(*got, missing_annotation));
-    for (const auto name : content_keys) {
-      const auto text = k8s::secret_data(*got, name);
+    out.resource_version = k8s::resource_version_of(*got);
+    out.missing_since = k8s::parse_rfc3339(k8s::annotation(*got, missing_annotation));
+    const auto listed = parse_list(k8s::annotation(*got, contents_annotation));
+    for (std::size_t i = 0; i < content_keys.size(); ++i) {
+      content_ptr found;
+      if (i < listed.size()) {
+        out.in_parts = out.in_parts || listed[i].is_object();
+        auto stored = co_await unfold(listed[i]);
+        if (!stored) co_return stored.error();
+        found = std::move(*stored);
+      }
       boost::system::error_code damaged;
-      auto value = json::parse(text.value_or(std::string()), damaged);
-      if (!damaged) found.stored.push_back(make_content(std::move(value)));
+      auto value =
+          json::parse(k8s::secret_data(*got, content_keys[i]).value_or(std::string()), damaged);
+      if (!found && !damaged) found = make_content(std::move(value));
+      if (found) out.stored.push_back(std::move(found));
     }
   }
-  entries_.try_emplace(std::move(source), std::move(found));
+  entries_.try_emplace(std::move(source), std::move(out));
   co_return k8s::result<void>();
 }
 
@@ -74,15 +194,18 @@ asio::awaitable<k8s::result<content_store::contents>> content_store::load(std::s
 }
 
 asio::awaitable<k8s::result<void>> content_store::store(std::string source, content_ptr added,
-                                                        bool absent_only) {
+                                                        bool absent_only, bool in_parts) {
   const auto fetched = co_await fetch(source);
   if (!fetched) co_return fetched.error();
+  if (absent_only && !entries_[source].stored.empty()) co_return k8s::result<void>();
+  const auto error = by_digest_ ? std::nullopt : size_error(added->value);
+  if (error) co_return too_large(*error);
+  const auto kept = co_await keep_parts({added}, in_parts);
+  if (!kept) co_return kept.error();
   auto& known = entries_[source];
   const bool is_newest = !known.stored.empty() && known.stored.front()->digest == added->digest;
-  if (is_newest || (absent_only && !known.stored.empty())) co_return k8s::result<void>();
-  if (const auto error = size_error(added->value)) {
-    co_return k8s::failure{.code = k8s::errc::too_large, .message = "it " + *error};
-  }
+  if (is_newest) co_return k8s::result<void>();
+  known.in_parts = in_parts;
   known.stored.insert(known.stored.begin(), std::move(added));
   if (known.stored.size() > content_keys.size()) known.stored.pop_back();
   auto written = co_await write(std::move(source));
@@ -129,6 +252,8 @@ std::optional<content_store::time_point> content_store::missing_since(
 
 /// Writes an entry as it is known.
 asio::awaitable<k8s::result<void>> content_store::write(std::string source) {
+  const auto kept = co_await keep_parts(entries_[source].stored, entries_[source].in_parts);
+  if (!kept) co_return kept.error();
   auto& known = entries_[source];
   const auto version = known.resource_version;
   json::object metadata{{"name", secret_name(source)},
@@ -138,6 +263,11 @@ asio::awaitable<k8s::result<void>> content_store::write(std::string source) {
   json::value secret{{"apiVersion", "v1"}, {"kind", "Secret"}, {"metadata", std::move(metadata)}};
   if (known.missing_since) {
     k8s::set_annotation(secret, missing_annotation, k8s::format_time(*known.missing_since));
+  }
+  if (by_digest_) {
+    json::array listed;
+    for (const auto& each : known.stored) listed.push_back(fold(*each, known.in_parts));
+    k8s::set_annotation(secret, contents_annotation, json::serialize(listed));
   }
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < known.stored.size(); ++i) {
@@ -163,32 +293,60 @@ asio::awaitable<k8s::result<void>> content_store::collect(
     core::duration unused_for) {
   const auto list = co_await kcp_.list(secrets_type(), {.ns = ns_, .metadata_only = true});
   if (!list) co_return list.error();
-  const auto before = std::exchange(unused_, {});
-  std::vector<std::string> due;
+  std::unordered_map<std::string, unused_secret> all;
+  std::unordered_set<std::string> present;
+  std::unordered_set<std::string> listed;
   const auto* const items = k8s::find_array(*list, {"items"});
   for (const auto& each : items == nullptr ? json::array() : *items) {
+    auto name = k8s::key_of(each).name;
     std::string source(k8s::annotation(each, source_annotation));
-    if (source.empty() || is_used(source)) continue;
-    unused_secret unused{k8s::key_of(each), std::string(k8s::resource_version_of(each)), now};
-    const auto known = before.find(source);
-    const bool same =
-        known != before.end() && known->second.resource_version == unused.resource_version;
-    if (same) unused.since = known->second.since;
-    if (now - unused.since >= unused_for) due.push_back(source);
-    unused_.insert_or_assign(std::move(source), std::move(unused));
+    const std::string digest(k8s::annotation(each, content_annotation));
+    if (!name.starts_with(prefix_) || (source.empty() && digest.empty())) continue;
+    for (const auto& one : parse_list(k8s::annotation(each, contents_annotation))) {
+      mark(one, listed);
+    }
+    if (!digest.empty()) present.insert(digest);
+    all[std::move(name)] = {digest.empty() ? std::move(source) : name_of(digest),
+                            std::string(k8s::resource_version_of(each)), now};
   }
-  for (const auto& source : due) {
-    if (is_used(source)) continue;  // by now
-    auto secret = unused_.at(source);
-    const auto removed =
-        co_await kcp_.remove(secrets_type(), std::move(secret.key),
-                             {.resource_version = std::move(secret.resource_version)});
-    entries_.erase(source);
+  for (const auto& digest : listed) all.erase(content_name(digest));
+  // What others have deleted is stored again when it is kept the next time.
+  std::erase_if(kept_, [&](const std::string& digest) { return !present.contains(digest); });
+  std::erase_if(loaded_, [&](const auto& each) {
+    return each.second.expired() || !present.contains(each.first);
+  });
+  const auto before = std::exchange(unused_, {});
+  std::vector<std::string> due;
+  for (auto& [name, secret] : all) {
+    if (is_used(secret.name)) continue;
+    const auto known = before.find(name);
+    const bool same =
+        known != before.end() && known->second.resource_version == secret.resource_version;
+    if (same) secret.since = known->second.since;
+    if (now - secret.since >= unused_for) due.push_back(name);
+    unused_.insert_or_assign(name, std::move(secret));
+  }
+  for (auto& name : due) {
+    const auto found = unused_.find(name);
+    if (found == unused_.end() || is_used(found->second.name)) continue;  // by now
+    const auto secret = found->second;
+    const auto removed = co_await kcp_.remove(secrets_type(), {ns_, name},
+                                              {.resource_version = secret.resource_version});
+    forget(secret.name);
     const bool gone = removed || removed.error().is(k8s::errc::not_found) ||
                       removed.error().is(k8s::errc::conflict);
     if (!gone) co_return removed.error();
   }
   co_return k8s::result<void>();
+}
+
+/// Of a Secret that is deleted: what is kept of it meanwhile is written again.
+void content_store::forget(const std::string& name) {
+  entries_.erase(name);
+  if (!name.starts_with(name_of({}))) return;
+  const auto digest = name.substr(name_of({}).size());
+  kept_.erase(digest);
+  loaded_.erase(digest);
 }
 
 }  // namespace rw

@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -34,13 +35,17 @@ inline constexpr std::size_t source_bytes = (1u << 20) - 4096;
 /// Says that a content is too large to be stored, with its size; none: it is not.
 std::optional<std::string> size_error(const boost::json::value& value);
 
-/// Contents that runtimes have taken, by their source, kept in the control plane for all runtimes:
-/// one Secret for each source, in a namespace that holds nothing else. It is what a runtime falls
-/// back to when the source becomes invalid, is deleted, is rejected by the runtime, or waits for
-/// its turn in a roll-out.
+/// Contents that runtimes have taken, kept in the control plane for all runtimes, by names such as
+/// their source's, in a namespace that holds nothing else. It is what a runtime falls back to when
+/// the source becomes invalid, is deleted, is rejected by the runtime, or waits for its turn in a
+/// roll-out.
 ///
-/// A Secret holds the newest such content and, as far as both fit into its 1 MiB, the one before
-/// it, since a runtime may reject in the midst what others have taken.
+/// A name's Secret lists the newest content and the one before it, since a runtime may reject in
+/// the midst what others have taken. `by_digest`, each content is stored once, in a Secret of its
+/// own under its digest, and so is each part of one that is stored in parts; the list has the
+/// digests. For one release each list has the contents as well, as far as they fit into its 1 MiB:
+/// as the previous release reads and writes them. One that the previous release has written is read
+/// by that form.
 ///
 /// Assumes that no other client writes there; a conflict reads again, and `repair` undoes it.
 /// Single executor.
@@ -50,16 +55,26 @@ class content_store {
   using time_point = std::chrono::system_clock::time_point;
 
   /// `prefix`: of the Secrets' names. `kcp` must outlive the store.
-  content_store(k8s::client& kcp, std::string ns, std::string prefix)
-      : kcp_(kcp), ns_(std::move(ns)), prefix_(std::move(prefix)) {}
+  content_store(k8s::client& kcp, std::string ns, std::string prefix, bool by_digest = false)
+      : kcp_(kcp), ns_(std::move(ns)), prefix_(std::move(prefix)), by_digest_(by_digest) {}
 
   /// Returns the stored contents of a source, which is named as for people.
   boost::asio::awaitable<k8s::result<contents>> load(std::string source);
 
   /// Stores a content as the newest. Nothing is written where it is so already, or, with
   /// `absent_only`, where there is any. One that is too large fails, and what is stored stays.
+  /// `in_parts`: an object, of which each member that is an object is a content.
   boost::asio::awaitable<k8s::result<void>> store(std::string source, content_ptr added,
-                                                  bool absent_only = false);
+                                                  bool absent_only = false, bool in_parts = false);
+
+  /// Returns the content that is stored under a digest; null: none is.
+  boost::asio::awaitable<k8s::result<content_ptr>> find(std::string digest);
+
+  /// Stores a content under its digest, unless it is there.
+  boost::asio::awaitable<k8s::result<void>> keep(content_ptr added);
+
+  /// A content's name for `collect`.
+  static std::string name_of(std::string_view digest) { return "content " + std::string(digest); }
 
   /// Writes what is known of a source again where another client has changed or deleted the Secret.
   /// Nothing is written of a source that was not loaded.
@@ -73,9 +88,10 @@ class content_store {
   /// Returns the recorded time, of a source that was loaded.
   std::optional<time_point> missing_since(const std::string& source) const;
 
-  /// Deletes the contents of sources that are not in use, and were not in each earlier call since
-  /// `unused_for` or longer before `now`: what was written meanwhile, or is about to be referred
-  /// to, stays. A new store begins to count anew.
+  /// Deletes the lists whose names are not in use, and the contents that neither a list nor
+  /// `is_used` names (`name_of`), if it was so in each earlier call since `unused_for` or longer
+  /// before `now`: what was written or kept meanwhile, or is about to be referred to, stays. A new
+  /// store begins to count anew.
   boost::asio::awaitable<k8s::result<void>> collect(std::function<bool(std::string_view)> is_used,
                                                     core::time_point now,
                                                     core::duration unused_for);
@@ -84,25 +100,33 @@ class content_store {
   struct entry {
     std::string resource_version = {};  ///< empty: the Secret does not exist
     contents stored = {};
+    bool in_parts = false;
     std::optional<time_point> missing_since = {};
   };
 
-  /// A Secret whose source is not in use.
+  /// A Secret that is not in use.
   struct unused_secret {
-    k8s::object_key key = {};
+    std::string name = {};  ///< of the list or content, for `is_used`
     std::string resource_version = {};
     core::time_point since = {};
   };
 
   boost::asio::awaitable<k8s::result<void>> fetch(std::string source);
   boost::asio::awaitable<k8s::result<void>> write(std::string source);
+  void forget(const std::string& name);
+  boost::asio::awaitable<k8s::result<content_ptr>> unfold(boost::json::value listed);
+  boost::asio::awaitable<k8s::result<void>> keep_parts(contents of, bool in_parts);
   std::string secret_name(const std::string& source) const;
+  std::string content_name(std::string_view digest) const;
 
   k8s::client& kcp_;
   const std::string ns_;
   const std::string prefix_;
+  const bool by_digest_;
   std::unordered_map<std::string, entry> entries_;
-  std::unordered_map<std::string, unused_secret> unused_;  ///< by source, as of the last collection
+  std::unordered_set<std::string> kept_;  ///< digests that are known to be stored
+  std::unordered_map<std::string, std::weak_ptr<const content>> loaded_;  ///< by digest
+  std::unordered_map<std::string, unused_secret> unused_;  ///< by Secret, as of the last collection
 };
 
 }  // namespace rw

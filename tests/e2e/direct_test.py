@@ -152,7 +152,10 @@ class Story(Bootstrapped):
         """Nothing refers to the sources any longer, so a process that is told not to wait deletes their stored contents."""
         def stored():  # but for what was rolled out, which is no source's
             items = self.kcp_api.get(f"/api/v1/namespaces/{STATE}/secrets")["items"]
-            return [i for i in items if not i["metadata"]["annotations"]["operator.kyma-project.io/source"].startswith(("rolled out", "revision "))]
+            notes = [{k.removeprefix("operator.kyma-project.io/"): v for k, v in i["metadata"]["annotations"].items()} for i in items]
+            rolled_out = [n for n in notes if n.get("source", "").startswith(("rolled out", "revision "))]
+            listed = " ".join(n["contents"] for n in rolled_out)
+            return [n for n in notes if n not in rolled_out and n.get("content", "-") not in listed]
         self.assertTrue(stored())
         self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
         self.manager = self.start_manager(*self.OPTIONS, "--unused-content-after=0s")

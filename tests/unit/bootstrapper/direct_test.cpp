@@ -10,6 +10,7 @@
 
 #include "tests/unit/bootstrapper/test_env.hpp"
 #include "tests/unit/run.hpp"
+#include <algorithm>
 #include <chrono>
 #include <string>
 
@@ -41,10 +42,16 @@ options renamed() {
   return with;
 }
 
+/// Lists, each with one content.
 asio::awaitable<std::size_t> stored(test_env* env) {
   const auto list =
       co_await env->must(env->api("kcp").list(secrets_type(), {.ns = "runtime-watcher-system"}));
-  co_return list.at("items").as_array().size();
+  const auto& all = list.at("items").as_array();
+  const auto lists = std::ranges::count_if(all, [](const json::value& each) {
+    return !k8s::annotation(each, "operator.kyma-project.io/source").empty();
+  });
+  const auto count = static_cast<std::size_t>(lists);
+  co_return all.size() == 2 * count ? count : 0;
 }
 
 }  // namespace

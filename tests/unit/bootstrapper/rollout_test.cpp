@@ -7,6 +7,7 @@
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/test/unit_test.hpp>
 
@@ -231,6 +232,74 @@ BOOST_AUTO_TEST_CASE(contents_that_left_the_history_are_deleted) {
   with.resync_period = 200ms;
   landscape land(2, with);
   test::run(land.context, collects_kept_contents(&land));
+}
+
+/// As a manager of the previous release, which leads for a while, leaves what is stored: lists with
+/// contents alone, whose digests are as the roll-out's status has them.
+asio::awaitable<void> lead_as_previous_release(landscape* land, std::string completed) {
+  const auto list =
+      co_await land->must(land->api("kcp").list(secrets_type(), {.ns = "runtime-watcher-system"}));
+  std::size_t read = 0;
+  for (auto each : list.at("items").as_array()) {
+    const auto source = k8s::annotation(each, "operator.kyma-project.io/source");
+    if (source.empty()) {
+      co_await land->remove("kcp", secrets_type(), k8s::key_of(each));
+      continue;
+    }
+    const auto digest = source.starts_with("revision ")      ? std::string(source.substr(9))
+                        : source.starts_with("rolled out: ") ? completed
+                                                             : std::string();
+    const auto newest = json::parse(k8s::secret_data(each, "newest").value());
+    if (!digest.empty()) BOOST_TEST(digest_of(newest) == digest);
+    read += digest.empty() ? 0 : 1;
+    auto& annotations = each.at("metadata").at("annotations").as_object();
+    annotations.erase("operator.kyma-project.io/contents");
+    co_await land->must(land->api("kcp").update(secrets_type(), std::move(each)));
+  }
+  BOOST_TEST(read == 3U);  // completed, and both of the history
+}
+
+asio::awaitable<void> changes_managers_half_way(landscape* land) {
+  co_await land->begin();
+  auto rollout = co_await land->must(land->api("kcp").get(runtime_rollouts_type(), rollout_key));
+  const std::string first(k8s::find_string(rollout, {"status", "content"}));
+  co_await land->set_version("crash");
+  const auto paused = [](const json::value& one) {
+    return landscape::reason(one) == "CanaryFailed";
+  };
+  co_await land->until_rollout(paused);
+  const auto crashing = co_await land->count("crash");
+  co_await lead_as_previous_release(land, first);
+  co_await land->take_over();
+  // Those that wait keep what they have, also where it is changed by hand; a new one gets it, too.
+  const auto waiting = land->names.back();
+  co_await land->remove(waiting, deployments, deployment_key);
+  co_await land->add_runtime("late");
+  co_await land->add_bootstrapper("late");
+  for (const auto& name : {waiting, std::string("late")}) {
+    co_await land->until(name, deployments, deployment_key, is_there);
+    const auto version = co_await land->version_on(name);
+    BOOST_TEST(version == "1.0.0");
+  }
+  co_await land->until_condition(waiting, "ConfigurationSynced", "False", "WaitingForRollout");
+  co_await land->until_rollout(paused);
+  const auto still = co_await land->count("crash");
+  BOOST_TEST(still == crashing);
+  // It can be undone by what the previous release has kept.
+  land->names.emplace_back("late");
+  const json::value pin{{"revision", first}};
+  co_await land->change_rollout(pin);
+  co_await land->until_rollout([&](const json::value& one) {
+    return landscape::phase(one) == "Completed" && landscape::ready(one) == land->names.size() &&
+           k8s::find_string(one, {"status", "content"}) == first;
+  });
+  const auto undone = co_await land->count("1.0.0");
+  BOOST_TEST(undone == land->names.size());
+}
+
+BOOST_AUTO_TEST_CASE(paused_rollout_outlives_a_manager_of_the_previous_release) {
+  landscape land(5);
+  test::run(land.context, changes_managers_half_way(&land));
 }
 
 asio::awaitable<void> goes_on_after_a_restart(landscape* land) {

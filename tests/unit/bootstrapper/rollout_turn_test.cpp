@@ -2,19 +2,13 @@
 
 #include "rw/reactors/bootstrapper/rollout_turn.hpp"
 
-#include "rw/reactors/shared/content_store.hpp"
 #include "rw/reactors/shared/field_owners.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
-#include <boost/json/serialize.hpp>
 #include <boost/test/unit_test.hpp>
 
-#include "tests/unit/bootstrapper/sync_env.hpp"
-#include <algorithm>
-#include <chrono>
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -22,6 +16,8 @@
 
 namespace rw::bootstrapper_test {
 BOOST_AUTO_TEST_SUITE(rollout_turn)
+
+namespace json = boost::json;
 
 using bootstrapper::revision;
 using bootstrapper::revision_ptr;
@@ -142,93 +138,6 @@ BOOST_AUTO_TEST_CASE(field_is_of_the_newer_revision_if_its_value_and_its_owner_s
   const char* const finalizer = R"({"f:spec": {"f:finalizers": {"v:\"new\"": {}}}})";
   BOOST_TEST(is_newer(R"({"spec": {"finalizers": ["new"]}})", {entry("kim", "Apply", finalizer)}));
   BOOST_TEST(!is_newer(R"({"spec": {"finalizers": ["old"]}})", {entry("kim", "Apply", finalizer)}));
-}
-
-RW_COROUTINE_TEST(content_too_large_to_be_stored_leaves_the_stored_one, sync_env) {
-  co_await env->add("store");
-  const auto small = make_content("a");
-  content_store stored(*env->api("store"), "kyma-system", "content-");
-  const auto first = co_await stored.store("completed", small);
-  BOOST_TEST(first.has_value());
-  const std::string half(source_bytes / 2, 'x');
-  const json::value both{half, half};
-  const auto large = co_await stored.store("completed", make_content(both));
-  BOOST_TEST_REQUIRE(large.has_error());
-  BOOST_TEST(large.error().is(k8s::errc::too_large));
-  BOOST_TEST(large.error().message == "it has " + std::to_string(json::serialize(both).size()) +
-                                          " bytes, more than " + std::to_string(source_bytes) +
-                                          " that can be stored");
-  content_store restarted(*env->api("store"), "kyma-system", "content-");
-  for (auto* const each : {&stored, &restarted}) {
-    const auto loaded = co_await each->load("completed");
-    BOOST_TEST_REQUIRE(loaded.has_value());
-    BOOST_TEST_REQUIRE(loaded->size() == 1u);
-    BOOST_TEST(loaded->front()->digest == small->digest);
-  }
-}
-
-namespace {
-
-/// The sources of which contents are stored.
-asio::awaitable<std::vector<std::string>> stored_sources(sync_env* env) {
-  const auto list = co_await env->api("store")->list(secrets_type(), {.ns = "kyma-system"});
-  BOOST_REQUIRE(list.has_value());
-  std::vector<std::string> out;
-  for (const auto& each : list->at("items").as_array()) {
-    out.emplace_back(k8s::annotation(each, "operator.kyma-project.io/source"));
-  }
-  std::ranges::sort(out);
-  co_return out;
-}
-
-}  // namespace
-
-RW_COROUTINE_TEST(content_is_deleted_only_after_it_was_unused_for_the_whole_time, sync_env) {
-  using namespace std::chrono_literals;
-  using names = std::vector<std::string>;
-  co_await env->add("store");
-  content_store stored(*env->api("store"), "kyma-system", "content-");
-  for (const std::string source : {"used", "unused", "used again", "written"}) {
-    const auto done = co_await stored.store(source, make_content(json::value(source)));
-    BOOST_TEST_REQUIRE(done.has_value());
-  }
-  std::string used_again;
-  const std::function<bool(std::string_view)> is_used = [&](std::string_view source) {
-    return source == "used" || source == used_again;
-  };
-  const core::time_point begin{};
-  const auto collect = [&](content_store& of, core::duration after) {
-    return of.collect(is_used, begin + after, 1h);
-  };
-  const names all{"unused", "used", "used again", "written"};
-  auto done = co_await collect(stored, 0min);
-  BOOST_TEST_REQUIRE(done.has_value());
-  auto left = co_await stored_sources(env);
-  BOOST_TEST(left == all);
-  used_again = "used again";
-  done = co_await collect(stored, 30min);
-  BOOST_TEST_REQUIRE(done.has_value());
-  used_again.clear();
-  const auto written = co_await stored.store("written", make_content("new"));
-  BOOST_TEST_REQUIRE(written.has_value());
-  done = co_await collect(stored, 59min);
-  BOOST_TEST_REQUIRE(done.has_value());
-  left = co_await stored_sources(env);
-  BOOST_TEST(left == all);
-  // The next leader does not know since when they were unused.
-  content_store next(*env->api("store"), "kyma-system", "content-");
-  done = co_await collect(next, 2h);
-  BOOST_TEST_REQUIRE(done.has_value());
-  left = co_await stored_sources(env);
-  BOOST_TEST(left == all);
-  done = co_await collect(stored, 60min);
-  BOOST_TEST_REQUIRE(done.has_value());
-  left = co_await stored_sources(env);
-  BOOST_TEST(left == (names{"used", "used again", "written"}));
-  done = co_await collect(stored, 119min);
-  BOOST_TEST_REQUIRE(done.has_value());
-  left = co_await stored_sources(env);
-  BOOST_TEST(left == (names{"used"}));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
