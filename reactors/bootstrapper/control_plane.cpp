@@ -19,6 +19,7 @@ using k8s::object_key;
 
 constexpr const char* by_kyma = "runtime-bootstrapper/kyma";
 constexpr const char* by_source = "runtime-bootstrapper/source";
+constexpr const char* by_content = "runtime-bootstrapper/content";
 constexpr std::string_view kubeconfig_prefix = "kubeconfig-";
 
 std::string kyma_label_of(const json::value& of) {
@@ -66,12 +67,22 @@ control_plane::control_plane(const sources& from, bootstrapper_sources defaults,
                                   for (const auto which : all_sources)
                                     values.push_back(view.from.describe(which));
                                 });
+  from_.bootstrappers.add_index(by_content, [](const object& each, std::vector<std::string>& out) {
+    for (const auto& unit : read_state(each.parse()).units) {
+      for (const auto& all : {unit.contents, unit.applying_contents}) {
+        for (const auto& digest : all) {
+          if (!digest.empty()) out.push_back(content_store::name_of(digest));
+        }
+      }
+    }
+  });
   index_by_kyma(from_.runtimes);
   index_by_kyma(from_.kubeconfigs);
 }
 
 control_plane::~control_plane() {
   from_.bootstrappers.remove_index(by_source);
+  from_.bootstrappers.remove_index(by_content);
   from_.runtimes.remove_index(by_kyma);
   from_.kubeconfigs.remove_index(by_kyma);
 }
@@ -127,6 +138,9 @@ std::vector<object_key> control_plane::users_of(std::string_view source) const {
 }
 
 bool control_plane::is_used(std::string_view source) const {
+  if (source.starts_with(content_store::name_of({}))) {
+    return !from_.bootstrappers.objects().by_index(by_content, std::string(source)).empty();
+  }
   const bool is_source = std::ranges::any_of(all_sources, [&](source_kind which) {
     return source.starts_with(type_of(which).gvk.kind + " ");
   });

@@ -39,8 +39,9 @@ class control_plane {
   boost::json::value runtime_of(const k8s::object_key& key) const;
   /// A Runtime was written: nothing may be decided on an earlier state of it.
   void wrote_runtime(const boost::json::value& after);
-  /// True if a RuntimeBootstrapper refers to a source, or this names something else.
-  bool is_used(std::string_view source) const;
+  /// True if a RuntimeBootstrapper refers to a source, or names a stored content in its status, or
+  /// this names something else.
+  bool is_used(std::string_view name) const;
   k8s::result<std::string> kubeconfig_of(const k8s::object_key& key) const;
   /// What the pool calls a runtime's client: by its Kyma where that is known, as other reactors do,
   /// so that they share the connection.

@@ -264,6 +264,13 @@ std::optional<unit> parse_unit(std::string_view text) noexcept {
   return found == all_units.end() ? std::nullopt : std::optional(*found);
 }
 
+content_digests digests_of(const content_set& of) {
+  content_digests out;
+  std::ranges::transform(
+      of, out.begin(), [](const content_ptr& each) { return each ? each->digest : std::string(); });
+  return out;
+}
+
 unit unit_of(source_kind kind) noexcept {
   return kind == source_kind::pull_secret ? unit::credentials : unit::bootstrapper;
 }

@@ -63,6 +63,9 @@ unit unit_of(source_kind kind) noexcept;
 
 /// What each source held at some time, without its metadata but the name; null: nothing.
 using content_set = std::array<content_ptr, all_sources.size()>;
+/// The same by its contents' digests; empty: nothing.
+using content_digests = std::array<std::string, all_sources.size()>;
+content_digests digests_of(const content_set& of);
 
 /// One source in the control plane.
 struct source_input {

@@ -19,7 +19,6 @@ const std::string& nothing_digest() {
 }  // namespace
 
 bool direct_sync::is_used(std::string_view source) const {
-  if (source.starts_with(content_store::name_of({}))) return false;  // but for lists
   const auto kept = usual_content::kept_digest(source);
   if (kept.empty()) return kcp_.is_used(source);
   return gate_ == nullptr || gate_->may_be_pinned(kept);

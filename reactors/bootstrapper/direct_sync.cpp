@@ -232,9 +232,8 @@ asio::awaitable<k8s::result<void>> direct_sync::execute(pass* in) {
   const auto key = in->to.key;
   sync_request request{.to = with_.to, .write = in->direct(), .adopt = in->view.adopt};
   auto& state = in->input.state;
-  // What is applied for the first time is all that there is to fall back to.
   for (auto& each : state.units) {
-    if (in->direct()) co_await revisions_.store(in->view.from, &each, true);
+    if (in->direct()) co_await revisions_.keep(&each);
   }
   // What has changed there may be what it rejected the revision for.
   if (drift_.changed(key)) rejected_.erase(key);
@@ -244,9 +243,9 @@ asio::awaitable<k8s::result<void>> direct_sync::execute(pass* in) {
     if (in_.clock.now() < known.until) state.units[i].skipped = known;
   }
   request.may_write = [this, key] { return may(key, action::sync); };
-  request.record = [this, in](unit of, std::string digest,
+  request.record = [this, in](unit of, revision_ptr to,
                               inventory objects) -> work<k8s::result<void>> {
-    json::value change{{"status", applying_status(in->resource, of, std::move(digest), objects)}};
+    json::value change{{"status", applying_status(in->resource, of, *to, objects)}};
     in->ended = co_await writer_.patch(&in->resource, std::move(change), "status");
     if (!in->ended) co_return k8s::result<void>();
     co_return k8s::failure{.code = k8s::errc::fenced, .message = in->ended->text};
@@ -309,7 +308,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::finish(pass* in) {
     if (each.failed) failed = each.failed;
     differs = differs || !each.differences.empty();
     const bool applied = !each.desired.empty() && each.applied == each.desired;
-    if (in->direct() && applied) co_await revisions_.store(in->view.from, &each, false);
+    if (in->direct() && applied) co_await revisions_.store(in->view.from, &each);
   }
   if (!in->direct()) {
     contents_.set(key, differs ? "differing" : "in_step", {});

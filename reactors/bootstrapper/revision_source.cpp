@@ -6,7 +6,6 @@
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 namespace rw::bootstrapper {
@@ -21,6 +20,17 @@ std::size_t index_of(source_kind kind) {
 
 constexpr const char* content_used =
     "its last valid content stays, as the configuration of the runtime refers to it";
+
+void add_revision(const revision_ptr& added, unit_state* into) {
+  const bool known = std::ranges::any_of(
+      into->revisions, [&](const revision_ptr& other) { return other->digest == added->digest; });
+  if (!known) into->revisions.push_back(added);
+}
+
+void note_failure(unit_state* unit, const k8s::failure& error) {
+  unit->warnings.push_back("the content of the sources can't be stored to fall back to: " +
+                           error.message);
+}
 
 }  // namespace
 
@@ -82,15 +92,46 @@ bool revision_source::note_missing(source_kind kind, const std::string& name,
   return due;
 }
 
+/// The contents of one unit by their digests; none: one of them is not stored.
+asio::awaitable<k8s::result<std::optional<content_set>>> revision_source::find(
+    content_digests digests) {
+  content_set out;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (digests[i].empty()) continue;
+    auto found = co_await stored_.find(digests[i]);
+    if (!found && !is_permanent(found.error())) co_return found.error();
+    if (!found || *found == nullptr) co_return std::optional<content_set>();
+    out[i] = std::move(*found);
+  }
+  co_return std::optional(out);
+}
+
+/// Adds what the runtime has, and what it was becoming, to the revisions of a unit.
+asio::awaitable<k8s::result<void>> revision_source::add_own(
+    unit of, const resource_view* view, std::chrono::system_clock::time_point now,
+    unit_state* into) {
+  const auto is_own = [](const content_digests& of) { return of != content_digests(); };
+  for (const auto* const digests : {&into->contents, &into->applying_contents}) {
+    if (!is_own(*digests)) continue;
+    const auto found = co_await find(*digests);
+    if (!found) co_return found.error();
+    if (!*found) continue;
+    const auto own = render_once(of, *view, **found, false, now);
+    const bool changing = digests == &into->applying_contents;
+    if (!own->valid() || (changing && own->digest != into->applying)) continue;
+    if (!changing) into->had = own;
+    add_revision(own, into);
+  }
+  co_return k8s::result<void>();
+}
+
 asio::awaitable<k8s::result<void>> revision_source::resolve_unit(
     unit of, const resource_view* view, std::chrono::system_clock::time_point now,
     const content_set* pinned, unit_state* into) {
   content_set desired;
+  content_set newest;
+  content_set previous;
   bool unlabelled = false;
-  bool any_stored = false;
-  // Sources change at different times: what a runtime has may be the newest content of one and the
-  // previous of another. Each with the sum of its contents' ages.
-  std::multimap<std::size_t, content_set> fallbacks{{0, {}}};
   for (const auto kind : all_sources) {
     const auto name = view->from.describe(kind);
     if (name.empty() || unit_of(kind) != of) continue;
@@ -100,9 +141,11 @@ asio::awaitable<k8s::result<void>> revision_source::resolve_unit(
       into->warnings.push_back("the last good content can't be read: " + loaded.error().message);
     }
     const auto stored = loaded ? std::move(*loaded) : content_store::contents();
-    any_stored = any_stored || !stored.empty();
     auto& content = desired[index_of(kind)];
-    if (!stored.empty()) content = stored.front();
+    if (!stored.empty()) {
+      content = newest[index_of(kind)] = stored.front();
+      previous[index_of(kind)] = stored.back();
+    }
     const auto object = pinned == nullptr ? from_.contents.find(kind, view->from) : k8s::object();
     if (pinned != nullptr) content = (*pinned)[index_of(kind)];
     const bool missing = !object && !stored.empty() && pinned == nullptr;
@@ -122,14 +165,6 @@ asio::awaitable<k8s::result<void>> revision_source::resolve_unit(
       unlabelled = unlabelled || (kind == source_kind::manifests && view->own_manifests &&
                                   k8s::label(object.parse(), manifests_label) != "true");
     }
-    std::multimap<std::size_t, content_set> next;
-    for (const auto& [age, set] : fallbacks) {
-      for (std::size_t i = 0; i < std::max<std::size_t>(stored.size(), 1); ++i) {
-        auto& added = next.emplace(age + i, set)->second;
-        if (i < stored.size()) added[index_of(kind)] = stored[i];
-      }
-    }
-    fallbacks = std::move(next);
   }
   auto without = *view;
   if (into->removal && of == unit::credentials) without.from.pull_secret.clear();
@@ -139,7 +174,7 @@ asio::awaitable<k8s::result<void>> revision_source::resolve_unit(
     into->removal = false;
     into->missing[view->from.describe(source_kind::trust_bundle)] = content_used;
     auto& bundle = desired[index_of(source_kind::trust_bundle)];
-    if (!bundle) bundle = fallbacks.begin()->second[index_of(source_kind::trust_bundle)];
+    if (!bundle) bundle = newest[index_of(source_kind::trust_bundle)];
     first = render_once(of, *view, desired, unlabelled, now);
   }
   const auto& warnings = first->found.warnings;
@@ -150,15 +185,14 @@ asio::awaitable<k8s::result<void>> revision_source::resolve_unit(
   } else {
     into->invalid = describe(first->found.errors);
   }
-  if (!any_stored) co_return k8s::result<void>();
-  for (const auto& [age, contents] : fallbacks) {
-    const auto fallback = render_once(of, *view, contents, false, now);  // what is stored had it
-    const bool known = std::ranges::any_of(into->revisions, [&](const revision_ptr& other) {
-      return other->digest == fallback->digest;
-    });
-    if (fallback->valid() && !known) into->revisions.push_back(fallback);
+  // A status of the previous release does not say what the runtime has.
+  for (const auto& stored : {newest, into->contents == content_digests() ? previous : newest}) {
+    if (stored == content_set()) break;
+    const auto fallback = render_once(of, *view, stored, false, now);  // what is stored had it
+    if (fallback->valid()) add_revision(fallback, into);
   }
-  co_return k8s::result<void>();
+  auto added = co_await add_own(of, view, now, into);
+  co_return added;
 }
 
 asio::awaitable<k8s::result<void>> revision_source::resolve(
@@ -186,8 +220,21 @@ revision_ptr revision_source::render_stored(const resource_view& view, const con
   return rendered->valid() ? rendered : revision_ptr();
 }
 
-asio::awaitable<void> revision_source::store(bootstrapper_sources names, unit_state* unit,
-                                             bool absent_only) {
+asio::awaitable<void> revision_source::keep(unit_state* unit) {
+  auto all = unit->revisions;
+  if (unit->withheld) all.push_back(unit->withheld);  // it may be completed
+  for (const auto& each : all) {
+    for (const auto& content : each->contents) {
+      if (!content) continue;
+      const auto kept = co_await stored_.keep(content);
+      if (kept) continue;
+      note_failure(unit, kept.error());
+      co_return;
+    }
+  }
+}
+
+asio::awaitable<void> revision_source::store(bootstrapper_sources names, unit_state* unit) {
   if (unit->revisions.empty()) co_return;
   const auto contents = unit->revisions.front()->contents;
   for (const auto kind : all_sources) {
@@ -195,10 +242,8 @@ asio::awaitable<void> revision_source::store(bootstrapper_sources names, unit_st
     const auto& content = contents[index_of(kind)];
     const auto live = live_.find(name);
     if (!content || live == live_.end() || live->second.content != content) continue;
-    const auto stored = co_await stored_.store(name, content, absent_only);
-    if (stored) continue;
-    unit->warnings.push_back("the content of the sources can't be stored to fall back to: " +
-                             stored.error().message);
+    const auto stored = co_await stored_.store(name, content);
+    if (!stored) note_failure(unit, stored.error());
   }
 }
 

@@ -57,11 +57,11 @@ class revision_source {
   revision_source(const sources& from, target_names to, source_removal removal,
                   content_store& stored, core::metrics& registry);
 
-  /// Sets what a runtime is to have: revisions of the sources, then of the stored contents, newest
-  /// and previous ones in all combinations. Where a source has been missing for long enough, the
-  /// first revision is without it, unless the configuration refers to it. Fails if a stored content
-  /// is needed and can't be read: a request to the control plane.
-  /// `pinned`: contents of unit `bootstrapper` that take the place of the sources.
+  /// Sets what a runtime is to have: revisions of the sources, then of the newest stored contents,
+  /// and of those that its status names: what it has, and what it was becoming. Where a source has
+  /// been missing for long enough, the first revision is without it, unless the configuration
+  /// refers to it. Fails if a stored content is needed and can't be read: a request to the control
+  /// plane. `pinned`: contents of unit `bootstrapper` that take the place of the sources.
   boost::asio::awaitable<k8s::result<void>> resolve(resource_view view,
                                                     std::chrono::system_clock::time_point now,
                                                     std::optional<content_set> pinned,
@@ -71,10 +71,12 @@ class revision_source {
   revision_ptr render_stored(const resource_view& view, const content_set& contents,
                              std::chrono::system_clock::time_point now);
 
+  /// Stores the contents that a status may name next; adds a warning if that fails.
+  boost::asio::awaitable<void> keep(unit_state* unit);
+
   /// Stores the contents of the unit's first revision, as far as they are still those of the
-  /// sources; adds a warning if that fails. `absent_only`: of sources of which none is stored yet.
-  boost::asio::awaitable<void> store(bootstrapper_sources names, unit_state* unit,
-                                     bool absent_only);
+  /// sources, as the newest ones; adds a warning if that fails.
+  boost::asio::awaitable<void> store(bootstrapper_sources names, unit_state* unit);
 
  private:
   /// A source as it was when it was read last.
@@ -87,6 +89,10 @@ class revision_source {
                                                          std::chrono::system_clock::time_point now,
                                                          const content_set* pinned,
                                                          unit_state* into);
+  boost::asio::awaitable<k8s::result<std::optional<content_set>>> find(content_digests digests);
+  boost::asio::awaitable<k8s::result<void>> add_own(unit of, const resource_view* view,
+                                                    std::chrono::system_clock::time_point now,
+                                                    unit_state* into);
   bool note_missing(source_kind kind, const std::string& name,
                     std::chrono::system_clock::time_point now, unit_state* into);
   /// `unlabelled`: as in `render_input`.

@@ -148,7 +148,7 @@ asio::awaitable<k8s::result<void>> usual_content::keep(std::string digest) {
   if (current().digest != digest) {
     co_return k8s::failure{.code = k8s::errc::conflict, .message = "the content has changed"};
   }
-  auto kept = co_await stored_.store(kept_name(digest), make_content(content_), true, true);
+  auto kept = co_await stored_.store(kept_name(digest), make_content(content_), true);
   co_return kept;
 }
 
@@ -161,7 +161,7 @@ asio::awaitable<k8s::result<void>> usual_content::store(std::string digest) {
   const bool whole = !content.at(to_string(source_kind::config)).is_null() &&
                      !content.at(to_string(source_kind::manifests)).is_null();
   if (!whole) co_return k8s::result<void>();
-  const auto stored = co_await stored_.store(stored_name(), make_content(content), false, true);
+  const auto stored = co_await stored_.store(stored_name(), make_content(content), true);
   if (stored) set_completed(content);
   co_return stored;
 }
@@ -183,17 +183,21 @@ content_set usual_content::contents_of(const json::value& all) {
 }
 
 void hold(unit_state& unit, const revision_ptr& completed) {
-  const auto& in_place = unit.in_place;
-  if (!unit.desired.empty()) unit.withheld = unit.revisions.front();
   auto& all = unit.revisions;
-  std::erase_if(all, [&](const revision_ptr& each) { return each->digest != in_place; });
-  const bool fits = completed && (in_place.empty() || completed->digest == in_place);
-  if (all.empty() && fits) all.push_back(completed);
+  const bool valid = !unit.desired.empty();
+  if (valid) unit.withheld = all.front();
+  auto stays = unit.had;
+  const auto in_place =
+      std::ranges::find(all, unit.in_place, [](const revision_ptr& each) { return each->digest; });
+  if (!stays && in_place != all.end()) stays = *in_place;
+  const bool fits = completed && (unit.in_place.empty() || completed->digest == unit.in_place);
+  if (!stays && fits) stays = completed;
   // Cut short on its way to the newest, and nothing else is known that it could be as a whole.
-  if (all.empty() && unit.withheld && unit.withheld->digest == unit.applying) {
-    all.push_back(std::exchange(unit.withheld, nullptr));
-  }
-  if (unit.withheld) unit.desired = all.empty() ? in_place : all.front()->digest;
+  const bool on_its_way = unit.withheld && unit.withheld->digest == unit.applying;
+  if (!stays && on_its_way) stays = std::exchange(unit.withheld, nullptr);
+  all.clear();
+  if (stays) all.push_back(stays);
+  if (valid) unit.desired = stays ? stays->digest : unit.in_place;
 }
 
 }  // namespace rw::bootstrapper

@@ -12,6 +12,30 @@ namespace rw::bootstrapper {
 namespace json = boost::json;
 using k8s::find_string;
 
+namespace {
+
+/// In a status, by source.
+constexpr std::array<std::string_view, all_sources.size()> content_fields = {
+    "configuration", "manifests", "pullSecret", "trustBundle"};
+
+content_digests read_contents(const json::value& unit, std::string_view field) {
+  content_digests out;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    out[i] = find_string(unit, {field, content_fields[i]});
+  }
+  return out;
+}
+
+}  // namespace
+
+json::object write_contents(const content_digests& of) {
+  json::object out;
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    if (!of[i].empty()) out[content_fields[i]] = of[i];
+  }
+  return out;
+}
+
 sync_state read_state(const json::value& resource) {
   sync_state out;
   const auto* const units = k8s::find_array(resource, {"status", "units"});
@@ -22,7 +46,9 @@ sync_state read_state(const json::value& resource) {
     unit.applied = unit.in_place = find_string(each, {"digest"});
     if (unit.in_place.empty() && find_string(each, {"phase"}) == "Applying") {
       unit.applying = find_string(each, {"desiredDigest"});
+      unit.applying_contents = read_contents(each, "desiredContents");
     }
+    unit.contents = read_contents(each, "contents");
   }
   const auto* const objects = k8s::find_array(resource, {"status", "inventory"});
   for (const auto& each : objects == nullptr ? json::array() : *objects) {

@@ -34,6 +34,8 @@ struct inventory_entry {
 };
 using inventory = std::vector<inventory_entry>;
 boost::json::value write_inventory(const inventory& objects);
+/// As a unit of the status has them.
+boost::json::object write_contents(const content_digests& of);
 
 /// Why a runtime can't have a revision. Trying again soon helps only with an unknown kind.
 struct rejection {
@@ -66,13 +68,18 @@ struct unit_state {
   /// or Kyma Infrastructure Manager has begun it, so that it was completed.
   revision_ptr withheld = {};
   rejected_revision skipped = {};
+  /// What the runtime has, or had before it began to become another one, of the stored contents;
+  /// null: it has nothing, or that is not known.
+  revision_ptr had = {};
 
   // What it has, and what was done.
 
-  std::string in_place = {};  ///< digest, as it was recorded before; empty: none is, as a whole
-  std::string applied = {};   ///< the same now
-  std::string applying = {};  ///< digest of what may be half there, where none is in place
-  std::string version = {};   ///< of the applied revision
+  std::string in_place = {};      ///< digest, as it was recorded before; empty: none is, as a whole
+  std::string applied = {};       ///< the same now
+  std::string applying = {};      ///< digest of what may be half there, where none is in place
+  content_digests contents = {};  ///< of what is in place, or was before `applying`
+  content_digests applying_contents = {};   ///< of what may be half there
+  std::string version = {};                 ///< of the applied revision
   std::optional<rejection> rejected = {};   ///< the first revision
   bool repaired = false;                    ///< what was in place had drifted
   bool changed = false;                     ///< objects were, or may have been, written or removed

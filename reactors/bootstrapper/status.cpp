@@ -37,6 +37,12 @@ std::string error_of(const unit_state& unit) {
   return unit.invalid.empty() && unit.rejected ? unit.rejected->message : unit.invalid;
 }
 
+content_digests contents_of_desired(const unit_state& unit) {
+  const auto found = std::ranges::find(unit.revisions, unit.desired,
+                                       [](const revision_ptr& each) { return each->digest; });
+  return found == unit.revisions.end() ? content_digests() : digests_of((*found)->contents);
+}
+
 /// An element of a list of the status, by a field's value; null if there is none.
 const json::value* find_element(const json::value& resource, std::string_view list,
                                 std::string_view field, std::string_view is) {
@@ -219,6 +225,12 @@ class status_writer {
                            : now.withheld      ? now.withheld->digest
                                                : now.desired;
       if (!newest.empty()) unit["desiredDigest"] = newest;
+      const auto has = write_contents(now.contents);
+      const auto desired = write_contents(phase == "Applying" ? now.applying_contents
+                                          : now.withheld      ? digests_of(now.withheld->contents)
+                                                              : contents_of_desired(now));
+      if (!has.empty()) unit["contents"] = has;
+      if (!newest.empty() && !desired.empty() && desired != has) unit["desiredContents"] = desired;
       auto error = error_of(now);
       if (error.empty() && now.failed) error = now.failed->message;
       if (!error.empty()) unit["message"] = text(error);
@@ -385,13 +397,14 @@ std::optional<json::value> next_status(const json::value& resource, const status
   return next;
 }
 
-json::value applying_status(const json::value& resource, unit of, std::string digest,
+json::value applying_status(const json::value& resource, unit of, const revision& to,
                             const inventory& objects) {
   auto units = make_units(resource, [&](unit each, json::object& unit) {
     if (each != of) return;
     unit["phase"] = "Applying";
-    if (find_string(unit, {"digest"}) != digest) unit.erase("digest");
-    unit["desiredDigest"] = digest;
+    if (find_string(unit, {"digest"}) != to.digest) unit.erase("digest");
+    unit["desiredDigest"] = to.digest;
+    unit["desiredContents"] = write_contents(digests_of(to.contents));
   });
   return {{"units", std::move(units)}, {"inventory", write_inventory(objects)}};
 }

@@ -56,9 +56,9 @@ std::optional<boost::json::value> next_status(const boost::json::value& resource
                                               std::chrono::system_clock::time_point now);
 
 /// The status before the first write of a revision that is not in place, or of new objects: the
-/// inventory, and the unit's phase Applying with the digest that it is to have. Unless that is the
-/// one in place, none is from now on.
-boost::json::value applying_status(const boost::json::value& resource, unit of, std::string digest,
+/// inventory, and the unit's phase Applying with the revision that it is to have. Unless that is
+/// the one in place, none is from now on.
+boost::json::value applying_status(const boost::json::value& resource, unit of, const revision& to,
                                    const inventory& objects);
 
 }  // namespace rw::bootstrapper

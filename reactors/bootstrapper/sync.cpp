@@ -90,12 +90,13 @@ class sync_pass {
   }
 
  private:
-  /// The unit's revisions, the desired one first, then the one that is in place: rather than
-  /// another one, it stays.
+  /// The unit's revisions, the desired one first, then the one that is in place, or was before the
+  /// unit was cut short: rather than another one, it stays.
   static std::vector<revision_ptr> revisions(const unit_state& of) {
     auto out = of.revisions;
+    const auto& has = of.in_place.empty() && of.had ? of.had->digest : of.in_place;
     const auto in_place =
-        std::ranges::find(out, of.in_place, [](const revision_ptr& each) { return each->digest; });
+        std::ranges::find(out, has, [](const revision_ptr& each) { return each->digest; });
     if (in_place != out.end() && in_place != out.begin()) {
       std::rotate(out.begin() + 1, in_place, in_place + 1);
     }
@@ -115,7 +116,10 @@ class sync_pass {
       if (!rejected) co_return note_failure(of, rejected.error());
       if (!*rejected) {
         // A revision that would be applied is not.
-        if (request_.write) state.applied = desired->digest;
+        if (request_.write) {
+          state.applied = desired->digest;
+          state.contents = digests_of(desired->contents);
+        }
         state.version = desired->version;
         state.repaired = state.changed && desired->digest == state.in_place;
         co_return success();
@@ -133,6 +137,7 @@ class sync_pass {
     const auto removed = co_await remove(std::move(created));
     if (!removed) co_return note_failure(of, removed.error());
     std::erase_if(out_.objects, is_created);
+    state.contents = {};
     co_return success();
   }
 
@@ -193,7 +198,7 @@ class sync_pass {
       state.differences.push_back(each.gvk.kind + " " + to_string(each.key) + " is obsolete");
     }
     if (request_.write) {
-      const auto done = co_await execute(of, (*desired)->digest, &*plan, entries, obsolete);
+      const auto done = co_await execute(of, *desired, &*plan, entries, obsolete);
       if (!done) co_return rejection_or_error(done.error());
       for (auto& each : entries) each.created = false;
       std::erase_if(out_.objects, [of](const inventory_entry& each) { return each.of == of; });
@@ -206,12 +211,12 @@ class sync_pass {
     co_return std::optional<rejection>();
   }
 
-  work<void> execute(unit of, std::string digest, unit_plan* plan, inventory entries,
+  work<void> execute(unit of, revision_ptr desired, unit_plan* plan, inventory entries,
                      inventory obsolete) {
     if (std::ranges::none_of(plan->objects, &planned_object::write) && obsolete.empty()) {
       co_return success();
     }
-    const auto recorded = co_await record(of, std::move(digest), std::move(entries));
+    const auto recorded = co_await record(of, std::move(desired), std::move(entries));
     if (!recorded) co_return recorded.error();
     out_.at(of).applied.clear();
     out_.at(of).changed = true;
@@ -225,18 +230,19 @@ class sync_pass {
   }
 
   /// What may be there from now on must be known before it is.
-  work<void> record(unit of, std::string digest, inventory entries) {
+  work<void> record(unit of, revision_ptr to, inventory entries) {
     auto& state = out_.at(of);
     const auto before = out_.objects.size();
     for (auto& each : entries) {
       if (find(out_.objects, each) == nullptr) out_.objects.push_back(std::move(each));
     }
     const bool known =
-        digest == state.applied || (state.applied.empty() && digest == state.applying);
+        to->digest == state.applied || (state.applied.empty() && to->digest == state.applying);
     if (known && out_.objects.size() == before) co_return success();
-    state.applying = digest;
+    state.applying = to->digest;
+    state.applying_contents = digests_of(to->contents);
     if (!request_.record) co_return success();
-    const auto recorded = co_await request_.record(of, std::move(digest), out_.objects);
+    const auto recorded = co_await request_.record(of, std::move(to), out_.objects);
     if (recorded) co_return recorded;
     co_return k8s::failure{
         .code = k8s::errc::fenced,

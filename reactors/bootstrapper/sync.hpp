@@ -15,10 +15,10 @@ struct sync_request {
   bool write = true;  ///< false: reads and dry runs only
   bool adopt = false;
   std::function<bool()> may_write = {};  ///< asked before each write; empty: always
-  /// Persists in the control plane that a unit is about to become the revision of this digest, and
+  /// Persists in the control plane that a unit is about to become this revision, and
   /// the inventory; called before the first write of a revision that is not in place, or of objects
   /// that the state does not have. If it fails, so does the sync, with `errc::fenced`.
-  std::function<boost::asio::awaitable<k8s::result<void>>(unit, std::string, inventory)> record =
+  std::function<boost::asio::awaitable<k8s::result<void>>(unit, revision_ptr, inventory)> record =
       {};
 };
 

@@ -194,10 +194,9 @@ asio::awaitable<k8s::result<content_store::contents>> content_store::load(std::s
 }
 
 asio::awaitable<k8s::result<void>> content_store::store(std::string source, content_ptr added,
-                                                        bool absent_only, bool in_parts) {
+                                                        bool in_parts) {
   const auto fetched = co_await fetch(source);
   if (!fetched) co_return fetched.error();
-  if (absent_only && !entries_[source].stored.empty()) co_return k8s::result<void>();
   const auto error = by_digest_ ? std::nullopt : size_error(added->value);
   if (error) co_return too_large(*error);
   const auto kept = co_await keep_parts({added}, in_parts);
@@ -293,39 +292,46 @@ asio::awaitable<k8s::result<void>> content_store::collect(
     core::duration unused_for) {
   const auto list = co_await kcp_.list(secrets_type(), {.ns = ns_, .metadata_only = true});
   if (!list) co_return list.error();
-  std::unordered_map<std::string, unused_secret> all;
+  const auto before = std::exchange(unused_, {});
+  std::vector<std::string> due;
+  /// Returns true if a Secret is to be deleted.
+  const auto is_due = [&](const json::value& each, std::string name) {
+    if (is_used(name)) return false;
+    const auto key = k8s::key_of(each);
+    unused_secret secret{std::move(name), std::string(k8s::resource_version_of(each)), now};
+    const auto known = before.find(key.name);
+    const bool same =
+        known != before.end() && known->second.resource_version == secret.resource_version;
+    if (same) secret.since = known->second.since;
+    const bool out = now - secret.since >= unused_for;
+    if (out) due.push_back(key.name);
+    unused_.insert_or_assign(key.name, std::move(secret));
+    return out;
+  };
+  std::unordered_map<std::string, const json::value*> all_contents;
   std::unordered_set<std::string> present;
   std::unordered_set<std::string> listed;
+  static const json::array none;
   const auto* const items = k8s::find_array(*list, {"items"});
-  for (const auto& each : items == nullptr ? json::array() : *items) {
-    auto name = k8s::key_of(each).name;
+  for (const auto& each : items == nullptr ? none : *items) {
+    if (!k8s::key_of(each).name.starts_with(prefix_)) continue;
     std::string source(k8s::annotation(each, source_annotation));
-    const std::string digest(k8s::annotation(each, content_annotation));
-    if (!name.starts_with(prefix_) || (source.empty() && digest.empty())) continue;
-    for (const auto& one : parse_list(k8s::annotation(each, contents_annotation))) {
-      mark(one, listed);
+    std::string digest(k8s::annotation(each, content_annotation));
+    if (!source.empty() && !is_due(each, std::move(source))) {
+      for (const auto& one : parse_list(k8s::annotation(each, contents_annotation))) {
+        mark(one, listed);
+      }
     }
-    if (!digest.empty()) present.insert(digest);
-    all[std::move(name)] = {digest.empty() ? std::move(source) : name_of(digest),
-                            std::string(k8s::resource_version_of(each)), now};
+    if (!digest.empty()) all_contents.emplace(*present.insert(std::move(digest)).first, &each);
   }
-  for (const auto& digest : listed) all.erase(content_name(digest));
+  for (const auto& [digest, secret] : all_contents) {
+    if (!listed.contains(digest)) is_due(*secret, name_of(digest));
+  }
   // What others have deleted is stored again when it is kept the next time.
   std::erase_if(kept_, [&](const std::string& digest) { return !present.contains(digest); });
   std::erase_if(loaded_, [&](const auto& each) {
     return each.second.expired() || !present.contains(each.first);
   });
-  const auto before = std::exchange(unused_, {});
-  std::vector<std::string> due;
-  for (auto& [name, secret] : all) {
-    if (is_used(secret.name)) continue;
-    const auto known = before.find(name);
-    const bool same =
-        known != before.end() && known->second.resource_version == secret.resource_version;
-    if (same) secret.since = known->second.since;
-    if (now - secret.since >= unused_for) due.push_back(name);
-    unused_.insert_or_assign(name, std::move(secret));
-  }
   for (auto& name : due) {
     const auto found = unused_.find(name);
     if (found == unused_.end() || is_used(found->second.name)) continue;  // by now

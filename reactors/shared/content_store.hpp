@@ -61,11 +61,11 @@ class content_store {
   /// Returns the stored contents of a source, which is named as for people.
   boost::asio::awaitable<k8s::result<contents>> load(std::string source);
 
-  /// Stores a content as the newest. Nothing is written where it is so already, or, with
-  /// `absent_only`, where there is any. One that is too large fails, and what is stored stays.
+  /// Stores a content as the newest. Nothing is written where it is so already. One that is too
+  /// large fails, and what is stored stays.
   /// `in_parts`: an object, of which each member that is an object is a content.
   boost::asio::awaitable<k8s::result<void>> store(std::string source, content_ptr added,
-                                                  bool absent_only = false, bool in_parts = false);
+                                                  bool in_parts = false);
 
   /// Returns the content that is stored under a digest; null: none is.
   boost::asio::awaitable<k8s::result<content_ptr>> find(std::string digest);

@@ -69,8 +69,7 @@ asio::awaitable<void> update(sync_env* env, json::value secret) {
 
 asio::awaitable<void> must_store(store* into, std::string name, json::value value,
                                  bool in_parts = false) {
-  const auto done =
-      co_await into->store(std::move(name), make_content(std::move(value)), false, in_parts);
+  const auto done = co_await into->store(std::move(name), make_content(std::move(value)), in_parts);
   BOOST_REQUIRE_MESSAGE(done.has_value(), done.error().message);
 }
 
@@ -176,7 +175,7 @@ RW_COROUTINE_TEST(sources_that_fit_one_by_one_are_stored_together, sync_env) {
   auto got = co_await must_load(&next, "rolled out");
   BOOST_TEST((got == std::vector{large}));
   const auto refused = co_await stored.store(
-      "rolled out", make_content(rolled_out((half + half).c_str(), "1")), false, true);
+      "rolled out", make_content(rolled_out((half + half).c_str(), "1")), true);
   BOOST_TEST_REQUIRE(refused.has_error());
   BOOST_TEST(refused.error().is(k8s::errc::too_large));
   auto last = open(env);
@@ -327,6 +326,21 @@ RW_COROUTINE_TEST(content_that_nothing_names_is_deleted_after_the_whole_time, sy
   co_await must_store(&stored, "listed", data_of("3"));
   left = co_await stored_contents(env);
   BOOST_TEST(left == (names{"3", "in a status", "kept again"}));
+}
+
+RW_COROUTINE_TEST(contents_go_with_the_last_list_that_has_them, sync_env) {
+  co_await env->add("store");
+  auto stored = open(env);
+  co_await must_store(&stored, "ConfigMap a", data_of("1"));
+  co_await must_store(&stored, "ConfigMap b", data_of("2"));
+  co_await must_store(&stored, "rolled out", rolled_out("1", "3"), true);
+  const std::function<bool(std::string_view)> is_used = [](std::string_view name) {
+    return name == "rolled out";
+  };
+  const auto done = co_await stored.collect(is_used, {}, 0s);
+  BOOST_TEST_REQUIRE(done.has_value());
+  const auto left = co_await stored_contents(env);
+  BOOST_TEST(left == (names{"1", "3"}));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -54,6 +54,12 @@ asio::awaitable<std::size_t> stored(test_env* env) {
   co_return all.size() == 2 * count ? count : 0;
 }
 
+/// So many collections of unused contents begin, or more.
+asio::awaitable<void> until_collected(test_env* env, int times) {
+  const std::string lists = "rw_kube_requests_total{client=\"test\",code=\"200\",verb=\"list\"}";
+  co_await env->until_metric(lists, env->metric(lists) + times);
+}
+
 }  // namespace
 
 RW_COROUTINE_TEST(bootstrapper_is_installed_configured_and_reported, test_env, quick_options()) {
@@ -273,8 +279,14 @@ const std::string widget =
     "---\napiVersion: example.com/v1\nkind: Widget\n"
     "metadata: {name: one, namespace: kyma-system}\n";
 
+options collecting() {
+  auto with = quick_options();
+  with.resync_period = 200ms;
+  return with;
+}
+
 RW_COROUTINE_TEST(runtime_that_rejects_new_manifests_keeps_its_newest_configuration, test_env,
-                  quick_options()) {
+                  collecting()) {
   co_await env->begin();
   for (const auto* name : {"rich", "poor"}) {
     co_await env->add_runtime(name);
@@ -298,7 +310,14 @@ RW_COROUTINE_TEST(runtime_that_rejects_new_manifests_keeps_its_newest_configurat
   const k8s::resource_type widgets{{"example.com", "v1", "Widget"}, "widgets", true};
   co_await env->until("rich", widgets, {"kyma-system", "one"}, is_there);
   co_await env->until_condition("rich", "ConfigurationSynced", "True", "Synced");
-  // By now the former content of each source is stored, too.
+  // What the one has is not among the newest contents of the sources, nor those before.
+  co_await env->set_source(manifests_source(manifests("1.0.1", widget)));
+  co_await env->until("rich", deployments, deployment_key, [](const json::value& object) {
+    return k8s::label(object, bootstrapper::version_label) == "1.0.1";
+  });
+  co_await env->until_condition("rich", "ConfigurationSynced", "True", "Synced");
+  co_await env->until_condition("poor", "ConfigurationSynced", "False", "LastGoodKept");
+  co_await until_collected(env, 3);
   co_await env->restart();
   co_await env->remove("poor", config_maps_type(), settings);
   co_await env->until("poor", config_maps_type(), settings, is_there);
@@ -306,6 +325,9 @@ RW_COROUTINE_TEST(runtime_that_rejects_new_manifests_keeps_its_newest_configurat
   const auto kept = co_await env->api("poor").get(config_maps_type(), settings);
   BOOST_REQUIRE(kept.has_value());
   BOOST_TEST(has_data(configured)(*kept));
+  const auto deployment = co_await env->api("poor").get(deployments, deployment_key);
+  BOOST_REQUIRE(deployment.has_value());
+  BOOST_TEST(k8s::label(*deployment, bootstrapper::version_label) == "1.0.0");
 }
 
 /// What made it reject the newest content may be gone with the change.
@@ -444,17 +466,13 @@ asio::awaitable<void> collects_contents(test_env* env) {
   BOOST_TEST(left == 3U);
   // What is referred to stays, whether it exists or not.
   co_await env->remove_source(config_maps_type(), "rt-bootstrapper-config");
-  co_await env->until_metric(
-      "rw_kube_requests_total{client=\"test\",code=\"200\",verb=\"list\"}",
-      env->metric("rw_kube_requests_total{client=\"test\",code=\"200\",verb=\"list\"}") + 3);
+  co_await until_collected(env, 3);
   left = co_await stored(env);
   BOOST_TEST(left == 3U);
 }
 
 BOOST_AUTO_TEST_CASE(stored_contents_of_sources_that_nothing_refers_to_are_deleted) {
-  auto with = quick_options();
-  with.resync_period = 200ms;
-  test_env env(with);
+  test_env env(collecting());
   test::run(env.context, collects_contents(&env));
 }
 

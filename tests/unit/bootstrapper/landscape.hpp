@@ -71,10 +71,11 @@ class landscape : public test_env {
     });
   }
 
-  /// Another process takes over.
-  asio::awaitable<void> take_over() {
+  /// Another process takes over, after something else.
+  asio::awaitable<void> take_over(std::function<asio::awaitable<void>()> meanwhile = {}) {
     co_await stop_rollout();
     co_await stop();
+    if (meanwhile) co_await meanwhile();
     make_rollout();
     co_await restart();
     rolling_->spawn(gate_->run());

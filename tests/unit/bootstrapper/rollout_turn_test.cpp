@@ -65,6 +65,25 @@ BOOST_AUTO_TEST_CASE(runtime_with_nothing_gets_what_was_rolled_out_last) {
   BOOST_TEST(of.desired.empty());
 }
 
+BOOST_AUTO_TEST_CASE(runtime_that_was_cut_short_gets_back_what_it_had) {
+  auto of = newest_b("");
+  of.applying = "b";
+  of.had = named("a");
+  hold(of, named("c"));
+  BOOST_TEST((digests(of) == list{"a"}));
+  BOOST_TEST(of.desired == "a");
+  BOOST_TEST(of.withheld->digest == "b");
+}
+
+/// Another manager renders the same contents otherwise.
+BOOST_AUTO_TEST_CASE(waiting_runtime_keeps_its_contents_with_another_digest) {
+  auto of = newest_b("a as before");
+  of.had = named("a");
+  hold(of, named("c"));
+  BOOST_TEST((digests(of) == list{"a"}));
+  BOOST_TEST(of.desired == "a");
+}
+
 BOOST_AUTO_TEST_CASE(revision_in_place_that_is_not_stored_is_left_alone) {
   auto of = newest_b("lost");
   hold(of, named("c"));

@@ -10,6 +10,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <chrono>
+#include <memory>
 #include <string>
 
 namespace rw::bootstrapper_test {
@@ -17,6 +18,7 @@ BOOST_AUTO_TEST_SUITE(status)
 
 namespace json = boost::json;
 using bootstrapper::action;
+using bootstrapper::digests_of;
 using bootstrapper::facts_of;
 using bootstrapper::rejection;
 using bootstrapper::status_input;
@@ -72,6 +74,13 @@ std::string is(const json::value& status, const std::string& condition) {
 
 std::string text(const json::value& status, std::string_view name) {
   return std::string(k8s::find_string(status, {name}));
+}
+
+bootstrapper::revision with_contents(const std::string& digest) {
+  bootstrapper::revision out{.digest = digest};
+  out.contents[static_cast<std::size_t>(source::pull_secret)] =
+      make_content(json::value("of " + digest));
+  return out;
 }
 
 /// As a pass over a runtime leaves it.
@@ -204,15 +213,39 @@ BOOST_AUTO_TEST_CASE(half_applied_unit_is_applying) {
 }
 
 BOOST_AUTO_TEST_CASE(revision_is_recorded_before_it_is_written) {
-  const auto before = resource(next(in_place()));
+  auto input = in_place();
+  const auto has = with_contents("aa");
+  input.state.units[0].contents = digests_of(has.contents);
+  input.state.units[0].revisions = {std::make_shared<bootstrapper::revision>(has)};
+  const auto before = resource(next(input));
+  const auto& unit_before = before.at("status").at("units").at(0);
+  BOOST_TEST(unit_before.at("contents") ==
+             json::value({{"pullSecret", digest_of(json::value("of aa"))}}));
+  BOOST_TEST(!unit_before.as_object().contains("desiredContents"));
   const auto read_after = [&](const std::string& digest) {
-    auto status = bootstrapper::applying_status(before, unit::credentials, digest, {});
+    auto status =
+        bootstrapper::applying_status(before, unit::credentials, with_contents(digest), {});
     BOOST_TEST(text(status.at("units").at(0), "phase") == "Applying");
     return bootstrapper::read_state(resource(std::move(status))).at(unit::credentials);
   };
   BOOST_TEST(read_after("aa").in_place == "aa");  // new objects of the one in place
-  BOOST_TEST(read_after("cc").in_place == "");
-  BOOST_TEST(read_after("cc").applying == "cc");
+  const auto half = read_after("cc");
+  BOOST_TEST(half.in_place == "");
+  BOOST_TEST(half.applying == "cc");
+  // What it had is known until the new one is in place.
+  BOOST_TEST((half.contents == digests_of(has.contents)));
+  BOOST_TEST((half.applying_contents == digests_of(with_contents("cc").contents)));
+}
+
+BOOST_AUTO_TEST_CASE(waiting_runtime_names_what_it_has_and_what_it_is_to_have) {
+  auto input = in_place();
+  auto& waiting = input.state.units[0];
+  waiting.contents = digests_of(with_contents("aa").contents);
+  waiting.withheld = std::make_shared<bootstrapper::revision>(with_contents("bb"));
+  const auto unit = next(input).at("units").at(0);
+  BOOST_TEST(text(unit, "phase") == "Waiting");
+  BOOST_TEST(text(unit.at("contents"), "pullSecret") == digest_of(json::value("of aa")));
+  BOOST_TEST(text(unit.at("desiredContents"), "pullSecret") == digest_of(json::value("of bb")));
 }
 
 BOOST_AUTO_TEST_CASE(warnings_are_listed) {

@@ -93,11 +93,11 @@ asio::awaitable<k8s::result<bootstrapper::sync_state>> sync_env::sync(
   }
   auto request = like;
   request.record = [this, &known](
-                       unit of, std::string digest,
+                       unit of, bootstrapper::revision_ptr to,
                        bootstrapper::inventory objects) -> asio::awaitable<k8s::result<void>> {
     ++recorded;
     known.objects = std::move(objects);
-    known.at(of).applying = std::move(digest);
+    known.at(of).applying = to->digest;
     known.at(of).in_place.clear();
     co_return k8s::result<void>();
   };
