@@ -320,6 +320,38 @@ class Embedded(Story, landscape.Embedded, harness.TestCase):
         self.set_ready()
         self.until_ready("1.0.0")
 
+    def test_texts_of_rollouts_and_bootstrappers_have_no_gaps(self):
+        """Of roll-outs and RuntimeBootstrappers in each state: nothing blank, nothing twice, nothing cut off."""
+        def rollout():
+            return self.kcp_api.get(self.ROLLOUT) or {}
+        idle = wait_until(lambda: rollout().get("status"), PATIENCE, "a roll-out without runtimes has a status")
+        self.assertEqual((idle["phase"], idle["message"]), ("Completed", "no runtime takes part"))
+        self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
+        # Nothing can be stored, which concerns each source.
+        self.manager = self.start_manager(*self.OPTIONS, "--state-namespace=absent")
+        for each in self.good_sources().values():
+            self.put(each)
+        self.add_runtime()
+        self.set_ready()
+        def warned(found):
+            return [w for w in found.get("status", {}).get("warnings", []) if "can't be stored to fall back to" in w]
+        warnings = self.until("is warned", warned)["status"]["warnings"]
+        self.assertEqual(len(warnings), len(set(warnings)), warnings)
+        # A number that is none is refused, by whichever side reads it.
+        for bad in (-1, "-1", "101%"):
+            with self.assertRaises(Exception, msg=bad) as refused:
+                self.kcp_api.patch(self.ROLLOUT, {"spec": {"maxUnavailable": bad}})
+            self.assertIn("maxUnavailable", str(refused.exception))
+        self.kcp_api.patch(self.ROLLOUT, {"spec": {"canaries": "a b"}})
+        told = wait_until(lambda: "spec.canaries" in rollout()["status"].get("message", "") and rollout()["status"], PATIENCE, "what can't be used is told")
+        for part in told["message"].split("; "):
+            self.assertTrue(part.strip(), told["message"])
+        # What is rejected is not called Ready.
+        self.put(sources.configuration_source(self.config(features=("fly",))))
+        found = self.until("is refused", lambda r: condition(r, "Compatible") == ("False", "Invalid"))
+        self.assertEqual(condition(found, "Ready"), ("False", "Rejected"))
+        self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
+
     def test_deleted_bootstrapper_is_released_where_the_mode_is_off(self):
         self.install()
         self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
