@@ -22,7 +22,27 @@ constexpr std::string_view removed_member = "pull Secret removed";
 constexpr std::string_view kept_prefix = "revision ";
 constexpr const char* without_credentials = "-without-pull-secret";
 
+bool is_same(const content_ptr& one, const content_ptr& other) {
+  return one && other ? one->digest == other->digest : one == other;
+}
+
+usual_revision read_revision(const json::value& stored) {
+  usual_revision out{.credentials_removed = k8s::find(stored, {removed_member}) != nullptr};
+  for (const auto kind : usual_kinds) {
+    const auto* const found = k8s::find(stored, {to_string(kind)});
+    if (found != nullptr && !found->is_null()) out.at(kind) = make_content(*found);
+  }
+  return out;
+}
+
 }  // namespace
+
+json::value usual_revision::text() const {
+  json::object out;
+  for (const auto kind : usual_kinds) out[to_string(kind)] = at(kind) ? at(kind)->value : nullptr;
+  if (credentials_removed) out[removed_member] = true;
+  return out;
+}
 
 bool usual_content::used_by(const resource_view& view) const {
   return view.from.config == names_.config && view.from.manifests == names_.manifests &&
@@ -34,8 +54,7 @@ std::string usual_content::stored_name() const {
 }
 
 asio::awaitable<k8s::result<void>> usual_content::load(std::chrono::system_clock::time_point now) {
-  content_set kept;
-  bool removed = false;
+  usual_revision kept;
   for (const auto kind : all_sources) {
     const auto name = names_.describe(kind);
     if (name.empty() || from_.contents.find(kind, names_)) continue;
@@ -44,32 +63,25 @@ asio::awaitable<k8s::result<void>> usual_content::load(std::chrono::system_clock
     const auto at = removal_.time_of(kind, stored_.missing_since(name));
     const bool due = at && now >= *at;
     if (kind == source_kind::pull_secret) {
-      removed = due;
+      kept.credentials_removed = due;
     } else if (got && !got->empty()) {
-      const auto& config = kept[static_cast<std::size_t>(source_kind::config)];
+      const auto& config = kept.at(source_kind::config);
       const auto object = from_.contents.find(source_kind::config, names_);
       const auto used = [&] {
         return uses_trust_bundle(object ? object.parse() : config ? config->value : json::value());
       };
-      if (!due || used()) kept[static_cast<std::size_t>(kind)] = got->front();
+      if (!due || used()) kept.at(kind) = got->front();
     }
   }
-  if (kept != kept_ || removed != credentials_removed_) current_ = {};
+  if (kept != kept_) current_ = {};
   kept_ = std::move(kept);
-  credentials_removed_ = removed;
   if (loaded_) co_return k8s::result<void>();
   const auto got = co_await stored_.load(stored_name());
   if (!got && !is_permanent(got.error())) co_return got.error();
-  if (got && !got->empty() && !loaded_) set_completed(got->front()->value);
+  if (got && !got->empty() && !loaded_) completed_ = read_revision(got->front()->value);
+  if (!loaded_) current_ = {};  // it is compared with what is completed
   loaded_ = true;
   co_return k8s::result<void>();
-}
-
-/// Null: it does not exist, and no content of it is kept.
-json::value usual_content::content_now(source_kind kind) const {
-  if (const auto object = from_.contents.find(kind, names_)) return content_of(object.parse());
-  const auto& kept = kept_[static_cast<std::size_t>(kind)];
-  return kept ? kept->value : json::value();
 }
 
 std::string usual_content::revision_of(const std::string& digest, bool removed) {
@@ -77,48 +89,37 @@ std::string usual_content::revision_of(const std::string& digest, bool removed) 
 }
 
 const shared_content& usual_content::current() {
-  std::array<k8s::object, kinds.size()> now;
-  std::ranges::transform(kinds, now.begin(),
+  std::array<k8s::object, usual_kinds.size()> now;
+  std::ranges::transform(usual_kinds, now.begin(),
                          [&](source_kind each) { return from_.contents.find(each, names_); });
   if (now == objects_ && !current_.digest.empty()) return current_;
   objects_ = now;
-  if (pinned_.empty()) {
-    json::object content;
-    for (const auto kind : kinds) content[to_string(kind)] = content_now(kind);
-    if (credentials_removed_) content[removed_member] = true;
-    content_ = std::move(content);
-  } else {
-    content_ = pinned_content_;
+  auto live = kept_;
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    if (now[i]) live.at(usual_kinds[i]) = make_content(content_of(now[i].parse()));
   }
+  revision_ = pinned_digest_.empty() ? live : pinned_;
   // Nothing but another trust bundle may go to all runtimes at once.
-  bool at_once = trust_at_once_ && pinned_.empty() && credentials_removed_ == completed_removal_;
-  for (const auto kind : kinds) {
-    const auto& before = completed_[static_cast<std::size_t>(kind)];
-    const auto& value = content_.at(to_string(kind));
-    const bool same = before ? before->value == value : value.is_null();
+  bool at_once = trust_at_once_ && pinned_digest_.empty() &&
+                 revision_.credentials_removed == completed_.credentials_removed;
+  for (const auto kind : usual_kinds) {
+    const bool same = is_same(revision_.at(kind), completed_.at(kind));
     at_once = at_once && same != (kind == source_kind::trust_bundle);
   }
-  current_ = {digest_of(content_), at_once};
-  add_sources();
+  current_ = {digest_of(revision_.text()), at_once};
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    const auto kind = usual_kinds[i];
+    if (!now[i]) continue;
+    auto& all = is_same(revision_.at(kind), live.at(kind)) ? current_.sources : current_.waiting;
+    all.push_back(
+        {type_of(kind).gvk.kind, names_.name_of(kind), std::string(now[i].resource_version())});
+  }
   return current_;
 }
 
-/// The objects in KCP are the content's sources, or, where another content is pinned and differs,
-/// wait.
-void usual_content::add_sources() {
-  for (std::size_t i = 0; i < kinds.size(); ++i) {
-    const auto& object = objects_[i];
-    if (!object) continue;
-    const bool same = pinned_.empty() || content_.at(to_string(kinds[i])) == content_now(kinds[i]);
-    auto& all = same ? current_.sources : current_.waiting;
-    all.push_back({type_of(kinds[i]).gvk.kind, names_.name_of(kinds[i]),
-                   std::string(object.resource_version())});
-  }
-}
-
 asio::awaitable<k8s::result<void>> usual_content::pin(std::string digest) {
-  if (digest == pinned_) co_return k8s::result<void>();
-  json::value content;
+  if (digest == pinned_digest_) co_return k8s::result<void>();
+  usual_revision pinned;
   if (!digest.empty()) {
     const auto got = co_await stored_.load(kept_name(digest));
     if (!got) co_return got.error();
@@ -126,14 +127,16 @@ asio::awaitable<k8s::result<void>> usual_content::pin(std::string digest) {
       co_return k8s::failure{.code = k8s::errc::not_found,
                              .message = "the content of revision " + digest + " is not kept"};
     }
-    content = got->front()->value;
+    pinned = read_revision(got->front()->value);
   }
-  pinned_ = std::move(digest);
-  pinned_content_ = std::move(content);
-  pinned_set_.reset();
-  if (!pinned_.empty()) pinned_set_ = contents_of(pinned_content_);
+  pinned_digest_ = std::move(digest);
+  pinned_ = std::move(pinned);
   current_ = {};
   co_return k8s::result<void>();
+}
+
+std::optional<content_set> usual_content::pinned() const {
+  return pinned_digest_.empty() ? std::nullopt : std::optional(pinned_.contents);
 }
 
 std::string usual_content::kept_name(std::string_view digest) {
@@ -145,41 +148,28 @@ std::string_view usual_content::kept_digest(std::string_view name) {
 }
 
 asio::awaitable<k8s::result<void>> usual_content::keep(std::string digest) {
-  if (current().digest != digest) {
-    co_return k8s::failure{.code = k8s::errc::conflict, .message = "the content has changed"};
-  }
-  auto kept = co_await stored_.store(kept_name(digest), make_content(content_), true);
+  auto kept = co_await write(kept_name(digest), digest);
   co_return kept;
 }
 
 asio::awaitable<k8s::result<void>> usual_content::store(std::string digest) {
-  if (current().digest != digest) {
-    co_return k8s::failure{.code = k8s::errc::conflict, .message = "the content has changed"};
-  }
-  const auto content = content_;
   // Without its source a runtime keeps what it has, so there is nothing new to fall back to.
-  const bool whole = !content.at(to_string(source_kind::config)).is_null() &&
-                     !content.at(to_string(source_kind::manifests)).is_null();
+  const bool whole = current().digest != digest ||
+                     (revision_.at(source_kind::config) && revision_.at(source_kind::manifests));
   if (!whole) co_return k8s::result<void>();
-  const auto stored = co_await stored_.store(stored_name(), make_content(content), true);
-  if (stored) set_completed(content);
+  const auto written = revision_;
+  const auto stored = co_await write(stored_name(), std::move(digest));
+  if (stored) completed_ = written;
+  if (stored) current_ = {};  // it is compared with what is completed
   co_return stored;
 }
 
-void usual_content::set_completed(const json::value& contents) {
-  current_ = {};  // it is compared with these
-  completed_removal_ = k8s::find(contents, {removed_member}) != nullptr;
-  completed_ = contents_of(contents);
-}
-
-content_set usual_content::contents_of(const json::value& all) {
-  content_set out;
-  for (const auto kind : kinds) {
-    const auto* const found = k8s::find(all, {to_string(kind)});
-    if (found == nullptr || found->is_null()) continue;
-    out[static_cast<std::size_t>(kind)] = make_content(*found);
+asio::awaitable<k8s::result<void>> usual_content::write(std::string name, std::string digest) {
+  if (current().digest != digest) {
+    co_return k8s::failure{.code = k8s::errc::conflict, .message = "the content has changed"};
   }
-  return out;
+  auto stored = co_await stored_.store(std::move(name), make_content(revision_.text()), true);
+  co_return stored;
 }
 
 void hold(unit_state& unit, const revision_ptr& completed) {

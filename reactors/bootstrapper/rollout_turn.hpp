@@ -15,13 +15,29 @@
 
 namespace rw::bootstrapper {
 
+/// The sources that all runtimes share of unit `bootstrapper`.
+inline constexpr std::array usual_kinds = {source_kind::config, source_kind::manifests,
+                                           source_kind::trust_bundle};
+
+/// What of them is rolled out as one.
+struct usual_revision {
+  content_set contents = {};         ///< null: none
+  bool credentials_removed = false;  ///< and the usual pull Secret with it
+
+  content_ptr& at(source_kind kind) { return contents[static_cast<std::size_t>(kind)]; }
+  const content_ptr& at(source_kind kind) const { return contents[static_cast<std::size_t>(kind)]; }
+  /// As it is stored; its digest is the revision's.
+  boost::json::value text() const;
+
+  friend bool operator==(const usual_revision&, const usual_revision&) = default;
+};
+
 /// What runtimes without sources of their own share of unit `bootstrapper`: the usual
 /// configuration, manifests and trust bundle, as they are in KCP and as they were rolled out last,
 /// and whether the usual pull Secret, which is missing, is removed. A source that is missing counts
 /// as it was, until its content is removed.
 ///
-/// The latter are kept together in one Secret (content_store.hpp), so that they fit each other;
-/// where they are too large for that, none are.
+/// The latter are kept as one list (content_store.hpp), so that they fit each other.
 ///
 /// Single executor; what it is made with must outlive it.
 class usual_content {
@@ -44,7 +60,7 @@ class usual_content {
   const shared_content& current();
 
   /// The contents that were rolled out last.
-  const content_set& completed() const noexcept { return completed_; }
+  const content_set& completed() const noexcept { return completed_.contents; }
 
   /// The digest, for the roll-out, of a runtime with that of unit `bootstrapper`, and without the
   /// usual pull Secret if that was `removed`.
@@ -54,14 +70,14 @@ class usual_content {
     return !view.from.pull_secret.empty() && view.from.pull_secret == names_.pull_secret;
   }
   /// True if what was rolled out last is without the usual pull Secret, where nothing uses it.
-  bool completed_removal() const noexcept { return completed_removal_; }
+  bool completed_removal() const noexcept { return completed_.credentials_removed; }
 
   /// Makes a kept content take the place of the one in KCP; empty: none. Fails if it is not kept.
   boost::asio::awaitable<k8s::result<void>> pin(std::string digest);
 
   /// The pinned contents; none: those in KCP count.
-  const std::optional<content_set>& pinned() const noexcept { return pinned_set_; }
-  const std::string& pinned_digest() const noexcept { return pinned_; }
+  std::optional<content_set> pinned() const;
+  const std::string& pinned_digest() const noexcept { return pinned_digest_; }
 
   /// Keeps the current content, so that it can be pinned. Fails if its digest is another one.
   boost::asio::awaitable<k8s::result<void>> keep(std::string digest);
@@ -74,30 +90,21 @@ class usual_content {
   boost::asio::awaitable<k8s::result<void>> store(std::string digest);
 
  private:
-  static constexpr std::array kinds = {source_kind::config, source_kind::manifests,
-                                       source_kind::trust_bundle};
-
   std::string stored_name() const;
-  boost::json::value content_now(source_kind kind) const;
-  void add_sources();
-  static content_set contents_of(const boost::json::value& all);
-  void set_completed(const boost::json::value& contents);
+  boost::asio::awaitable<k8s::result<void>> write(std::string name, std::string digest);
 
   const sources& from_;
   const bootstrapper_sources names_;
   const source_removal removal_;
   const bool trust_at_once_;
   content_store& stored_;
-  content_set kept_;  ///< of missing sources; null: removed, or none is known
-  bool credentials_removed_ = false;
-  bool completed_removal_ = false;
-  std::array<k8s::object, kinds.size()> objects_;
-  boost::json::value content_ = {};  ///< by source
+  usual_revision kept_;  ///< of missing sources; null: removed, or none is known
+  std::array<k8s::object, usual_kinds.size()> objects_;
+  usual_revision revision_;  ///< of `current_`
   shared_content current_;
-  content_set completed_;
-  std::string pinned_;  ///< digest; empty: none
-  boost::json::value pinned_content_ = {};
-  std::optional<content_set> pinned_set_;
+  usual_revision completed_;
+  std::string pinned_digest_;  ///< empty: none
+  usual_revision pinned_;
   bool loaded_ = false;
 };
 

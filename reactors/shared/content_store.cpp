@@ -211,24 +211,6 @@ asio::awaitable<k8s::result<void>> content_store::store(std::string source, cont
   co_return written;
 }
 
-asio::awaitable<k8s::result<void>> content_store::repair(std::string source) {
-  const auto known = entries_.find(source);
-  if (known == entries_.end() || known->second.stored.empty()) co_return k8s::result<void>();
-  const auto version = known->second.resource_version;
-  k8s::object_key key{ns_, secret_name(source)};
-  const auto got = co_await kcp_.get(secrets_type(), std::move(key));
-  if (!got && !got.error().is(k8s::errc::not_found)) co_return got.error();
-  const std::string present(got ? k8s::resource_version_of(*got) : std::string_view());
-  const auto now = entries_.find(source);
-  // It was written here meanwhile.
-  if (now == entries_.end() || now->second.resource_version != version || present == version) {
-    co_return k8s::result<void>();
-  }
-  now->second.resource_version = present;
-  auto written = co_await write(std::move(source));
-  co_return written;
-}
-
 asio::awaitable<k8s::result<void>> content_store::note_missing(std::string source,
                                                                std::optional<time_point> at) {
   const auto fetched = co_await fetch(source);

@@ -47,7 +47,7 @@ std::optional<std::string> size_error(const boost::json::value& value);
 /// as the previous release reads and writes them. One that the previous release has written is read
 /// by that form.
 ///
-/// Assumes that no other client writes there; a conflict reads again, and `repair` undoes it.
+/// Assumes that no other client writes there; a conflict reads again, and so does `reload`.
 /// Single executor.
 class content_store {
  public:
@@ -76,9 +76,8 @@ class content_store {
   /// A content's name for `collect`.
   static std::string name_of(std::string_view digest) { return "content " + std::string(digest); }
 
-  /// Writes what is known of a source again where another client has changed or deleted the Secret.
-  /// Nothing is written of a source that was not loaded.
-  boost::asio::awaitable<k8s::result<void>> repair(std::string source);
+  /// Makes the next use of a source read its Secret again: another client may have changed it.
+  void reload(const std::string& source) { entries_.erase(source); }
 
   /// Records with a source's content since when the source does not exist: `at`, unless an earlier
   /// time is recorded; none: it exists, or nobody asks. Nothing is recorded without a content.

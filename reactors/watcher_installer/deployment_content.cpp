@@ -60,11 +60,9 @@ asio::awaitable<k8s::result<void>> deployment_content::store() {
 
 asio::awaitable<void> deployment_content::repair() {
   if (stored_ == nullptr || !completed_) co_return;
-  auto done = co_await stored_->repair(stored_name);
-  if (done) {
-    auto content = make_content(completed_->value);
-    done = co_await stored_->store(stored_name, std::move(content));
-  }
+  stored_->reload(stored_name);
+  auto content = make_content(completed_->value);
+  const auto done = co_await stored_->store(stored_name, std::move(content));
   if (done) co_return;
   log_.limited(repair_log_, core::log_level::warning,
                "rolled-out content of the watcher can't be kept in KCP",
