@@ -88,7 +88,7 @@ json::value previous_form(const json::value& secret, const char* key = "newest")
 
 }  // namespace
 
-RW_COROUTINE_TEST(each_content_is_stored_once_under_its_digest, sync_env) {
+RW_COROUTINE_TEST(content_is_stored_once_under_its_digest, sync_env) {
   co_await env->add("store");
   auto stored = open(env);
   co_await must_store(&stored, "ConfigMap a", data_of("1"));
