@@ -6,11 +6,6 @@
 namespace rw::k8s {
 namespace {
 
-/// As Kubernetes writes a GroupResource: "configmaps", "deployments.apps".
-std::string label_of(const resource_type& type) {
-  return type.gvk.group.empty() ? type.plural : type.plural + "." + type.gvk.group;
-}
-
 template <std::size_t N>
 void make_all(std::array<core::counter*, N>& into, core::metrics& registry, const std::string& name,
               const std::string& help, const core::labels& with, const std::string& label,
@@ -25,7 +20,7 @@ void make_all(std::array<core::counter*, N>& into, core::metrics& registry, cons
 }  // namespace
 
 informer_metrics::informer_metrics(core::metrics& registry, const resource_type& type) {
-  const core::labels with = {{"resource", label_of(type)}};
+  const core::labels with = {{"resource", to_string(type)}};
   make_all(events_, registry, "rw_informer_events_total", "Events of watches.", with, "type",
            {"added", "modified", "deleted", "bookmark", "error"});
   make_all(watches_, registry, "rw_informer_watches_total", "Watches, by how they ended.", with,

@@ -83,7 +83,7 @@ value definition(const resource_type& type, json::object schema, bool has_status
   if (has_status) version.emplace("subresources", json::object{{"status", json::object()}});
   return {{"apiVersion", "apiextensions.k8s.io/v1"},
           {"kind", "CustomResourceDefinition"},
-          {"metadata", {{"name", type.plural + "." + type.gvk.group}}},
+          {"metadata", {{"name", to_string(type)}}},
           {"spec",
            {{"group", type.gvk.group},
             {"scope", type.namespaced ? "Namespaced" : "Cluster"},

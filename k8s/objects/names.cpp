@@ -27,6 +27,10 @@ bool parse_api_version(std::string_view text, group_version_kind& into) {
   return true;
 }
 
+std::string to_string(const resource_type& type) {
+  return type.gvk.group.empty() ? type.plural : type.plural + "." + type.gvk.group;
+}
+
 std::string collection_path(const resource_type& type, std::string_view ns) {
   std::string path = type.gvk.group.empty() ? "/api/" : "/apis/" + type.gvk.group + "/";
   path += type.gvk.version;

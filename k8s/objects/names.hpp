@@ -45,6 +45,10 @@ struct resource_type {
   friend bool operator==(const resource_type&, const resource_type&) = default;
 };
 
+/// Returns "kymas.operator.kyma-project.io"; "secrets" in the core group. The name of the
+/// definition of a custom resource.
+std::string to_string(const resource_type& type);
+
 /// Returns the path of a collection, such as "/api/v1/namespaces/default/configmaps" or
 /// "/apis/apps/v1/deployments" (all namespaces: `ns` empty), and of one object in it
 /// ("…/configmaps/name", with `subresource` "…/configmaps/name/status"). Names are percent-encoded.

@@ -217,6 +217,10 @@ std::optional<std::chrono::system_clock::time_point> created_at(const boost::jso
   return parse_rfc3339(find_string(object, {"metadata", "creationTimestamp"}));
 }
 
+std::optional<std::chrono::system_clock::time_point> deleted_at(const boost::json::value& object) {
+  return parse_rfc3339(find_string(object, {"metadata", "deletionTimestamp"}));
+}
+
 bool is_being_deleted(const json::value& object) noexcept {
   return !find_string(object, {"metadata", "deletionTimestamp"}).empty();
 }

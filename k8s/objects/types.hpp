@@ -53,6 +53,8 @@ std::string_view resource_version_of(const boost::json::value& object RW_LIFETIM
 std::int64_t generation_of(const boost::json::value& object) noexcept;
 /// Returns its creationTimestamp; nothing if there is none.
 std::optional<std::chrono::system_clock::time_point> created_at(const boost::json::value& object);
+/// Returns its deletionTimestamp; nothing if it has none.
+std::optional<std::chrono::system_clock::time_point> deleted_at(const boost::json::value& object);
 /// Returns true if it has a deletionTimestamp: only finalizers keep it.
 bool is_being_deleted(const boost::json::value& object) noexcept;
 

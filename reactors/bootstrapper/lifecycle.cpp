@@ -61,12 +61,12 @@ asio::awaitable<k8s::reconcile_result> direct_sync::release(pass* in, std::strin
                  !kcp_.facts_of(key).of_former_runtime;
   if (opt_out) {
     // Of a deleted definition nobody has decided about this runtime.
-    const auto created = k8s::created_at(in->resource);
-    const auto definition =
-        co_await find_definition_state(in_.kcp, runtime_bootstrappers_type(),
-                                       created.value_or(std::chrono::system_clock::time_point()));
-    if (!definition) co_return result::error(definition.error());
-    opt_out = *definition == definition_state::in_force;
+    const auto definition = co_await find_definition_state(in_.kcp, runtime_bootstrappers_type(),
+                                                           times_of(in->resource));
+    const bool is_over = removal_left(in->resource) <= core::duration::zero();
+    if (!definition && !is_over) co_return result::error(definition.error());
+    using enum definition_state;
+    opt_out = definition && (*definition == in_force || *definition == unknown);
   }
   if (opt_out) {
     json::object annotations;

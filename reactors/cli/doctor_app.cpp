@@ -117,14 +117,19 @@ asio::awaitable<void> doctor_app::report(finding_state state, std::string_view c
 
 asio::awaitable<void> doctor_app::report_by_settings(finding_state state, std::string_view check,
                                                      std::string message, std::string remedy,
-                                                     std::string reason) {
+                                                     std::string reason, std::string subject) {
   if (!leader_.known) {
     state = not_proven;
     message += ", if the manager has the default settings";
   }
   if (!reason.empty()) message.insert(0, reason + ": ");
-  co_await report(
-      {state, std::string(check), std::move(message), std::move(remedy), std::move(reason)});
+  co_await report({state,
+                   std::string(check),
+                   std::move(message),
+                   std::move(remedy),
+                   std::move(reason),
+                   {},
+                   std::move(subject)});
 }
 
 asio::awaitable<void> doctor_app::read_settings() {
@@ -193,12 +198,19 @@ asio::awaitable<void> doctor_app::check_kinds() {
     auto message = gvk.kind + " (" + gvk.group + "/" + gvk.version + ") is not served";
     if (!found.error().is(k8s::errc::not_found)) message += ": " + found.error().message;
     const std::string reason(kind_not_served);
+    auto subject = to_string(each.type);
     if (each.by_settings) {
       co_await report_by_settings(failed, "kinds", std::move(message), std::string(each.remedy),
-                                  reason);
+                                  reason, std::move(subject));
     } else {
       message.insert(0, reason + ": ");
-      co_await report({failed, "kinds", std::move(message), std::string(each.remedy), reason});
+      co_await report({failed,
+                       "kinds",
+                       std::move(message),
+                       std::string(each.remedy),
+                       reason,
+                       {},
+                       std::move(subject)});
     }
   }
   if (missing == 0) {
@@ -211,7 +223,7 @@ asio::awaitable<void> doctor_app::check_rights() {
   const auto subject = settings_.service_account.empty()
                            ? std::string("the kubeconfig's user")
                            : "ServiceAccount " + settings_.service_account;
-  std::vector<std::string> missing;
+  std::vector<access_right> missing;
   for (const auto& right : rights) {
     const auto got = co_await has_right(*as_manager_, right);
     if (!got) {
@@ -221,12 +233,13 @@ asio::awaitable<void> doctor_app::check_rights() {
           "manager's pod with --service-account \"\"");
       co_return;
     }
-    if (!*got) missing.push_back(text_of(right));
+    if (!*got) missing.push_back(right);
   }
   for (const auto& right : missing) {
-    co_await report_by_settings(failed, "rights", subject + " may not " + right,
-                                std::string(apply_manager),
-                                std::string(to_string(status_reason::rights_missing)));
+    auto lacking = right.resource + (right.group.empty() ? "" : "." + right.group);
+    co_await report_by_settings(
+        failed, "rights", subject + " may not " + text_of(right), std::string(apply_manager),
+        std::string(to_string(status_reason::rights_missing)), std::move(lacking));
   }
   if (missing.empty()) {
     co_await report_by_settings(
@@ -363,10 +376,14 @@ asio::awaitable<void> doctor_app::check_watchers() {
       continue;
     }
     const auto reason = read ? refused->reason : std::string(watcher_invalid);
-    co_await report({failed, "watchers",
+    co_await report({failed,
+                     "watchers",
                      "Watcher " + k8s::to_string(key) + ": " + reason + ": " +
                          (read ? refused->message : read.error().text()),
-                     "correct the Watcher; until then its last valid content is in force", reason});
+                     "correct the Watcher; until then its last valid content is in force",
+                     reason,
+                     {},
+                     "Watcher " + k8s::to_string(key)});
   }
   const bool valid = routed.size() == all.size();
   if (leader_.has_heartbeats()) routed.push_back(heartbeats);

@@ -85,7 +85,8 @@ class doctor_app final : public app {
                     std::string remedy = {});
   /// Of what the manager's settings decide: where they are not known nothing is proven.
   work<void> report_by_settings(finding_state state, std::string_view check, std::string message,
-                                std::string remedy = {}, std::string reason = {});
+                                std::string remedy = {}, std::string reason = {},
+                                std::string about = {});
   work<void> report(finding what);
 
   static constexpr std::size_t most_lines = 50;  ///< about runtimes, of one check
@@ -107,6 +108,7 @@ class doctor_app final : public app {
   bool gateway_is_valid_ = false;
   output output_;
   std::vector<finding> findings_;
+  bool is_manager_read_ = false;
   bool finished_ = false;
 };
 

@@ -2,6 +2,8 @@
 
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/cli/doctor_app.hpp"
+#include "rw/reactors/cli/runtimes_view.hpp"
+#include "rw/reactors/runtime_rollout/resource.hpp"
 #include "rw/reactors/shared/status_reason.hpp"
 
 #include <boost/json/array.hpp>
@@ -23,8 +25,26 @@ std::string kyma_of(const json::value& row) {
 }
 
 /// Conditions of manager_conditions.cpp that are no fault, or the runtimes' own.
-bool is_told_elsewhere(std::string_view condition) {
+bool is_of_runtimes(std::string_view condition) {
   return condition == "StandsBack" || condition == "Contested";
+}
+
+/// True if it is as the operator has asked for.
+bool is_wanted(status_reason of) {
+  return of == status_reason::left_alone || of == status_reason::would_write;
+}
+
+/// True if a finding of KCP is what that condition of the manager says.
+bool is_same(const finding& found, const json::value& condition) {
+  const auto type = k8s::find_string(condition, {"type"});
+  const auto message = k8s::find_string(condition, {"message"});
+  if (found.state != failed || found.reason != k8s::find_string(condition, {"reason"}))
+    return false;
+  if (found.about.empty()) return true;
+  if (type == "RolloutClosed") {
+    return found.about == to_string(runtime_rollout::runtime_rollouts_type());
+  }
+  return message.starts_with(found.about + ": ");
 }
 
 }  // namespace
@@ -37,16 +57,23 @@ bool doctor_app::is_new(const std::string& kyma) const {
 
 asio::awaitable<void> doctor_app::check_manager() {
   if (!manager_) co_return;
-  const auto got =
-      co_await manager_->ask("/runtimes?limit=5000&state=not_ready,failed,unreachable");
-  if (!got.error.empty()) co_return;  // check_heartbeats says so
+  const auto got = co_await manager_->ask("/runtimes?limit=5000&reason=" + std::string(any_reason));
+  if (!got.error.empty()) {
+    co_await report(failed, "manager", got.error,
+                    "give the leader's address and, from outside, --token-file");
+    co_return;
+  }
+  is_manager_read_ = true;
   std::size_t told = 0;
-  const auto conditions = k8s::find_array(got.runtimes, {"conditions"});
+  const auto before = findings_;
+  const auto* const conditions = k8s::find_array(got.runtimes, {"conditions"});
   for (const auto& one : conditions == nullptr ? json::array() : *conditions) {
     const auto type = k8s::find_string(one, {"type"});
     const std::string reason(k8s::find_string(one, {"reason"}));
-    const bool known = std::ranges::find(findings_, reason, &finding::reason) != findings_.end();
-    if (known || is_told_elsewhere(type)) continue;
+    const bool known = std::ranges::any_of(before, [&](const finding& other) {
+      return other.check != "runtime" && is_same(other, one);
+    });
+    if (known || is_of_runtimes(type)) continue;
     ++told;
     co_await report(
         {failed, "manager",
@@ -57,7 +84,7 @@ asio::awaitable<void> doctor_app::check_manager() {
     const auto kyma = kyma_of(row);
     const std::string reason(k8s::find_string(row, {"reason"}));
     const auto parsed = parse_status_reason(reason);
-    if (reason.empty() || (parsed && is_progress(*parsed)) || !is_new(kyma)) continue;
+    if (!parsed || is_progress(*parsed) || is_wanted(*parsed) || !is_new(kyma)) continue;
     failed_.insert(kyma);
     if (++told > most_lines) continue;
     co_await report({failed, "manager",
@@ -80,10 +107,14 @@ asio::awaitable<void> doctor_app::check_heartbeats() {
                     "--manager 127.0.0.1:8080");
     co_return;
   }
+  if (!is_manager_read_) {
+    co_await report(not_proven, "heartbeats", "the manager does not say which it gets",
+                    "see manager");
+    co_return;
+  }
   const auto got = co_await manager_->ask("/runtimes?limit=5000&heartbeat=silent,degraded");
   if (!got.error.empty()) {
-    co_await report(failed, "heartbeats", got.error,
-                    "give the leader's address and, from outside, --token-file");
+    co_await report(failed, "heartbeats", got.error, "see manager");
     co_return;
   }
   std::size_t told = 0;

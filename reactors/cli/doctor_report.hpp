@@ -33,6 +33,9 @@ struct finding {
   /// The word that `status` shows for it, which the message names, too; empty: it has none there.
   std::string reason = {};
   std::string runtime = {};  ///< Kyma of the one runtime that it is about; empty: it is of more
+  /// What several may be found of with one reason, as the manager names it: a resource
+  /// ("kymas.operator.kyma-project.io"), a Watcher.
+  std::string about = {};
 };
 
 /// Formats a finding: one line, and a second one with the remedy.

@@ -49,17 +49,20 @@ asio::awaitable<void> doctor_app::check_rollouts() {
   }
   const auto before = findings_.size();
   const auto& type = runtime_rollout::runtime_rollouts_type();
-  const auto definition =
-      co_await kcp_->get(definitions_type(), {{}, type.plural + "." + type.gvk.group});
+  const auto definition = co_await kcp_->get(definitions_type(), {{}, to_string(type)});
   const auto dropped = definition ? dropped_fields(*definition) : std::string();
   if (!dropped.empty()) {
     const std::string reason(definition_outdated);
-    co_await report({failed, "rollouts",
+    co_await report({failed,
+                     "rollouts",
                      reason +
                          ": the definition of RuntimeRollouts is older than this version, and "
                          "drops status." +
                          dropped + ": nothing new reaches any runtime",
-                     apply_definitions, reason});
+                     apply_definitions,
+                     reason,
+                     {},
+                     to_string(type)});
   }
   const auto ns = co_await kcp_->get(namespaces_type(), {{}, leader_.state_namespace}, true);
   if (!ns && ns.error().is(k8s::errc::not_found)) {

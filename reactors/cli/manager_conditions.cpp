@@ -59,7 +59,7 @@ boost::json::array manager_app::view::conditions() const {
     const bool absent = failing->cause.is(k8s::errc::not_found);
     using std::chrono::system_clock;
     add("ResourceUnreadable", absent ? kind_not_served : to_string(status_reason::rights_missing),
-        failing->cause.message,
+        to_string(one->type()) + ": " + failing->cause.message,
         of_.services_.clock.wall() - std::chrono::duration_cast<system_clock::duration>(lasts));
   }
   // Without the Gateway no Watcher has one: that is named already.

@@ -22,8 +22,6 @@ k8s::controller_options controller_options_of(const std::string& name, const run
   return out;
 }
 
-constexpr std::chrono::system_clock::time_point no_time;
-
 k8s::failure out_of_time() {
   return {.code = k8s::errc::timed_out, .message = "it did not respond in time"};
 }
@@ -102,17 +100,20 @@ asio::awaitable<runtime_controller::removal> runtime_controller::remove_runtime(
     k8s::result<std::string> kubeconfig, std::function<core::duration()> left,
     std::function<work<k8s::result<void>>(std::shared_ptr<k8s::client>)> undeploy) {
   drift_.unwatch(to->key);
-  const auto definition = co_await find_definition_state(
-      in_.kcp, resources_, k8s::created_at(*resource).value_or(no_time));
-  if (!definition) {
-    to->error = definition.error().message;
-    co_return removal{};
-  }
-  if (*definition != definition_state::in_force) {
+  const auto definition = co_await find_definition_state(in_.kcp, resources_, times_of(*resource));
+  const bool is_known = definition.has_value();
+  if (is_known &&
+      (*definition == definition_state::withdrawn || *definition == definition_state::renewed)) {
     co_return removal{.ended = true,
+                      .by_definition = true,
                       .abandoned = "the definition of " + resources_.plural + " is deleted"};
   }
-  const bool connected = co_await connect(to, std::move(client_name), std::move(kubeconfig));
+  bool connected = false;
+  if (is_known) {
+    connected = co_await connect(to, std::move(client_name), std::move(kubeconfig));
+  } else {
+    to->error = definition.error().message;
+  }
   if (connected) {
     auto requests = undeploy(to->api);
     const auto removed = co_await bounded(to, std::move(requests));

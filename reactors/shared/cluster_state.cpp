@@ -107,6 +107,10 @@ void cluster_states::complete() {
   notify();
 }
 
+void cluster_states::reopen() {
+  if (std::exchange(complete_, false)) notify();
+}
+
 const cluster_state* cluster_states::find(const k8s::object_key& kyma) const {
   const auto at = entries_.find(kyma);
   return at == entries_.end() ? nullptr : &at->second;

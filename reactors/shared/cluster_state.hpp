@@ -141,6 +141,8 @@ class cluster_states {
   void forget(const k8s::object_key& kyma);
   /// Records that `expect` was called for all existing runtimes.
   void complete();
+  /// Records that some were removed that may still exist.
+  void reopen();
 
   bool is_complete() const noexcept { return complete_; }
   std::size_t size() const noexcept { return entries_.size(); }

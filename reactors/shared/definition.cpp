@@ -6,6 +6,8 @@
 
 namespace rw {
 
+using time_point = std::chrono::system_clock::time_point;
+
 const k8s::resource_type& definitions_type() {
   static const k8s::resource_type type{{"apiextensions.k8s.io", "v1", "CustomResourceDefinition"},
                                        "customresourcedefinitions",
@@ -13,20 +15,30 @@ const k8s::resource_type& definitions_type() {
   return type;
 }
 
-boost::asio::awaitable<k8s::result<definition_state>> find_definition_state(
-    k8s::client& kcp, k8s::resource_type type, std::chrono::system_clock::time_point created) {
-  using enum definition_state;
-  k8s::object_key name{{}, type.plural + "." + type.gvk.group};
+object_times times_of(const boost::json::value& object) {
+  return {.created = k8s::created_at(object), .deleted = k8s::deleted_at(object)};
+}
+
+boost::asio::awaitable<k8s::result<std::optional<time_point>>> find_definition_time(
+    k8s::client& kcp, k8s::resource_type type) {
+  k8s::object_key name{{}, to_string(type)};
   const auto got = co_await kcp.get(definitions_type(), std::move(name), true);
-  if (!got) {
-    if (got.error().is(k8s::errc::not_found)) co_return withdrawn;
-    if (got.error().is(k8s::errc::forbidden)) co_return in_force;
-    co_return got.error();
-  }
-  if (k8s::is_being_deleted(*got)) co_return withdrawn;
-  const bool known = created != std::chrono::system_clock::time_point();
-  const bool is_younger = known && k8s::created_at(*got).value_or(created) > created;
-  co_return is_younger ? renewed : in_force;
+  if (!got && !got.error().is(k8s::errc::not_found)) co_return got.error();
+  if (!got || k8s::is_being_deleted(*got)) co_return std::nullopt;
+  co_return k8s::created_at(*got).value_or(time_point());
+}
+
+boost::asio::awaitable<k8s::result<definition_state>> find_definition_state(k8s::client& kcp,
+                                                                            k8s::resource_type type,
+                                                                            object_times of) {
+  using enum definition_state;
+  const auto since = co_await find_definition_time(kcp, std::move(type));
+  if (!since && since.error().is(k8s::errc::forbidden)) co_return unknown;
+  if (!since) co_return since.error();
+  if (!*since) co_return withdrawn;
+  const bool is_older = of.created && *of.created < **since;
+  const bool went_before = !of.deleted || *of.deleted <= **since;
+  co_return is_older&& went_before ? renewed : in_force;
 }
 
 }  // namespace rw

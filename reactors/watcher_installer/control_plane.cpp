@@ -22,8 +22,6 @@ namespace json = boost::json;
 using k8s::delta;
 using k8s::object;
 
-constexpr std::string_view certificate_suffix = "-webhook-tls";
-
 std::string kyma_of_secret(const object& secret) {
   const auto value = secret.parse();
   return std::string(k8s::label(value, kyma_name_label));
@@ -49,12 +47,19 @@ bool kyma_changed(const delta& change) {
 
 }  // namespace
 
+std::string kyma_of_certificate(const object& of) {
+  const auto name = of.name();
+  if (!name.ends_with(certificate_suffix)) return {};
+  return std::string(name.substr(0, name.size() - certificate_suffix.size()));
+}
+
 k8s::selection kubeconfig_secrets() {
   return {.ns = std::string(kcp_namespace), .labels = std::string(kyma_name_label)};
 }
 
 void watcher_installer::watch_all() {
   controller_.watch(from_.kymas, [this](const delta& change, keys& some) {
+    if (change.what == delta::kind::deleted) note_gone(change.before);
     if (!kyma_changed(change)) return;
     some.push_back(change.latest().key());
     // Another Kyma may be the owner of the cluster now, or no longer.
@@ -82,12 +87,19 @@ void watcher_installer::watch_all() {
   }
   for (auto* const one : from_.certificates) {
     controller_.watch(*one, [](const delta& change, keys& some) {
-      auto name = change.latest().name();
-      if (!name.ends_with(certificate_suffix)) return;
-      name.remove_suffix(certificate_suffix.size());
-      some.push_back({std::string(kcp_namespace), std::string(name)});
+      auto kyma = kyma_of_certificate(change.latest());
+      if (!kyma.empty()) some.push_back({std::string(kcp_namespace), std::move(kyma)});
     });
   }
+}
+
+/// Reconciles all runtimes where another value of an input is in force.
+void watcher_installer::apply_inputs() {
+  const auto version = refresh_inputs();
+  if (std::exchange(inputs_version_, version) == version) return;
+  keys rest;
+  fan_out(rest);
+  for (const auto& key : rest) requeue(key, random_below(with_.spread_limit));
 }
 
 void watcher_installer::fan_out(keys& some) {
@@ -105,13 +117,14 @@ bool watcher_installer::may_have_certificate(std::string_view kyma) const {
   return from_.certificates.empty() || std::ranges::any_of(from_.certificates, has);
 }
 
-/// True if a Certificate of that name, or its Secret, carries the label that they are made with.
-bool watcher_installer::has_own_certificate(std::string_view kyma) const {
+/// A Certificate of that name, or its Secret, with the label that they are made with.
+k8s::object watcher_installer::own_certificate(std::string_view kyma) const {
   const auto name = std::string(kyma) + std::string(certificate_suffix);
-  return std::ranges::any_of(from_.certificates, [&](const k8s::informer* from) {
-    const auto one = from->objects().get(with_.istio_namespace, name);
-    return one && k8s::has_label(one.parse(), managed_by_label);
-  });
+  for (const auto* const from : from_.certificates) {
+    auto one = from->objects().get(with_.istio_namespace, name);
+    if (one && k8s::has_label(one.parse(), managed_by_label)) return one;
+  }
+  return {};
 }
 
 k8s::result<std::string> watcher_installer::kubeconfig(std::string_view kyma) const {
@@ -152,36 +165,13 @@ asio::awaitable<void> watcher_installer::report_inputs() {
   }
 }
 
-/// A Watcher that is gone was deleted, or went with the definition of its kind.
-asio::awaitable<void> watcher_installer::explain_gone_watchers() {
-  const auto executor = co_await asio::this_coro::executor;
-  const auto pause = in_.clock.make_timer(executor);
-  for (;;) {
-    const auto woken = co_await watchers_gone_.wait();
-    if (woken) co_return;
-    for (const auto& one : inputs_.gone()) {
-      const auto why = co_await find_definition_state(in_.kcp, watchers_type(), one.created);
-      if (why) inputs_.explain_gone(one.key, *why, with_.withdrawn_patience);
-    }
-    const auto version = refresh_inputs();
-    if (std::exchange(inputs_version_, version) != version) {
-      keys rest;
-      fan_out(rest);
-      for (const auto& key : rest) requeue(key, random_below(with_.spread_limit));
-    }
-    if (inputs_.gone().empty()) continue;
-    pause->expires_at(in_.clock.now() + with_.input_patience);
-    const bool due = co_await pause->wait();
-    if (!due) co_return;
-  }
-}
-
 order watcher_installer::order_for(const certificate_state& own) {
   order out{.trust = {.bundle = *inputs_.trust()},
             .address = *inputs_.address(),
             .watchers = inputs_.watchers(),
             .certificate_pending = own.why,
-            .certificate_again = own.again};
+            .certificate_again = own.again,
+            .keeps_webhook = [this](std::string_view name) { return inputs_.keeps_webhook(name); }};
   if (own.what == certificate_state::kind::ready) {
     out.trust.certificate = own.current.certificate;
     out.trust.key = own.current.key;

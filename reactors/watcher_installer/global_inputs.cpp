@@ -2,6 +2,7 @@
 
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
+#include "rw/reactors/shared/probe.hpp"
 #include "rw/reactors/shared/trust_bundle.hpp"
 #include "rw/reactors/watcher_installer/access.hpp"
 #include "rw/tls/certificate.hpp"
@@ -95,6 +96,9 @@ bool global_inputs::refresh_watchers() {
     return exists(one.last.key) || one.until.value_or(core::time_point::max()) <= clock_.now();
   });
   if (!gone_.empty()) now = with_gone(std::move(now));
+  if (unknown_until_) {
+    for (const auto& one : now) seen_.insert(webhook_name(one.key));
+  }
   const bool changed = !std::ranges::equal(now, used_watchers_, same_webhook);
   used_watchers_ = std::move(now);
   return changed;
@@ -124,22 +128,42 @@ std::vector<watcher> global_inputs::gone() const {
 void global_inputs::explain_gone(const k8s::object_key& watcher, definition_state why,
                                  core::duration patience) {
   using enum definition_state;
-  if (why == in_force) {
-    std::erase_if(gone_, [&](const gone_watcher& one) { return one.last.key == watcher; });
-    std::erase_if(used_watchers_, [&](const auto& one) { return one.key == watcher; });
-    ++version_;
+  const auto found =
+      std::ranges::find(gone_, watcher, [](const auto& one) { return one.last.key; });
+  if (found == gone_.end()) return;
+  if (found->until) {
+    // It went with a definition, whatever is there by now. Unknown says nothing new.
+    if (why == withdrawn || why == unknown) found->until = clock_.now() + patience;
+    return;
   }
-  for (auto& one : gone_) {
-    if (one.last.key != watcher || (why == renewed && one.until)) continue;
-    one.until = clock_.now() + patience;
+  if (why == withdrawn || why == renewed) {
+    found->until = clock_.now() + patience;
+    return;
   }
+  gone_.erase(found);
+  std::erase_if(used_watchers_, [&](const auto& one) { return one.key == watcher; });
+  ++version_;
+}
+
+void global_inputs::keep_unknown(core::time_point until) {
+  unknown_until_ = until;
+}
+
+bool global_inputs::keeps_webhook(std::string_view name) const {
+  return unknown_until_ && name.ends_with(webhook_suffix) && name != probe_webhook &&
+         !seen_.contains(name);
 }
 
 std::uint64_t global_inputs::refresh() {
   const bool address = refresh_address();
   const bool trust = refresh_trust();
   const bool watchers = refresh_watchers();
-  if (address || trust || watchers) ++version_;
+  const bool is_over = unknown_until_ && *unknown_until_ <= clock_.now();
+  if (is_over) {
+    unknown_until_.reset();
+    seen_.clear();
+  }
+  if (address || trust || watchers || is_over) ++version_;
   return version_;
 }
 

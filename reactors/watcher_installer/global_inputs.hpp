@@ -10,8 +10,11 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace rw::watcher_installer {
@@ -34,7 +37,8 @@ struct input_error {
 /// What KCP says for all runtimes alike: the address that events go to, the CAs of the gateway, and
 /// the Watchers. An invalid or deleted one keeps its last valid value, so that repairs continue,
 /// with that; a Watcher does so if it went with the definition of its kind. It is kept in memory:
-/// where a process has seen no valid value it can install nothing, and removes nothing either.
+/// where a process has seen no valid value it can install nothing, and removes nothing either; of
+/// Watchers that went before it began the runtimes keep what they have (`keeps_webhook`).
 ///
 /// Single executor. What it reads must outlive it.
 class global_inputs {
@@ -57,6 +61,14 @@ class global_inputs {
   /// Why that one is gone. One that went with its definition is in force until it is there again,
   /// or until `patience` after a definition is.
   void explain_gone(const k8s::object_key& watcher, definition_state why, core::duration patience);
+
+  /// Until then, what runtimes have of Watchers that this process has never seen stays: they may
+  /// have gone with a definition, which is young or not there, before it began. Without a call it
+  /// stays.
+  void keep_unknown(core::time_point until);
+  bool keeps_unknown() const noexcept { return unknown_until_.has_value(); }
+  /// True if a webhook of that name, which a runtime has, is of such a Watcher.
+  bool keeps_webhook(std::string_view name) const;
 
   const std::optional<kcp_address>& address() const noexcept { return address_.value; }
   const std::optional<tls::ca_bundle>& trust() const noexcept { return trust_.value; }
@@ -94,6 +106,8 @@ class global_inputs {
   watcher_set watchers_;
   std::vector<watcher> used_watchers_;  ///< at the latest `refresh`
   std::vector<gone_watcher> gone_;
+  std::optional<core::time_point> unknown_until_ = core::time_point::max();  ///< nothing: over
+  std::set<std::string, std::less<>> seen_;  ///< the webhooks' names, until then
   std::uint64_t version_ = 0;
 };
 

@@ -8,12 +8,14 @@
 #include "rw/reactors/runtime_controller/workload.hpp"
 #include "rw/reactors/shared/field_owners.hpp"
 #include "rw/reactors/watcher_installer/pods.hpp"
+#include "rw/reactors/watcher_installer/webhooks.hpp"
 
 #include <boost/asio/this_coro.hpp>
-#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <utility>
@@ -90,7 +92,6 @@ class pass {
   std::string secret_version();
   void decide();
   void hold_deployment(const inputs& runtime);
-  const json::value* present_webhook(const std::string& name);
   asio::awaitable<k8s::result<void>> ensure_namespace();
   asio::awaitable<k8s::result<void>> write_all();
   asio::awaitable<k8s::result<void>> write();
@@ -197,17 +198,6 @@ bool pass::is_left_out(part& one, const answer& got) {
   return true;
 }
 
-/// The webhook of that name as it is; null: there is none.
-const json::value* pass::present_webhook(const std::string& name) {
-  const auto* const configuration = present("ValidatingWebhookConfiguration", skr_webhook_name);
-  const auto* const all =
-      configuration == nullptr ? nullptr : k8s::find(*configuration, {"webhooks"});
-  if (all == nullptr || !all->is_array()) return nullptr;
-  const auto at = std::ranges::find_if(
-      all->get_array(), [&](const json::value& one) { return find_string(one, {"name"}) == name; });
-  return at == all->get_array().end() ? nullptr : &*at;
-}
-
 void pass::decide() {
   now_ = clock_.wall();
   std::vector<managed_watch> watches;
@@ -227,15 +217,19 @@ void pass::decide() {
   }
   if (step.certificate.empty()) leave_what_needs_a_certificate();
   std::vector<watcher> known;
-  std::vector<json::value> kept;
+  std::set<std::string, std::less<>> former;
   for (const auto& each : what_.watchers) {
-    const auto* const webhook = present_webhook(webhook_name(each.key));
     if (!step.in_effect || step.in_effect->knows(watch_of(each))) {
       known.push_back(each);
-    } else if (webhook != nullptr) {
-      kept.push_back(*webhook);
+    } else {
+      former.insert(webhook_name(each.key));
     }
   }
+  const auto* const configuration = present("ValidatingWebhookConfiguration", skr_webhook_name);
+  auto kept =
+      webhooks_of(configuration, [&](std::string_view name) { return former.contains(name); });
+  if (what_.keeps_webhook)
+    std::ranges::move(webhooks_of(configuration, what_.keeps_webhook), std::back_inserter(kept));
   keeps_former_webhooks_ = !kept.empty();
   const inputs runtime{.address = what_.address,
                        .ca_bundle = step.bundle.pem(),
@@ -245,10 +239,10 @@ void pass::decide() {
                        .certificate_since = std::move(step.certificate_since),
                        .restart_trigger = std::move(step.restart_trigger),
                        .watchers = std::move(known),
-                       .kept_webhooks = std::move(kept),
-                       .managers = std::move(step.managers),
+                       .kept_webhooks = kept,
+                       .managers = step.managers,
                        .managers_since = std::move(step.managers_since),
-                       .observed = what_.trust.managers};
+                       .observed = kept.empty() ? what_.trust.managers : step.managers};
   auto objects = render(how_.manifests, how_.set, runtime);
   for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i].wanted = std::move(objects[i]);
   hold_deployment(runtime);
@@ -403,13 +397,8 @@ asio::awaitable<k8s::result<void>> pass::drop_unwanted_webhooks() {
   const auto names = unwanted_webhooks(one.wanted, *one.present);
   if (names.empty()) co_return k8s::result<void>();
   auto object = *one.present;
-  auto& webhooks = object.as_object()["webhooks"].as_array();
-  json::array kept;
-  for (auto& webhook : webhooks) {
-    const auto name = find_string(webhook, {"name"});
-    if (std::ranges::find(names, name) == names.end()) kept.push_back(webhook);
-  }
-  webhooks = std::move(kept);
+  retain_webhooks(
+      object, [&](std::string_view name) { return std::ranges::find(names, name) == names.end(); });
   ++out_.writes;
   k8s::write_options options{.field_manager = how_.field_manager};
   auto done = co_await api_->update(webhooks_type, std::move(object), std::move(options));
@@ -508,22 +497,6 @@ asio::awaitable<k8s::result<outcome>> install(std::shared_ptr<k8s::client> api, 
   pass one(std::move(api), *how, *known, std::move(what), *clock);
   auto done = co_await one.run();
   co_return done;
-}
-
-std::vector<std::string> unwanted_webhooks(const json::value& wanted, const json::value& present) {
-  const auto names = [](const json::value& of) {
-    std::set<std::string> out;
-    const auto* webhooks = k8s::find(of, {"webhooks"});
-    if (webhooks == nullptr || !webhooks->is_array()) return out;
-    for (const auto& one : webhooks->get_array()) out.emplace(find_string(one, {"name"}));
-    return out;
-  };
-  const auto keep = names(wanted);
-  std::vector<std::string> out;
-  for (const auto& name : names(present)) {
-    if (name.ends_with(webhook_suffix) && !keep.contains(name)) out.push_back(name);
-  }
-  return out;
 }
 
 asio::awaitable<k8s::result<void>> uninstall(std::shared_ptr<k8s::client> api, const method* how) {

@@ -20,6 +20,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace rw::watcher_installer {
@@ -35,6 +36,8 @@ struct order {
   content_ptr completed = {};
   /// What the pods have loaded, as they say (trust.hpp).
   std::vector<pod_report> reports = {};
+  /// Whether a webhook that is there, of no Watcher above, stays as it is. Empty: none does.
+  std::function<bool(std::string_view name)> keeps_webhook = {};
   /// Whether the Deployment may get the newest content, by the digest of the one that it has
   /// (empty: none). Else one that is missing, or has the completed content, gets that; another one
   /// keeps what it has. Empty: it may.
@@ -106,9 +109,5 @@ boost::asio::awaitable<k8s::result<outcome>> install(std::shared_ptr<k8s::client
 /// there is no failure.
 boost::asio::awaitable<k8s::result<void>> uninstall(std::shared_ptr<k8s::client> api,
                                                     const method* how);
-
-/// The names of our webhooks in a configuration that are not among those of `wanted`.
-std::vector<std::string> unwanted_webhooks(const boost::json::value& wanted,
-                                           const boost::json::value& present);
 
 }  // namespace rw::watcher_installer

@@ -62,27 +62,33 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::keep_removed(json::val
     co_return result::error("the watcher can't be removed from the runtime: " + to.error,
                             "removal failed");
   }
-  auto finished = co_await finish_removal(std::move(kyma), done.abandoned, {});
+  auto finished = co_await finish_removal(std::move(kyma), done, {});
   co_return finished;
 }
 
-/// `abandoned`: why the watcher may still be on the runtime. `heir`: another Kyma, which claims the
-/// cluster, so that the watcher stays there for it.
+/// `heir`: another Kyma, which claims the cluster, so that the watcher stays there for it. The
+/// certificate of one that goes with its definition stays: runtimes have it, and Kymas come back.
 asio::awaitable<k8s::reconcile_result> watcher_installer::finish_removal(json::value kyma,
-                                                                         std::string abandoned,
+                                                                         removal done,
                                                                          std::string heir) {
   const auto key = k8s::key_of(kyma);
   if (!k8s::has_finalizer(kyma, with_.finalizer)) {
     forget(key);
     co_return result::done();
   }
-  const auto done = co_await certificates_.remove(key);
-  if (!done) co_return result::error(done.error());
+  if (done.by_definition) {
+    kymas_withdrawn_ = true;
+    clusters_.reopen();
+    kymas_gone_.set();
+  } else {
+    const auto removed = co_await certificates_.remove(key);
+    if (!removed) co_return result::error(removed.error());
+  }
   const auto ended = co_await writer_.set_finalizer(&kyma, with_.finalizer, false);
   if (ended && ended->type != result::kind::done) co_return *ended;
   forget(key);
   if (heir.empty()) {
-    note_removed(kyma, abandoned);
+    note_removed(kyma, done.abandoned);
   } else {
     in_.events.normal(k8s::reference_to(kyma), "WatcherReleased",
                       "The watcher stays on the runtime, which is also Kyma " + heir + "'s");

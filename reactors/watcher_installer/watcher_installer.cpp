@@ -59,6 +59,8 @@ watcher_installer::watcher_installer(asio::any_io_executor executor, options wit
       inputs_(from.gateways, from.gateway_secrets, from.watchers, from.virtual_services,
               {with_.gateway, with_.istio_namespace, with_.kcp_port}, in_.clock),
       watchers_gone_(executor),
+      kymas_gone_(executor),
+      began_(in_.clock.now()),
       lease_(std::move(in.lease)),
       finalizers_(in.finalizers == nullptr ? in_.kcp : *in.finalizers),
       content_(with_.how, in_.log),
@@ -82,10 +84,12 @@ watcher_installer::~watcher_installer() = default;
 asio::awaitable<void> watcher_installer::run() {
   const auto executor = co_await asio::this_coro::executor;
   co_await restore_records();
+  unknown_is_known_ = co_await ask_what_is_unknown();
   core::task_group tasks(executor);
   tasks.spawn(complete_states());
   tasks.spawn(report_inputs());
   tasks.spawn(explain_gone_watchers());
+  tasks.spawn(end_unknown());
   if (!in_.kcp.is_dry()) {
     tasks.spawn(keep_records());
     tasks.spawn(keep_content());
@@ -161,24 +165,6 @@ asio::awaitable<void> watcher_installer::keep_content() {
   }
 }
 
-/// Completes the states once all runtimes have one: before, they do not show what all of them have.
-asio::awaitable<void> watcher_installer::complete_states() {
-  const bool synced = co_await from_.kymas.wait_synced();
-  if (!synced) co_return;
-  for (auto* each : from_.certificates) {
-    const bool known = co_await each->wait_synced();
-    if (!known) co_return;
-  }
-  from_.kymas.objects().for_each([this](const object& one) {
-    const auto scope = scope_of(one.parse(), with_.only);
-    if (scope == cluster_scope::others) clusters_.set_scope(one.key(), scope);
-    if (scope == cluster_scope::managed && may_have_certificate(one.name())) {
-      clusters_.expect(one.key());
-    }
-  });
-  clusters_.complete();
-}
-
 // --- one runtime -----------------------------------------------------------------------
 
 asio::awaitable<k8s::reconcile_result> watcher_installer::reconcile(object_key key) {
@@ -221,7 +207,7 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::reconcile(object_key k
   if (!owner.empty() && !goes) co_return stand_back(kyma, owner);
   clusters_.belongs_to(key, {});
   if (!owner.empty()) {
-    auto released = co_await finish_removal(std::move(kyma), {}, std::move(owner));
+    auto released = co_await finish_removal(std::move(kyma), {.ended = true}, std::move(owner));
     co_return released;
   }
   auto work = goes ? keep_removed(std::move(kyma), std::move(to))
@@ -237,7 +223,7 @@ const std::vector<std::string>* watcher_installer::changes(const object_key& kym
 
 /// A Kyma whose finalizer was removed by hand leaves its Certificate, and the Secret of that.
 asio::awaitable<k8s::reconcile_result> watcher_installer::remove_orphans(object_key kyma) {
-  if (!has_own_certificate(kyma.name)) co_return result::done();
+  if (!own_certificate(kyma.name)) co_return result::done();
   // The Kyma may have been created again, and the informer may not know that yet.
   k8s::selection one{.ns = kyma.ns, .fields = "metadata.name=" + kyma.name};
   const auto live = co_await in_.kcp.list(kymas_type(), std::move(one));
@@ -245,6 +231,8 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::remove_orphans(object_
   const auto* const items = k8s::find(*live, {"items"});
   const bool gone = items != nullptr && items->is_array() && items->get_array().empty();
   if (!gone) co_return result::requeue_after(std::chrono::seconds(1));
+  const auto kept = co_await time_of_orphan(kyma.name);
+  if (kept > core::duration::zero()) co_return result::requeue_after(with_jitter(kept));
   const auto removed = co_await certificates_.remove(kyma);
   if (!removed) co_return result::error(removed.error());
   in_.log.info("certificate of a Kyma that is gone is removed", {{"kyma", kyma.name}});

@@ -99,6 +99,11 @@ struct environment {
 /// Selects the Secrets of the informer of kubeconfigs.
 k8s::selection kubeconfig_secrets();
 
+/// What is named `<kyma>-webhook-tls` ends so.
+inline constexpr std::string_view certificate_suffix = "-webhook-tls";
+/// The Kyma of a runtime's Certificate, or of its Secret, by its name; empty: it is neither.
+std::string kyma_of_certificate(const k8s::object& of);
+
 /// Options of the pool of runtimes' clients: short limits, since thousands wait.
 k8s::client_options runtime_client_options();
 
@@ -201,7 +206,7 @@ class watcher_installer final : public runtime_controller {
   work<result> keep_installed(boost::json::value kyma, contact to);
   work<result> apply(boost::json::value kyma, contact to, order what);
   work<result> keep_removed(boost::json::value kyma, contact to);
-  work<result> finish_removal(boost::json::value kyma, std::string abandoned, std::string heir);
+  work<result> finish_removal(boost::json::value kyma, removal done, std::string heir);
   result stand_back(const boost::json::value& kyma, const std::string& owner);
   work<result> remove_orphans(k8s::object_key kyma);
   work<result> release(boost::json::value kyma);
@@ -212,19 +217,29 @@ class watcher_installer final : public runtime_controller {
   order order_for(const certificate_state& own);
   std::uint64_t refresh_inputs();
   boost::asio::awaitable<void> report_inputs();
-  boost::asio::awaitable<void> explain_gone_watchers();
+  void apply_inputs();
   boost::asio::awaitable<void> restore_records();
   void visit_records(const cluster_records::visitor& visit);
   boost::asio::awaitable<void> keep_records();
   boost::asio::awaitable<void> keep_content();
-  boost::asio::awaitable<void> complete_states();
   result settle(const boost::json::value& kyma, const outcome& seen);
   k8s::reconcile_result deferred(const contact& to);
   result refused(const boost::json::value& kyma, const contact& to, const k8s::failure& error);
   result failed(const boost::json::value& kyma, status_reason reason, const std::string& error,
                 bool again);
   bool may_have_certificate(std::string_view kyma) const;
-  bool has_own_certificate(std::string_view kyma) const;
+  k8s::object own_certificate(std::string_view kyma) const;
+
+  // definitions.cpp
+  boost::asio::awaitable<void> explain_gone_watchers();
+  boost::asio::awaitable<bool> ask_what_is_unknown();
+  boost::asio::awaitable<void> end_unknown();
+  boost::asio::awaitable<void> complete_states();
+  boost::asio::awaitable<bool> know_all_kymas();
+  std::optional<object_times> oldest_orphan() const;
+  boost::asio::awaitable<core::duration> time_of_orphan(std::string kyma);
+  boost::asio::awaitable<std::optional<core::duration>> time_to_settle(k8s::resource_type type);
+  void note_gone(const k8s::object& kyma);
   void fails(const k8s::object_key& key, status_reason reason, cluster_fault fault);
   void forget(const k8s::object_key& key);
   void drop_findings(const k8s::object_key& key);
@@ -241,6 +256,11 @@ class watcher_installer final : public runtime_controller {
   global_inputs inputs_;
   std::uint64_t inputs_version_ = 0;  ///< that runtimes were reconciled for
   core::wake watchers_gone_;
+  bool unknown_is_known_ = false;  ///< how long webhooks of unknown Watchers stay
+  core::wake kymas_gone_;
+  std::vector<object_times> gone_kymas_;  ///< it is not known yet why
+  bool kymas_withdrawn_ = false;          ///< Kymas have gone with the definition of their kind
+  const core::time_point began_;
   const boost::json::value lease_;
   k8s::client& finalizers_;
   deployment_content content_;

@@ -133,6 +133,7 @@ class Chaos:
     """The tests."""
 
     OPTIONS = ("--heartbeat-timeout", "0", "--rollout-canary-soak=1s")
+    ISSUES = True  # certificates
 
     def runtime(self, kyma):
         return self.runtimes[KYMAS.index(kyma)]
@@ -152,7 +153,7 @@ class Chaos:
             certificate = self.kcp.get("certificates.cert-manager.io", f"{kyma}-webhook-tls", ISTIO)
             if certificate and certificate["spec"]["commonName"] == f"id-of-{kyma}":
                 secret = self.kcp.get("secret", f"{kyma}-webhook-tls", ISTIO)
-                if secret is None or DAMAGED in secret["data"].values():
+                if self.ISSUES and (secret is None or DAMAGED in secret["data"].values()):
                     self.kcp.attempt("delete", "secret", f"{kyma}-webhook-tls", "-n", ISTIO)
                     self.kcp.apply(self.issuer.secret_for(certificate))
             deployment = self.runtime(kyma).get("deployment", "skr-webhook", SKR)
@@ -369,6 +370,24 @@ class Chaos:
                     self.kcp.kubectl("create", "-f", "-", stdin=restorable(each))
                 self.until_well(name)
                 self.examine(name)
+
+    def test_issuer_that_is_down(self):
+        """The runtime keeps its certificate, and works: installed, with a REASON. What is left alone beside it is no fault."""
+        self.install()
+        self.kcp.kubectl("label", "kyma", "kyma-2", "-n", KCP, "operator.kyma-project.io/skip-reconciliation=true")
+        self.ISSUES = False
+        self.kcp.kubectl("delete", "secret", "kyma-1-webhook-tls", "-n", ISTIO)
+        rows = {}
+        def shown():
+            self.act()
+            self.check_nothing_shrinks()
+            rows.update({row["kyma"]: (row["state"], row.get("reason")) for row in self.shown()["runtimes"]})
+            return rows.get("kyma-1") == ("installed", "CertificatePending") and rows["kyma-2"][1] == "LeftAlone"
+        wait_until(shown, 30, lambda: f"it is shown: {rows}\n{self.manager.tail()}", every=0.3)
+        self.examine("issuer down", "CertificatePending", "kyma-1")
+        self.ISSUES = True
+        self.kcp.kubectl("label", "kyma", "kyma-2", "-n", KCP, "operator.kyma-project.io/skip-reconciliation-")
+        self.until_well("issuer back")
 
     def test_damaged_objects_are_named_and_removed_from_no_runtime(self):
         self.install()

@@ -41,7 +41,7 @@ DEFECTS = [
     ("runtime", "runtime-6: NoEndpoints: ", "why the watcher's pod is not ready"),
     ("runtime", "runtime-7: AccessRejected: .*Unauthorized", "API server and the kubeconfig"),
     ("runtimes", f"[01] of {RUNTIMES} are in order", ""),
-    ("heartbeats", "no response from", "leader's address"),
+    ("manager", "no response from", "leader's address"),
 ]
 
 
@@ -65,11 +65,11 @@ class Doctor(harness.TestCase):
         self.assertIn(done.returncode, (0, 3), done.stderr)
         return done.returncode, json.loads(done.stdout)["checks"]
 
-    def until_well(self):
+    def until_well(self, but_for=()):
         seen = []
         def well():
             seen[:] = self.examine()
-            return seen[0] == 0 and all(check["state"] == "proven" for check in seen[1])
+            return seen[0] == 0 and all(check["state"] == "proven" or check["check"] in but_for for check in seen[1])
         wait_until(well, 60, lambda: f"not proven: {[c for c in seen[1] if c['state'] != 'proven']}\n{self.manager.tail()}", every=0.5)
         return seen[1]
 
@@ -196,6 +196,19 @@ class Doctor(harness.TestCase):
         self.assertEqual(code, 3)
         found = [check for check in checks if check["state"] == "failed" and check["check"] != "runtimes"]
         self.assertEqual(sorted((check["message"].split(":")[0], check["reason"]) for check in found), sorted(rows.items()), found)
+
+    def test_manager_that_does_not_respond_is_named_once(self):
+        """Whether or not heartbeats are expected."""
+        for options, others in ((("--heartbeat-timeout", "0"), "the manager expects none"), ((), "the manager does not say")):
+            self.start_manager("--probe-interval", "2s", *options)
+            self.until_well(but_for={"heartbeats", "runtimes"} if options else set())
+            self.assertEqual(self.manager.terminate(), 0)
+            checks = self.examine()[1]
+            found = [check for check in checks if check["state"] == "failed" and "no response" in check["message"]]
+            self.assertEqual([check["check"] for check in found], ["manager"], checks)
+            heartbeats = [check for check in checks if check["check"] == "heartbeats"]
+            self.assertEqual([check["state"] for check in heartbeats], ["not_proven"])
+            self.assertIn(others, heartbeats[0]["message"])
 
     def reject_writes(self, runtime):
         rule = {"apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/*"], "operations": ["CREATE", "UPDATE"]}

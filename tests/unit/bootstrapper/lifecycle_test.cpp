@@ -162,6 +162,34 @@ BOOST_AUTO_TEST_CASE(runtimes_keep_the_bootstrapper_when_its_definition_is_delet
   test::run(env.context, keeps_everything(&env), 2 * test::patience);
 }
 
+/// The definition can't be read, for as long as the deletion may take.
+asio::awaitable<void> goes_without_an_answer(test_env* env) {
+  co_await env->begin();
+  co_await env->add_runtime("skr");
+  co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
+  env->server.faults("kcp").decide = [](const std::string& verb, const std::string& path) {
+    const bool is_asked =
+        verb == "get" && path.ends_with("/runtimebootstrappers.operator.kyma-project.io");
+    return k8s::devserver::fault{.status = is_asked ? 503U : 0U};
+  };
+  const auto before = std::string(k8s::uid_of(co_await env->status("skr")));
+  co_await delete_resource(env, "skr");
+  co_await env->until_resource("skr", [before](const json::value& object) {
+    return !object.is_object() || k8s::uid_of(object) != before;
+  });
+  const auto runtime =
+      test::required(co_await env->api("kcp").get(runtimes_type(), {"kcp-system", "skr"}));
+  BOOST_TEST(!k8s::has_annotation(runtime, opt_out));
+}
+
+BOOST_AUTO_TEST_CASE(bootstrapper_does_not_stay_when_its_definition_can_not_be_read) {
+  auto with = quick();
+  with.create_for_runtimes = true;
+  with.removal_limit = 2s;
+  test_env env(with);
+  test::run(env.context, goes_without_an_answer(&env), 2 * test::patience);
+}
+
 RW_COROUTINE_TEST(resource_of_another_name_than_its_runtime_is_rejected, test_env, quick()) {
   co_await env->begin_with({"skr"});
   json::value second{{"apiVersion", "operator.kyma-project.io/v1alpha1"},

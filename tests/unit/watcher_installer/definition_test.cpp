@@ -1,6 +1,8 @@
 // Whoever deletes a definition in KCP deletes all objects of its kind. That is no reason to take
 // anything from the runtimes.
 
+#include "rw/reactors/shared/definition.hpp"
+
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 
@@ -12,6 +14,8 @@
 #include "tests/unit/run.hpp"
 #include "tests/unit/watcher_installer/world.hpp"
 #include <chrono>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -48,6 +52,33 @@ asio::awaitable<json::value> withdraw(world* w, k8s::resource_type type) {
   co_return out;
 }
 
+/// Times of an API server are whole seconds.
+asio::awaitable<void> next_second() {
+  const auto now = [] {
+    return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  };
+  const bool later = co_await eventually([&now, since = now()] { return now() > since; });
+  BOOST_REQUIRE(later);
+}
+
+/// From now on that object of KCP can't be read: its GETs get this status.
+void refuse(world* w, const k8s::object_key& key, unsigned status) {
+  w->server.faults("kcp").decide = [key, status](const std::string& verb, const std::string& path) {
+    const bool is_asked = verb == "get" && path.ends_with("/" + key.name);
+    return k8s::devserver::fault{.status = is_asked ? status : 0U};
+  };
+}
+
+/// Counts the requests for that object from now on.
+std::shared_ptr<int> count_requests(world* w, const k8s::object_key& key) {
+  auto out = std::make_shared<int>(0);
+  w->server.faults("kcp").decide = [key, out](const std::string&, const std::string& path) {
+    if (path.ends_with("/" + key.name)) ++*out;
+    return k8s::devserver::fault{};
+  };
+  return out;
+}
+
 std::size_t webhooks_in(const json::value& configuration) {
   const auto* const all = k8s::find_array(configuration, {"webhooks"});
   return all == nullptr ? 0 : all->size();
@@ -64,14 +95,18 @@ asio::awaitable<bool> until_webhooks(world* w, std::size_t count) {
 
 asio::awaitable<void> keeps_the_watcher(world* w) {
   co_await w->begin_with_runtime();
+  bool good = co_await eventually([w] { return w->tracker.is_complete(); });
+  BOOST_REQUIRE(good);
   const auto writes = w->metric("rw_watcher_installer_writes_total");
   auto definition = co_await withdraw(w, kymas_type());
-  bool good = co_await w->until_event(
+  good = co_await w->until_event(
       "skr", "WatcherRemovalAbandoned",
       "The watcher may still be on the runtime: the definition of kymas is deleted");
   BOOST_TEST(good);
   BOOST_TEST(w->asked["skr"].writes > 0);
   BOOST_TEST(w->metric("rw_watcher_installer_writes_total") == writes);
+  BOOST_TEST(w->certificates.removed.empty());
+  BOOST_TEST(!w->tracker.is_complete(), "a rotation does not go on without it");
   for (const auto& [type, key] :
        {std::pair{deployments, deployment}, std::pair{webhook_configurations, configuration},
         std::pair{secrets_type(), tls_secret}}) {
@@ -84,11 +119,136 @@ asio::awaitable<void> keeps_the_watcher(world* w) {
   co_await w->create("kcp", std::move(again), kymas_type());
   good = co_await eventually([w] { return w->installer->count(state::installed) == 1; });
   BOOST_TEST(good, "without a restart");
+  BOOST_TEST(!w->tracker.is_complete(), "others may come back");
+  good = co_await eventually([w] { return w->tracker.is_complete(); });
+  BOOST_TEST(good);
 }
 
 BOOST_AUTO_TEST_CASE(runtimes_keep_the_watcher_when_the_definition_of_kymas_is_deleted) {
-  world w(quick_options());
+  auto with = quick_options();
+  with.withdrawn_patience = 6s;
+  with.input_patience = 100ms;
+  world w(with);
   test::run(w.context, keeps_the_watcher(&w), 2 * test::patience);
+}
+
+/// A Kyma without the finalizer goes without a word.
+asio::awaitable<void> waits_for_the_left_alone(world* w) {
+  co_await w->begin();
+  auto one = test::object_of(kymas_type(), kyma.ns, kyma.name);
+  k8s::set_label(one, skip_label, "true");
+  co_await w->create("kcp", std::move(one), kymas_type());
+  bool good = co_await eventually([w] {
+    const auto* const state = w->tracker.find(kyma);
+    return w->tracker.is_complete() && state != nullptr && state->is_concerned();
+  });
+  BOOST_REQUIRE(good);
+  co_await w->remove("kcp", kymas_type(), kyma);
+  good = co_await eventually([w] { return w->tracker.find(kyma) == nullptr; });
+  BOOST_TEST(good);
+  good = co_await eventually([w] { return w->tracker.is_complete(); });
+  BOOST_TEST(good, "it was deleted by itself");
+  one = test::object_of(kymas_type(), kyma.ns, kyma.name);
+  k8s::set_label(one, skip_label, "true");
+  co_await w->create("kcp", std::move(one), kymas_type());
+  good = co_await eventually([w] { return w->tracker.find(kyma) != nullptr; });
+  BOOST_REQUIRE(good);
+  co_await withdraw(w, kymas_type());
+  good = co_await eventually([w] { return w->tracker.find(kyma) == nullptr; });
+  BOOST_TEST(good);
+  BOOST_TEST(!w->tracker.is_complete());
+}
+
+BOOST_AUTO_TEST_CASE(
+    rotation_waits_for_runtimes_that_are_left_alone_when_their_kymas_are_withdrawn) {
+  world w(quick_options());
+  test::run(w.context, waits_for_the_left_alone(&w), 2 * test::patience);
+}
+
+/// The next leader knows of the Kymas by their certificates only.
+asio::awaitable<void> waits_for_kymas_of_former_leaders(world* w) {
+  w->watches_certificates = true;
+  co_await w->begin_with_runtime();
+  auto secret = test::object_of(secrets_type(), "istio-system", "skr-webhook-tls");
+  k8s::set_label(secret, managed_by_label, "true");
+  co_await w->create("kcp", std::move(secret), secrets_type());
+  co_await w->stop();
+  co_await w->merge(kymas_type(), kyma, {{"metadata", {{"finalizers", nullptr}}}});
+  auto definition = co_await withdraw(w, kymas_type());
+  co_await next_second();
+  co_await w->create("kcp", std::move(definition), definitions);
+  const auto asked = count_requests(w, definition_of(kymas_type()));
+  auto with = quick_options();
+  with.withdrawn_patience = 5s;
+  with.input_patience = 100ms;
+  co_await w->take_over(with);
+  bool good = co_await eventually([&] { return *asked >= 3; });
+  BOOST_TEST(good);
+  BOOST_TEST(!w->tracker.is_complete());
+  BOOST_TEST(w->certificates.removed.empty());
+  good = co_await eventually([w] { return w->tracker.is_complete(); });
+  BOOST_TEST(good);
+  good = co_await eventually([w] { return !w->certificates.removed.empty(); });
+  BOOST_TEST(good, "it has not come back");
+}
+
+BOOST_AUTO_TEST_CASE(next_leader_knows_of_withdrawn_kymas_by_their_certificates) {
+  world w(quick_options());
+  test::run(w.context, waits_for_kymas_of_former_leaders(&w), 2 * test::patience);
+}
+
+/// The definition can't be read, for as long as the deletion may take.
+asio::awaitable<void> goes_without_an_answer(world* w) {
+  co_await w->begin_with_runtime();
+  refuse(w, definition_of(kymas_type()), 503);
+  co_await w->remove("kcp", kymas_type(), kyma);
+  const bool good = co_await w->until("kcp", kymas_type(), kyma, is_gone);
+  BOOST_TEST(good);
+  const bool told = co_await w->has_event("skr", "WatcherRemovalAbandoned");
+  BOOST_TEST(told);
+}
+
+BOOST_AUTO_TEST_CASE(kyma_does_not_stay_when_its_definition_can_not_be_read) {
+  auto with = quick_options();
+  with.removal_limit = 2s;
+  world w(with);
+  test::run(w.context, goes_without_an_answer(&w), 2 * test::patience);
+}
+
+/// A leader that starts while there is no definition has seen no Watcher.
+asio::awaitable<void> keeps_the_unknown(world* w) {
+  co_await w->begin_with_runtime();
+  co_await w->add_watcher("other", "other-manager", "spec");
+  bool good = co_await until_webhooks(w, 2);
+  BOOST_REQUIRE(good);
+  co_await w->stop();
+  auto definition = co_await withdraw(w, watchers_type());
+  auto with = quick_options();
+  with.withdrawn_patience = 6s;
+  with.input_patience = 100ms;
+  co_await w->take_over(with);
+  const auto passes = w->passes();
+  co_await w->create("kcp", std::move(definition), definitions);
+  co_await w->add_watcher("kyma", "lifecycle-manager", "spec");
+  good = co_await eventually(
+      [&] { return w->passes() > passes && w->installer->count(state::installed) == 1; });
+  BOOST_TEST(good);
+  auto there = test::required(co_await w->api("skr").get(webhook_configurations, configuration));
+  BOOST_TEST(webhooks_in(there) == 2U);
+  // What this leader has seen goes when it is deleted.
+  co_await w->add_watcher("third", "third-manager", "spec");
+  good = co_await until_webhooks(w, 3);
+  BOOST_TEST(good);
+  co_await w->remove("kcp", watchers_type(), {"kcp-system", "third"});
+  good = co_await until_webhooks(w, 2);
+  BOOST_TEST(good);
+  good = co_await until_webhooks(w, 1);
+  BOOST_TEST(good, "the other has not come back");
+}
+
+BOOST_AUTO_TEST_CASE(next_leader_keeps_webhooks_of_watchers_that_were_withdrawn_before_it) {
+  world w(quick_options());
+  test::run(w.context, keeps_the_unknown(&w), 2 * test::patience);
 }
 
 asio::awaitable<void> keeps_the_webhooks(world* w) {
@@ -111,6 +271,19 @@ asio::awaitable<void> keeps_the_webhooks(world* w) {
   co_await w->remove("skr", webhook_configurations, configuration);
   good = co_await until_webhooks(w, 2);
   BOOST_TEST(good);
+  // A lost right says nothing new.
+  const auto at = definition_of(watchers_type());
+  const auto asked = std::make_shared<int>(0);
+  w->server.faults("kcp").decide = [=](const std::string& verb, const std::string& path) {
+    const bool is_asked = verb == "get" && path.ends_with("/" + at.name);
+    if (is_asked) ++*asked;
+    return k8s::devserver::fault{.status = is_asked ? 403U : 0U};
+  };
+  good = co_await eventually([asked] { return *asked >= 2; });
+  BOOST_TEST(good);
+  good = co_await missing("2 Watchers are gone");
+  BOOST_TEST(good);
+  w->server.faults("kcp").decide = nullptr;
   co_await w->create("kcp", std::move(definition), definitions);
   co_await w->add_watcher("kyma", "lifecycle-manager", "spec");
   good = co_await missing("1 Watcher is gone");
@@ -121,7 +294,9 @@ asio::awaitable<void> keeps_the_webhooks(world* w) {
 }
 
 BOOST_AUTO_TEST_CASE(runtimes_keep_webhooks_when_the_definition_of_watchers_is_deleted) {
-  world w(quick_options());
+  auto with = quick_options();
+  with.input_patience = 100ms;
+  world w(with);
   test::run(w.context, keeps_the_webhooks(&w), 2 * test::patience);
 }
 
@@ -159,6 +334,38 @@ asio::awaitable<void> removes_the_deleted(world* w) {
 BOOST_AUTO_TEST_CASE(webhook_goes_with_its_watcher) {
   world w(quick_options());
   test::run(w.context, removes_the_deleted(&w));
+}
+
+asio::awaitable<void> tells_by_times(world* w) {
+  co_await w->begin();
+  const auto since = test::required(co_await find_definition_time(w->api("kcp"), kymas_type()));
+  BOOST_TEST_REQUIRE(since.has_value());
+  const auto state_of =
+      [w, at = *since](
+          std::chrono::seconds created,
+          std::optional<std::chrono::seconds> deleted) -> asio::awaitable<definition_state> {
+    object_times times{.created = at + created};
+    if (deleted) times.deleted = at + *deleted;
+    const auto got = co_await find_definition_state(w->api("kcp"), kymas_type(), times);
+    co_return test::required(got);
+  };
+  using enum definition_state;
+  BOOST_TEST((co_await state_of(5s, 9s) == in_force));
+  BOOST_TEST((co_await state_of(0s, 0s) == in_force), "in one second with the definition");
+  BOOST_TEST((co_await state_of(-60s, -30s) == renewed));
+  BOOST_TEST((co_await state_of(-60s, 0s) == renewed));
+  BOOST_TEST((co_await state_of(-60s, std::nullopt) == renewed));
+  BOOST_TEST((co_await state_of(-60s, 5s) == in_force), "it outlived the definition before");
+  refuse(w, definition_of(kymas_type()), 403);
+  BOOST_TEST((co_await state_of(5s, 9s) == unknown));
+  w->server.faults("kcp").decide = nullptr;
+  co_await withdraw(w, kymas_type());
+  BOOST_TEST((co_await state_of(5s, 9s) == withdrawn));
+}
+
+BOOST_AUTO_TEST_CASE(definition_decides_by_when_an_object_was_created_and_deleted) {
+  world w(quick_options());
+  test::run(w.context, tells_by_times(&w));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -355,7 +355,9 @@ asio::awaitable<void> drops_webhooks_of_others(world* w) {
 }
 
 BOOST_AUTO_TEST_CASE(owned_webhook_is_removed_even_if_another_client_wrote_it, *kube) {
-  world w(quick_options());
+  auto with = quick_options();
+  with.withdrawn_patience = 0s;
+  world w(with);
   test::run(w.context, drops_webhooks_of_others(&w));
 }
 

@@ -1,5 +1,5 @@
 #include "rw/reactors/runtime_controller/workload.hpp"
-#include "rw/reactors/watcher_installer/installation.hpp"
+#include "rw/reactors/watcher_installer/webhooks.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/test/unit_test.hpp>

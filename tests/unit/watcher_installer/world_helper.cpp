@@ -104,6 +104,8 @@ void world::start() {
   auto& gateways = inform(gateways_type(), {.objects = {.ns = "kcp-system"}});
   auto& routes = inform(virtual_services_type(), {.objects = {.ns = "kcp-system"}});
   auto& secrets = inform(secrets_type(), {.objects = {.ns = "istio-system"}});
+  std::vector<k8s::informer*> own;
+  if (watches_certificates) own.push_back(&secrets);
   installer = std::make_unique<watcher_installer::watcher_installer>(
       context.get_executor(), with_,
       watcher_installer::sources{.kymas = kymas,
@@ -111,7 +113,8 @@ void world::start() {
                                  .kubeconfigs = kubeconfigs,
                                  .gateways = gateways,
                                  .gateway_secrets = secrets,
-                                 .virtual_services = routes},
+                                 .virtual_services = routes,
+                                 .certificates = own},
       watcher_installer::environment{
           .common = {kcp_, open_pool({.client = watcher_installer::runtime_client_options()}),
                      record_events("watcher-installer"), clock, watchdog, log, numbers,

@@ -1,0 +1,159 @@
+// What goes with the definition of its kind in KCP, by whoever deletes that, still stands for what
+// it stood for: webhooks of such Watchers stay, and runtimes of such Kymas are still there.
+
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/definition.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
+#include "rw/reactors/watcher_installer/watcher_installer.hpp"
+
+#include <boost/asio/this_coro.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace rw::watcher_installer {
+
+namespace asio = boost::asio;
+
+/// How long a definition is still young: what existed before it may come again. Nothing: it is not
+/// there, or can't be read now. One that may not be read counts as old as this process.
+asio::awaitable<std::optional<core::duration>> watcher_installer::time_to_settle(
+    k8s::resource_type type) {
+  const auto since = co_await find_definition_time(in_.kcp, std::move(type));
+  const bool may_read = since || !since.error().is(k8s::errc::forbidden);
+  if (!may_read) co_return began_ + with_.withdrawn_patience - in_.clock.now();
+  if (!since || !*since) co_return std::nullopt;
+  const auto age = std::chrono::duration_cast<core::duration>(in_.clock.wall() - **since);
+  co_return with_.withdrawn_patience - std::max(age, core::duration::zero());
+}
+
+// --- Watchers --------------------------------------------------------------------------
+
+/// A Watcher that is gone was deleted, or went with the definition of its kind.
+asio::awaitable<void> watcher_installer::explain_gone_watchers() {
+  const auto executor = co_await asio::this_coro::executor;
+  const auto pause = in_.clock.make_timer(executor);
+  for (;;) {
+    const auto woken = co_await watchers_gone_.wait();
+    if (woken) co_return;
+    for (const auto& one : inputs_.gone()) {
+      object_times times;
+      if (one.created != std::chrono::system_clock::time_point()) times.created = one.created;
+      const auto why = co_await find_definition_state(in_.kcp, watchers_type(), times);
+      if (why) inputs_.explain_gone(one.key, *why, with_.withdrawn_patience);
+    }
+    apply_inputs();
+    if (inputs_.gone().empty()) continue;
+    pause->expires_at(in_.clock.now() + with_.input_patience);
+    const bool due = co_await pause->wait();
+    if (!due) co_return;
+  }
+}
+
+/// False: not yet, since there is no definition.
+asio::awaitable<bool> watcher_installer::ask_what_is_unknown() {
+  const auto young = co_await time_to_settle(watchers_type());
+  if (young) inputs_.keep_unknown(in_.clock.now() + *young);
+  co_return young.has_value();
+}
+
+/// Ends the time in which webhooks of Watchers that this process has never seen stay.
+asio::awaitable<void> watcher_installer::end_unknown() {
+  const auto executor = co_await asio::this_coro::executor;
+  const auto pause = in_.clock.make_timer(executor);
+  while (!unknown_is_known_ || inputs_.keeps_unknown()) {
+    pause->expires_at(in_.clock.now() + with_.input_patience);
+    const bool due = co_await pause->wait();
+    if (!due) co_return;
+    if (!unknown_is_known_) unknown_is_known_ = co_await ask_what_is_unknown();
+    apply_inputs();
+  }
+}
+
+// --- Kymas -----------------------------------------------------------------------------
+
+/// The Kyma is gone from KCP. One that this process has released is forgotten already.
+void watcher_installer::note_gone(const k8s::object& kyma) {
+  const auto* const known = clusters_.find(kyma.key());
+  if (known == nullptr || !known->is_concerned()) return;
+  gone_kymas_.push_back(times_of(kyma.parse()));
+  clusters_.reopen();
+  kymas_gone_.set();
+}
+
+/// The oldest certificate of a Kyma that only a former process knew.
+std::optional<object_times> watcher_installer::oldest_orphan() const {
+  std::optional<object_times> out;
+  for (const auto* const from : from_.certificates) {
+    from->objects().for_each([&](const k8s::object& one) {
+      const auto kyma = kyma_of_certificate(one);
+      if (kyma.empty() || from_.kymas.objects().get({std::string(kcp_namespace), kyma})) return;
+      const auto times = times_of(one.parse());
+      if (!k8s::has_label(one.parse(), managed_by_label) || !times.created) return;
+      if (!out || *times.created < *out->created) out = {.created = times.created};
+    });
+  }
+  return out;
+}
+
+/// Completes the states once all runtimes have one: before, they do not show what all of them have.
+asio::awaitable<void> watcher_installer::complete_states() {
+  const bool synced = co_await from_.kymas.wait_synced();
+  if (!synced) co_return;
+  for (auto* each : from_.certificates) {
+    const bool known = co_await each->wait_synced();
+    if (!known) co_return;
+  }
+  from_.kymas.objects().for_each([this](const k8s::object& one) {
+    const auto scope = scope_of(one.parse(), with_.only);
+    if (scope == cluster_scope::others) clusters_.set_scope(one.key(), scope);
+    if (scope == cluster_scope::managed && may_have_certificate(one.name())) {
+      clusters_.expect(one.key());
+    }
+  });
+  if (const auto orphan = oldest_orphan()) gone_kymas_.push_back(*orphan);
+  for (;;) {
+    const bool known = co_await know_all_kymas();
+    if (!known) co_return;
+    clusters_.complete();
+    const auto woken = co_await kymas_gone_.wait();
+    if (woken) co_return;
+  }
+}
+
+/// Returns once no Kyma is missing that may come again with the definition of its kind; false: this
+/// process ends.
+asio::awaitable<bool> watcher_installer::know_all_kymas() {
+  using enum definition_state;
+  const auto executor = co_await asio::this_coro::executor;
+  const auto pause = in_.clock.make_timer(executor);
+  for (;;) {
+    for (const auto& times : std::exchange(gone_kymas_, {})) {
+      if (kymas_withdrawn_) break;
+      const auto why = co_await find_definition_state(in_.kcp, kymas_type(), times);
+      kymas_withdrawn_ = !why || *why == withdrawn || *why == renewed;
+    }
+    if (!kymas_withdrawn_) co_return true;
+    const auto left = co_await time_to_settle(kymas_type());
+    kymas_withdrawn_ = !left || *left > core::duration::zero();
+    if (!kymas_withdrawn_) continue;
+    pause->expires_at(in_.clock.now() +
+                      std::min(left.value_or(with_.input_patience), with_.input_patience));
+    const bool due = co_await pause->wait();
+    if (!due) co_return false;
+  }
+}
+
+/// How long the certificate of a Kyma that is gone stays.
+asio::awaitable<core::duration> watcher_installer::time_of_orphan(std::string kyma) {
+  using enum definition_state;
+  const auto certificate = own_certificate(kyma);
+  if (!certificate) co_return core::duration::zero();
+  const auto why = co_await find_definition_state(
+      in_.kcp, kymas_type(), {.created = k8s::created_at(certificate.parse())});
+  if (why && (*why == in_force || *why == unknown)) co_return core::duration::zero();
+  const auto left = co_await time_to_settle(kymas_type());
+  co_return left.value_or(with_.withdrawn_patience);
+}
+
+}  // namespace rw::watcher_installer
