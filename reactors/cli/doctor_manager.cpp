@@ -2,13 +2,13 @@
 
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/cli/doctor_app.hpp"
-#include "rw/reactors/cli/runtimes_view.hpp"
 #include "rw/reactors/runtime_rollout/resource.hpp"
 #include "rw/reactors/shared/status_reason.hpp"
 
 #include <boost/json/array.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <string>
 #include <utility>
 
@@ -29,6 +29,15 @@ bool is_of_runtimes(std::string_view condition) {
   return condition == "StandsBack" || condition == "Contested";
 }
 
+/// Of the issuer: a certificate that is renewed is no fault before.
+constexpr auto issue_patience = std::chrono::seconds(30);
+
+/// True if the row has had its reason for less than that.
+bool is_young(const json::value& row, std::chrono::system_clock::time_point now) {
+  const auto since = k8s::parse_rfc3339(k8s::find_string(row, {"since"}));
+  return since && now - *since < issue_patience;
+}
+
 /// True if it is as the operator has asked for.
 bool is_wanted(status_reason of) {
   return of == status_reason::left_alone || of == status_reason::would_write;
@@ -38,7 +47,7 @@ bool is_wanted(status_reason of) {
 bool is_same(const finding& found, const json::value& condition) {
   const auto type = k8s::find_string(condition, {"type"});
   const auto message = k8s::find_string(condition, {"message"});
-  if (found.state != failed || found.reason != k8s::find_string(condition, {"reason"}))
+  if (found.state == proven || found.reason != k8s::find_string(condition, {"reason"}))
     return false;
   if (found.about.empty()) return true;
   if (type == "RolloutClosed") {
@@ -57,7 +66,7 @@ bool doctor_app::is_new(const std::string& kyma) const {
 
 asio::awaitable<void> doctor_app::check_manager() {
   if (!manager_) co_return;
-  const auto got = co_await manager_->ask("/runtimes?limit=5000&reason=" + std::string(any_reason));
+  const auto got = co_await manager_->ask("/runtimes?limit=500");
   if (!got.error.empty()) {
     co_await report(failed, "manager", got.error,
                     "give the leader's address and, from outside, --token-file");
@@ -84,7 +93,10 @@ asio::awaitable<void> doctor_app::check_manager() {
     const auto kyma = kyma_of(row);
     const std::string reason(k8s::find_string(row, {"reason"}));
     const auto parsed = parse_status_reason(reason);
-    if (!parsed || is_progress(*parsed) || is_wanted(*parsed) || !is_new(kyma)) continue;
+    if (reason.empty() || !is_new(kyma)) continue;
+    if (parsed && (is_progress(*parsed) || is_wanted(*parsed))) continue;
+    if (parsed == status_reason::certificate_pending && is_young(row, services_.clock.wall()))
+      continue;
     failed_.insert(kyma);
     if (++told > most_lines) continue;
     co_await report({failed, "manager",

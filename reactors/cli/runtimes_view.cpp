@@ -84,9 +84,7 @@ bool runtimes_query::matches(const runtime_summary& one,
   };
   if (excludes(states, one.state) || excludes(heartbeats, one.heartbeat)) return false;
   if (excludes(conditions, one.condition)) return false;
-  const bool has_reason = reason == any_reason ? !one.reason.empty()
-                                               : one.reason.find(reason) != std::string_view::npos;
-  if (!has_reason) return false;
+  if (one.reason.find(reason) == std::string_view::npos) return false;
   if (one.kyma.name.find(name) == std::string::npos) return false;
   if (!kyma.empty() && one.kyma.name != kyma) return false;
   return at_least == std::chrono::seconds(0) || one.since + at_least <= now;

@@ -24,12 +24,9 @@ struct runtime_summary {
   std::string_view condition = "unknown";  ///< as it is judged (shared/fleet_verdict.hpp)
 };
 
-/// In place of a part of a reason: there is one.
-inline constexpr std::string_view any_reason = "*";
-
 /// Filter of runtimes, from the query of a URL: `state=failed,unreachable`,
-/// `heartbeat=silent,degraded`, `condition=ill`, `reason=TEXT` (a part of it; `*`: any),
-/// `name=TEXT` (a part of it), `kyma=NAME` (exact), `for=SECONDS` (minimum time in that state),
+/// `heartbeat=silent,degraded`, `condition=ill`, `reason=TEXT` and `name=TEXT`
+/// (substrings), `kyma=NAME` (exact), `for=SECONDS` (minimum time in that state),
 /// `limit=N` (of one page) and `continue=TOKEN` (from the previous page).
 struct runtimes_query {
   std::vector<std::string> states = {};      ///< empty: all

@@ -121,7 +121,9 @@ asio::awaitable<runtime_controller::removal> runtime_controller::remove_runtime(
     to->error = removed.error().message;
   }
   const auto rest = left();
-  if (rest <= core::duration::zero()) co_return removal{.ended = true, .abandoned = to->error};
+  if (rest <= core::duration::zero()) {
+    co_return removal{.ended = true, .by_definition = !is_known, .abandoned = to->error};
+  }
   // The backoff may be longer.
   controller_.add_after(to->key, rest + std::chrono::milliseconds(10));
   co_return removal{};

@@ -154,7 +154,7 @@ class runtime_controller : protected k8s::reconciler {
 
   struct removal {
     bool ended = false;          ///< the resource may go; otherwise `contact::error` says why not
-    bool by_definition = false;  ///< it goes with the definition of its kind
+    bool by_definition = false;  ///< it goes with the definition of its kind, or may
     std::string abandoned = {};  ///< why the component may still be there; empty: it is not
   };
   /// Has the component removed from a runtime whose `resource` goes, unless that goes with the

@@ -28,6 +28,14 @@ boost::asio::awaitable<k8s::result<std::optional<time_point>>> find_definition_t
   co_return k8s::created_at(*got).value_or(time_point());
 }
 
+definition_state state_of(std::optional<time_point> definition, object_times of) noexcept {
+  using enum definition_state;
+  if (!definition) return withdrawn;
+  const bool is_older = of.created && *of.created < *definition;
+  const bool went_before = !of.deleted || *of.deleted <= *definition;
+  return is_older && went_before ? renewed : in_force;
+}
+
 boost::asio::awaitable<k8s::result<definition_state>> find_definition_state(k8s::client& kcp,
                                                                             k8s::resource_type type,
                                                                             object_times of) {
@@ -35,10 +43,7 @@ boost::asio::awaitable<k8s::result<definition_state>> find_definition_state(k8s:
   const auto since = co_await find_definition_time(kcp, std::move(type));
   if (!since && since.error().is(k8s::errc::forbidden)) co_return unknown;
   if (!since) co_return since.error();
-  if (!*since) co_return withdrawn;
-  const bool is_older = of.created && *of.created < **since;
-  const bool went_before = !of.deleted || *of.deleted <= **since;
-  co_return is_older&& went_before ? renewed : in_force;
+  co_return state_of(*since, of);
 }
 
 }  // namespace rw

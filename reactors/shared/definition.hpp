@@ -37,6 +37,11 @@ object_times times_of(const boost::json::value& object);
 boost::asio::awaitable<k8s::result<std::optional<std::chrono::system_clock::time_point>>>
 find_definition_time(k8s::client& kcp, k8s::resource_type type);
 
+/// Returns the state of a definition that was created then (nothing: it is gone, or being deleted),
+/// for an object that is deleted.
+definition_state state_of(std::optional<std::chrono::system_clock::time_point> definition,
+                          object_times of) noexcept;
+
 /// Returns the state of the definition of an object that is deleted. An object that was deleted
 /// when the definition existed already was deleted by itself, however old it is: definitions can be
 /// replaced while objects stay.

@@ -59,7 +59,9 @@ k8s::selection kubeconfig_secrets() {
 
 void watcher_installer::watch_all() {
   controller_.watch(from_.kymas, [this](const delta& change, keys& some) {
-    if (change.what == delta::kind::deleted) note_gone(change.before);
+    const auto* const known = clusters_.find(change.latest().key());
+    const bool is_concerned = known != nullptr && known->is_concerned();
+    if (change.type == delta::kind::deleted && is_concerned) note_gone(change.before.parse());
     if (!kyma_changed(change)) return;
     some.push_back(change.latest().key());
     // Another Kyma may be the owner of the cluster now, or no longer.
@@ -171,7 +173,7 @@ order watcher_installer::order_for(const certificate_state& own) {
             .watchers = inputs_.watchers(),
             .certificate_pending = own.why,
             .certificate_again = own.again,
-            .keeps_webhook = [this](std::string_view name) { return inputs_.keeps_webhook(name); }};
+            .keeps_webhook = inputs_.unknown_webhooks()};
   if (own.what == certificate_state::kind::ready) {
     out.trust.certificate = own.current.certificate;
     out.trust.key = own.current.key;

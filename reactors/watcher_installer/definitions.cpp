@@ -14,15 +14,15 @@
 namespace rw::watcher_installer {
 
 namespace asio = boost::asio;
+namespace json = boost::json;
 
-/// How long a definition is still young: what existed before it may come again. Nothing: it is not
-/// there, or can't be read now. One that may not be read counts as old as this process.
-asio::awaitable<std::optional<core::duration>> watcher_installer::time_to_settle(
+/// How long the definition of Kymas, or of Watchers, is still young: what existed before it may
+/// come again. Nothing: it is not there, or can't be read.
+asio::awaitable<k8s::result<std::optional<core::duration>>> watcher_installer::time_to_settle(
     k8s::resource_type type) {
   const auto since = co_await find_definition_time(in_.kcp, std::move(type));
-  const bool may_read = since || !since.error().is(k8s::errc::forbidden);
-  if (!may_read) co_return began_ + with_.withdrawn_patience - in_.clock.now();
-  if (!since || !*since) co_return std::nullopt;
+  if (!since) co_return since.error();
+  if (!*since) co_return std::nullopt;
   const auto age = std::chrono::duration_cast<core::duration>(in_.clock.wall() - **since);
   co_return with_.withdrawn_patience - std::max(age, core::duration::zero());
 }
@@ -37,7 +37,10 @@ asio::awaitable<void> watcher_installer::explain_gone_watchers() {
     const auto woken = co_await watchers_gone_.wait();
     if (woken) co_return;
     for (const auto& one : inputs_.gone()) {
-      object_times times;
+      // An older definition had nothing to do with it. Clocks differ, by less.
+      object_times times{.deleted = in_.clock.wall() -
+                                    std::chrono::duration_cast<std::chrono::system_clock::duration>(
+                                        with_.withdrawn_patience)};
       if (one.created != std::chrono::system_clock::time_point()) times.created = one.created;
       const auto why = co_await find_definition_state(in_.kcp, watchers_type(), times);
       if (why) inputs_.explain_gone(one.key, *why, with_.withdrawn_patience);
@@ -50,33 +53,48 @@ asio::awaitable<void> watcher_installer::explain_gone_watchers() {
   }
 }
 
-/// False: not yet, since there is no definition.
-asio::awaitable<bool> watcher_installer::ask_what_is_unknown() {
-  const auto young = co_await time_to_settle(watchers_type());
-  if (young) inputs_.keep_unknown(in_.clock.now() + *young);
-  co_return young.has_value();
+/// Webhooks of Watchers that this process has never seen stay while the definition is young, or not
+/// there. One that may not be read counts as old as this process.
+asio::awaitable<core::duration> watcher_installer::time_of_unknown() {
+  const auto left = co_await time_to_settle(watchers_type());
+  if (left) co_return left->value_or(with_.withdrawn_patience);
+  if (!left.error().is(k8s::errc::forbidden)) co_return with_.input_patience;
+  co_return began_ + with_.withdrawn_patience - in_.clock.now();
 }
 
-/// Ends the time in which webhooks of Watchers that this process has never seen stay.
+/// Runs the controller. Before, all Watchers that there are have been read: what is asked after
+/// that holds for those that were not there.
+asio::awaitable<void> watcher_installer::run_controller() {
+  const bool synced = co_await from_.watchers.wait_synced();
+  if (!synced) co_return;
+  const auto left = co_await time_of_unknown();
+  if (left <= core::duration::zero()) inputs_.end_unknown();
+  co_await controller_.run();
+}
+
 asio::awaitable<void> watcher_installer::end_unknown() {
   const auto executor = co_await asio::this_coro::executor;
   const auto pause = in_.clock.make_timer(executor);
-  while (!unknown_is_known_ || inputs_.keeps_unknown()) {
-    pause->expires_at(in_.clock.now() + with_.input_patience);
+  const bool synced = co_await from_.watchers.wait_synced();
+  if (!synced) co_return;
+  while (inputs_.keeps_unknown()) {
+    const auto left = co_await time_of_unknown();
+    if (left <= core::duration::zero()) {
+      inputs_.end_unknown();
+      apply_inputs();
+      co_return;
+    }
+    pause->expires_at(in_.clock.now() + std::min(left, with_.input_patience));
     const bool due = co_await pause->wait();
     if (!due) co_return;
-    if (!unknown_is_known_) unknown_is_known_ = co_await ask_what_is_unknown();
-    apply_inputs();
   }
 }
 
 // --- Kymas -----------------------------------------------------------------------------
 
-/// The Kyma is gone from KCP. One that this process has released is forgotten already.
-void watcher_installer::note_gone(const k8s::object& kyma) {
-  const auto* const known = clusters_.find(kyma.key());
-  if (known == nullptr || !known->is_concerned()) return;
-  gone_kymas_.push_back(times_of(kyma.parse()));
+/// The Kyma goes, or is gone: its runtime may still be there.
+void watcher_installer::note_gone(const json::value& kyma) {
+  gone_kymas_.push_back(times_of(kyma));
   clusters_.reopen();
   kymas_gone_.set();
 }
@@ -135,25 +153,34 @@ asio::awaitable<bool> watcher_installer::know_all_kymas() {
     }
     if (!kymas_withdrawn_) co_return true;
     const auto left = co_await time_to_settle(kymas_type());
-    kymas_withdrawn_ = !left || *left > core::duration::zero();
+    kymas_withdrawn_ = !left || left->value_or(core::duration::max()) > core::duration::zero();
     if (!kymas_withdrawn_) continue;
-    pause->expires_at(in_.clock.now() +
-                      std::min(left.value_or(with_.input_patience), with_.input_patience));
+    pause->expires_at(in_.clock.now() + with_.input_patience);
     const bool due = co_await pause->wait();
     if (!due) co_return false;
   }
 }
 
-/// How long the certificate of a Kyma that is gone stays.
-asio::awaitable<core::duration> watcher_installer::time_of_orphan(std::string kyma) {
+/// How long the certificate of a Kyma that is gone stays; thousands may ask at once.
+asio::awaitable<k8s::result<core::duration>> watcher_installer::time_of_orphan(std::string kyma) {
   using enum definition_state;
+  if (kymas_withdrawn_) co_return with_.withdrawn_patience;
   const auto certificate = own_certificate(kyma);
+  const auto now = in_.clock.now();
   if (!certificate) co_return core::duration::zero();
-  const auto why = co_await find_definition_state(
-      in_.kcp, kymas_type(), {.created = k8s::created_at(certificate.parse())});
-  if (why && (*why == in_force || *why == unknown)) co_return core::duration::zero();
-  const auto left = co_await time_to_settle(kymas_type());
-  co_return left.value_or(with_.withdrawn_patience);
+  if (!kymas_defined_ || kymas_defined_->first + std::chrono::seconds(1) < now) {
+    const auto since = co_await find_definition_time(in_.kcp, kymas_type());
+    const bool may_read = since || !since.error().is(k8s::errc::forbidden);
+    if (!may_read) co_return core::duration::zero();
+    if (!since) co_return since.error();
+    kymas_defined_ = {now, *since};
+  }
+  const auto since = kymas_defined_->second;
+  const auto why = state_of(since, {.created = k8s::created_at(certificate.parse())});
+  if (why == in_force) co_return core::duration::zero();
+  if (!since) co_return with_.withdrawn_patience;
+  const auto age = std::chrono::duration_cast<core::duration>(in_.clock.wall() - *since);
+  co_return with_.withdrawn_patience - age;
 }
 
 }  // namespace rw::watcher_installer

@@ -96,8 +96,12 @@ bool global_inputs::refresh_watchers() {
     return exists(one.last.key) || one.until.value_or(core::time_point::max()) <= clock_.now();
   });
   if (!gone_.empty()) now = with_gone(std::move(now));
-  if (unknown_until_) {
-    for (const auto& one : now) seen_.insert(webhook_name(one.key));
+  if (seen_ && std::ranges::any_of(now, [this](const watcher& one) {
+        return !seen_->contains(webhook_name(one.key));
+      })) {
+    auto all = *seen_;
+    for (const auto& one : now) all.insert(webhook_name(one.key));
+    seen_ = std::make_shared<const names>(std::move(all));
   }
   const bool changed = !std::ranges::equal(now, used_watchers_, same_webhook);
   used_watchers_ = std::move(now);
@@ -132,7 +136,8 @@ void global_inputs::explain_gone(const k8s::object_key& watcher, definition_stat
       std::ranges::find(gone_, watcher, [](const auto& one) { return one.last.key; });
   if (found == gone_.end()) return;
   if (found->until) {
-    // It went with a definition, whatever is there by now. Unknown says nothing new.
+    // It went with a definition, whatever is there by now. As long as that can't be read, it may
+    // not be back.
     if (why == withdrawn || why == unknown) found->until = clock_.now() + patience;
     return;
   }
@@ -145,25 +150,25 @@ void global_inputs::explain_gone(const k8s::object_key& watcher, definition_stat
   ++version_;
 }
 
-void global_inputs::keep_unknown(core::time_point until) {
-  unknown_until_ = until;
+void global_inputs::end_unknown() {
+  if (!seen_) return;
+  seen_.reset();
+  ++version_;
 }
 
-bool global_inputs::keeps_webhook(std::string_view name) const {
-  return unknown_until_ && name.ends_with(webhook_suffix) && name != probe_webhook &&
-         !seen_.contains(name);
+std::function<bool(std::string_view name)> global_inputs::unknown_webhooks() const {
+  if (!seen_) return {};
+  // Those that come while a runtime is reconciled are not in what it is to have.
+  return [seen = seen_](std::string_view name) {
+    return name.ends_with(webhook_suffix) && name != probe_webhook && !seen->contains(name);
+  };
 }
 
 std::uint64_t global_inputs::refresh() {
   const bool address = refresh_address();
   const bool trust = refresh_trust();
   const bool watchers = refresh_watchers();
-  const bool is_over = unknown_until_ && *unknown_until_ <= clock_.now();
-  if (is_over) {
-    unknown_until_.reset();
-    seen_.clear();
-  }
-  if (address || trust || watchers || is_over) ++version_;
+  if (address || trust || watchers) ++version_;
   return version_;
 }
 

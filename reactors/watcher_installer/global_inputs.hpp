@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -38,7 +39,7 @@ struct input_error {
 /// the Watchers. An invalid or deleted one keeps its last valid value, so that repairs continue,
 /// with that; a Watcher does so if it went with the definition of its kind. It is kept in memory:
 /// where a process has seen no valid value it can install nothing, and removes nothing either; of
-/// Watchers that went before it began the runtimes keep what they have (`keeps_webhook`).
+/// Watchers that went before it began the runtimes keep what they have (`unknown_webhooks`).
 ///
 /// Single executor. What it reads must outlive it.
 class global_inputs {
@@ -62,13 +63,13 @@ class global_inputs {
   /// or until `patience` after a definition is.
   void explain_gone(const k8s::object_key& watcher, definition_state why, core::duration patience);
 
-  /// Until then, what runtimes have of Watchers that this process has never seen stays: they may
-  /// have gone with a definition, which is young or not there, before it began. Without a call it
-  /// stays.
-  void keep_unknown(core::time_point until);
-  bool keeps_unknown() const noexcept { return unknown_until_.has_value(); }
-  /// True if a webhook of that name, which a runtime has, is of such a Watcher.
-  bool keeps_webhook(std::string_view name) const;
+  /// Ends the time in which runtimes keep what they have of Watchers that this process has never
+  /// seen: those may have gone with a definition, which is young or not there, before it began.
+  void end_unknown();
+  bool keeps_unknown() const noexcept { return seen_ != nullptr; }
+  /// Whether a webhook of that name, which a runtime has, is of a Watcher that was not seen until
+  /// now, and stays. Empty: none does.
+  std::function<bool(std::string_view name)> unknown_webhooks() const;
 
   const std::optional<kcp_address>& address() const noexcept { return address_.value; }
   const std::optional<tls::ca_bundle>& trust() const noexcept { return trust_.value; }
@@ -106,8 +107,9 @@ class global_inputs {
   watcher_set watchers_;
   std::vector<watcher> used_watchers_;  ///< at the latest `refresh`
   std::vector<gone_watcher> gone_;
-  std::optional<core::time_point> unknown_until_ = core::time_point::max();  ///< nothing: over
-  std::set<std::string, std::less<>> seen_;  ///< the webhooks' names, until then
+  using names = std::set<std::string, std::less<>>;
+  /// The webhooks of all Watchers that were seen, while unknown ones stay.
+  std::shared_ptr<const names> seen_ = std::make_shared<const names>();
   std::uint64_t version_ = 0;
 };
 

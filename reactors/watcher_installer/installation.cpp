@@ -92,6 +92,7 @@ class pass {
   std::string secret_version();
   void decide();
   void hold_deployment(const inputs& runtime);
+  void keep_rules();
   asio::awaitable<k8s::result<void>> ensure_namespace();
   asio::awaitable<k8s::result<void>> write_all();
   asio::awaitable<k8s::result<void>> write();
@@ -228,8 +229,10 @@ void pass::decide() {
   const auto* const configuration = present("ValidatingWebhookConfiguration", skr_webhook_name);
   auto kept =
       webhooks_of(configuration, [&](std::string_view name) { return former.contains(name); });
-  if (what_.keeps_webhook)
-    std::ranges::move(webhooks_of(configuration, what_.keeps_webhook), std::back_inserter(kept));
+  std::vector<json::value> unknown;
+  if (what_.keeps_webhook) unknown = webhooks_of(configuration, what_.keeps_webhook);
+  const bool has_unknown = !unknown.empty();
+  std::ranges::move(unknown, std::back_inserter(kept));
   keeps_former_webhooks_ = !kept.empty();
   const inputs runtime{.address = what_.address,
                        .ca_bundle = step.bundle.pem(),
@@ -239,13 +242,25 @@ void pass::decide() {
                        .certificate_since = std::move(step.certificate_since),
                        .restart_trigger = std::move(step.restart_trigger),
                        .watchers = std::move(known),
-                       .kept_webhooks = kept,
-                       .managers = step.managers,
+                       .kept_webhooks = std::move(kept),
+                       .managers = std::move(step.managers),
                        .managers_since = std::move(step.managers_since),
-                       .observed = kept.empty() ? what_.trust.managers : step.managers};
+                       .observed = what_.trust.managers};
   auto objects = render(how_.manifests, how_.set, runtime);
   for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i].wanted = std::move(objects[i]);
+  if (has_unknown) keep_rules();
   hold_deployment(runtime);
+}
+
+/// What unknown Watchers need to be watched stays: the rights that are there, and no others.
+void pass::keep_rules() {
+  auto& role = find("ClusterRole", observer_role);
+  const auto* const there = role.present ? k8s::find_array(*role.present, {"rules"}) : nullptr;
+  if (there == nullptr) return;
+  auto& rules = role.wanted.as_object()["rules"].as_array();
+  for (const auto& one : *there) {
+    if (std::ranges::find(rules, one) == rules.end()) rules.push_back(one);
+  }
 }
 
 /// What waits for its turn in a roll-out does not get the newest content. What has yet another one

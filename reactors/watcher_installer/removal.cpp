@@ -76,10 +76,14 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::finish_removal(json::v
     forget(key);
     co_return result::done();
   }
-  if (done.by_definition) {
-    kymas_withdrawn_ = true;
-    clusters_.reopen();
-    kymas_gone_.set();
+  bool stays = done.by_definition;
+  if (!heir.empty()) {
+    const auto why = co_await find_definition_state(in_.kcp, kymas_type(), times_of(kyma));
+    if (!why) co_return result::error(why.error());
+    stays = *why == definition_state::withdrawn || *why == definition_state::renewed;
+  }
+  if (stays) {
+    note_gone(kyma);
   } else {
     const auto removed = co_await certificates_.remove(key);
     if (!removed) co_return result::error(removed.error());

@@ -84,7 +84,6 @@ watcher_installer::~watcher_installer() = default;
 asio::awaitable<void> watcher_installer::run() {
   const auto executor = co_await asio::this_coro::executor;
   co_await restore_records();
-  unknown_is_known_ = co_await ask_what_is_unknown();
   core::task_group tasks(executor);
   tasks.spawn(complete_states());
   tasks.spawn(report_inputs());
@@ -95,7 +94,7 @@ asio::awaitable<void> watcher_installer::run() {
     tasks.spawn(keep_content());
   }
   tasks.spawn(drift_.run());
-  tasks.spawn(controller_.run());
+  tasks.spawn(run_controller());
   co_await tasks.join();
 }
 
@@ -224,6 +223,9 @@ const std::vector<std::string>* watcher_installer::changes(const object_key& kym
 /// A Kyma whose finalizer was removed by hand leaves its Certificate, and the Secret of that.
 asio::awaitable<k8s::reconcile_result> watcher_installer::remove_orphans(object_key kyma) {
   if (!own_certificate(kyma.name)) co_return result::done();
+  const auto kept = co_await time_of_orphan(kyma.name);
+  if (!kept) co_return result::error(kept.error());
+  if (*kept > core::duration::zero()) co_return result::requeue_after(with_jitter(*kept));
   // The Kyma may have been created again, and the informer may not know that yet.
   k8s::selection one{.ns = kyma.ns, .fields = "metadata.name=" + kyma.name};
   const auto live = co_await in_.kcp.list(kymas_type(), std::move(one));
@@ -231,8 +233,6 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::remove_orphans(object_
   const auto* const items = k8s::find(*live, {"items"});
   const bool gone = items != nullptr && items->is_array() && items->get_array().empty();
   if (!gone) co_return result::requeue_after(std::chrono::seconds(1));
-  const auto kept = co_await time_of_orphan(kyma.name);
-  if (kept > core::duration::zero()) co_return result::requeue_after(with_jitter(kept));
   const auto removed = co_await certificates_.remove(kyma);
   if (!removed) co_return result::error(removed.error());
   in_.log.info("certificate of a Kyma that is gone is removed", {{"kyma", kyma.name}});

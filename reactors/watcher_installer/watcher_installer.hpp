@@ -232,14 +232,15 @@ class watcher_installer final : public runtime_controller {
 
   // definitions.cpp
   boost::asio::awaitable<void> explain_gone_watchers();
-  boost::asio::awaitable<bool> ask_what_is_unknown();
+  boost::asio::awaitable<core::duration> time_of_unknown();
+  boost::asio::awaitable<void> run_controller();
   boost::asio::awaitable<void> end_unknown();
   boost::asio::awaitable<void> complete_states();
   boost::asio::awaitable<bool> know_all_kymas();
   std::optional<object_times> oldest_orphan() const;
-  boost::asio::awaitable<core::duration> time_of_orphan(std::string kyma);
-  boost::asio::awaitable<std::optional<core::duration>> time_to_settle(k8s::resource_type type);
-  void note_gone(const k8s::object& kyma);
+  work<k8s::result<core::duration>> time_of_orphan(std::string kyma);
+  work<k8s::result<std::optional<core::duration>>> time_to_settle(k8s::resource_type type);
+  void note_gone(const boost::json::value& kyma);
   void fails(const k8s::object_key& key, status_reason reason, cluster_fault fault);
   void forget(const k8s::object_key& key);
   void drop_findings(const k8s::object_key& key);
@@ -256,10 +257,12 @@ class watcher_installer final : public runtime_controller {
   global_inputs inputs_;
   std::uint64_t inputs_version_ = 0;  ///< that runtimes were reconciled for
   core::wake watchers_gone_;
-  bool unknown_is_known_ = false;  ///< how long webhooks of unknown Watchers stay
   core::wake kymas_gone_;
   std::vector<object_times> gone_kymas_;  ///< it is not known yet why
   bool kymas_withdrawn_ = false;          ///< Kymas have gone with the definition of their kind
+  /// When it was asked, and since when there is a definition of Kymas.
+  std::optional<std::pair<core::time_point, std::optional<std::chrono::system_clock::time_point>>>
+      kymas_defined_;
   const core::time_point began_;
   const boost::json::value lease_;
   k8s::client& finalizers_;

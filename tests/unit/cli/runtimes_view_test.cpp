@@ -57,14 +57,6 @@ std::string names(std::string_view query) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(asterisk_matches_any_reason) {
-  BOOST_TEST(names("reason=*") == "c");
-  BOOST_TEST(names("reason=skr-domain") == "c");
-  BOOST_TEST(names("reason=\x25"
-                   "2A") == "c");
-  BOOST_TEST(names("reason=") == "abcd");
-}
-
 BOOST_AUTO_TEST_CASE(page_counts_all_runtimes_and_lists_matches_in_order) {
   BOOST_TEST(
       page("state=failed,unreachable") ==

@@ -61,12 +61,15 @@ asio::awaitable<void> next_second() {
   BOOST_REQUIRE(later);
 }
 
-/// From now on that object of KCP can't be read: its GETs get this status.
-void refuse(world* w, const k8s::object_key& key, unsigned status) {
-  w->server.faults("kcp").decide = [key, status](const std::string& verb, const std::string& path) {
+/// From now on that object of KCP can't be read: its GETs, which are counted, get this status.
+std::shared_ptr<int> refuse(world* w, const k8s::object_key& key, unsigned status) {
+  auto out = std::make_shared<int>(0);
+  w->server.faults("kcp").decide = [=](const std::string& verb, const std::string& path) {
     const bool is_asked = verb == "get" && path.ends_with("/" + key.name);
+    if (is_asked) ++*out;
     return k8s::devserver::fault{.status = is_asked ? status : 0U};
   };
+  return out;
 }
 
 /// Counts the requests for that object from now on.
@@ -82,6 +85,16 @@ std::shared_ptr<int> count_requests(world* w, const k8s::object_key& key) {
 std::size_t webhooks_in(const json::value& configuration) {
   const auto* const all = k8s::find_array(configuration, {"webhooks"});
   return all == nullptr ? 0 : all->size();
+}
+
+asio::awaitable<bool> may_watch_nodes(world* w) {
+  static const k8s::resource_type roles{
+      {"rbac.authorization.k8s.io", "v1", "ClusterRole"}, "clusterroles", false};
+  const bool there =
+      co_await w->until("skr", roles, {{}, "skr-webhook"}, [](const json::value& one) {
+        return json::serialize(one).find("\"nodes\"") != std::string::npos;
+      });
+  co_return there;
 }
 
 asio::awaitable<bool> until_webhooks(world* w, std::size_t count) {
@@ -157,11 +170,20 @@ asio::awaitable<void> waits_for_the_left_alone(world* w) {
   good = co_await eventually([w] { return w->tracker.find(kyma) == nullptr; });
   BOOST_TEST(good);
   BOOST_TEST(!w->tracker.is_complete());
+  const auto asked = count_requests(w, definition_of(kymas_type()));
+  good = co_await eventually([asked] { return *asked >= 2; });
+  BOOST_TEST(good);
+  const auto refused = refuse(w, definition_of(kymas_type()), 403);
+  good = co_await eventually([refused] { return *refused >= 3; });
+  BOOST_TEST(good);
+  BOOST_TEST(!w->tracker.is_complete(), "a right that is lost says nothing");
 }
 
 BOOST_AUTO_TEST_CASE(
     rotation_waits_for_runtimes_that_are_left_alone_when_their_kymas_are_withdrawn) {
-  world w(quick_options());
+  auto with = quick_options();
+  with.input_patience = 100ms;
+  world w(with);
   test::run(w.context, waits_for_the_left_alone(&w), 2 * test::patience);
 }
 
@@ -204,8 +226,9 @@ asio::awaitable<void> goes_without_an_answer(world* w) {
   co_await w->remove("kcp", kymas_type(), kyma);
   const bool good = co_await w->until("kcp", kymas_type(), kyma, is_gone);
   BOOST_TEST(good);
-  const bool told = co_await w->has_event("skr", "WatcherRemovalAbandoned");
+  const bool told = co_await w->until_event("skr", "WatcherRemovalAbandoned");
   BOOST_TEST(told);
+  BOOST_TEST(w->certificates.removed.empty(), "it may have gone with its definition");
 }
 
 BOOST_AUTO_TEST_CASE(kyma_does_not_stay_when_its_definition_can_not_be_read) {
@@ -219,7 +242,12 @@ BOOST_AUTO_TEST_CASE(kyma_does_not_stay_when_its_definition_can_not_be_read) {
 asio::awaitable<void> keeps_the_unknown(world* w) {
   co_await w->begin_with_runtime();
   co_await w->add_watcher("other", "other-manager", "spec");
+  json::value nodes{{"group", ""}, {"version", "v1"}, {"resource", "nodes"}};
+  co_await w->merge(watchers_type(), {"kcp-system", "other"},
+                    {{"spec", {{"resourceToWatch", std::move(nodes)}}}});
   bool good = co_await until_webhooks(w, 2);
+  BOOST_REQUIRE(good);
+  good = co_await may_watch_nodes(w);
   BOOST_REQUIRE(good);
   co_await w->stop();
   auto definition = co_await withdraw(w, watchers_type());
@@ -235,6 +263,8 @@ asio::awaitable<void> keeps_the_unknown(world* w) {
   BOOST_TEST(good);
   auto there = test::required(co_await w->api("skr").get(webhook_configurations, configuration));
   BOOST_TEST(webhooks_in(there) == 2U);
+  good = co_await may_watch_nodes(w);
+  BOOST_TEST(good);
   // What this leader has seen goes when it is deleted.
   co_await w->add_watcher("third", "third-manager", "spec");
   good = co_await until_webhooks(w, 3);
@@ -249,6 +279,73 @@ asio::awaitable<void> keeps_the_unknown(world* w) {
 BOOST_AUTO_TEST_CASE(next_leader_keeps_webhooks_of_watchers_that_were_withdrawn_before_it) {
   world w(quick_options());
   test::run(w.context, keeps_the_unknown(&w), 2 * test::patience);
+}
+
+/// A runtime that is reconciled meanwhile has it in neither list.
+asio::awaitable<void> is_unknown_for_those_that_began(world* w) {
+  co_await w->begin();
+  auto& watchers = w->inform(watchers_type(), {});
+  auto& gateways = w->inform(gateways_type(), {.objects = {.ns = "kcp-system"}});
+  auto& routes = w->inform(virtual_services_type(), {.objects = {.ns = "kcp-system"}});
+  auto& secrets = w->inform(secrets_type(), {.objects = {.ns = "istio-system"}});
+  watcher_installer::global_inputs inputs(gateways, secrets, watchers, routes, {}, w->clock);
+  const bool synced = co_await watchers.wait_synced();
+  BOOST_REQUIRE(synced);
+  inputs.refresh();
+  const auto before = inputs.unknown_webhooks();
+  BOOST_TEST_REQUIRE(static_cast<bool>(before));
+  const std::string name = "kcp-system.kyma.operator.kyma-project.io";
+  BOOST_TEST(before(name));
+  BOOST_TEST(!before("mine.example.com"));
+  co_await w->add_watcher("kyma", "lifecycle-manager", "spec");
+  const bool seen = co_await eventually([&] {
+    inputs.refresh();
+    return inputs.watchers().size() == 1;
+  });
+  BOOST_TEST(seen);
+  BOOST_TEST(before(name));
+  BOOST_TEST(!inputs.unknown_webhooks()(name));
+  inputs.end_unknown();
+  BOOST_TEST(!inputs.unknown_webhooks());
+}
+
+BOOST_AUTO_TEST_CASE(watcher_that_returns_stays_unknown_for_reconciles_that_began_before) {
+  world w(quick_options());
+  test::run(w.context, is_unknown_for_those_that_began(&w));
+}
+
+/// It is deleted again before it is old.
+asio::awaitable<void> keeps_the_unknown_longer(world* w) {
+  co_await w->begin_with_runtime();
+  co_await w->stop();
+  const auto key = definition_of(watchers_type());
+  co_await w->create("kcp", co_await withdraw(w, watchers_type()), definitions);
+  auto with = quick_options();
+  with.withdrawn_patience = 4s;
+  with.input_patience = 100ms;
+  co_await w->take_over(with);
+  bool good = co_await eventually([w] { return w->installer->count(state::installed) == 1; });
+  BOOST_TEST(good);
+  auto definition = co_await withdraw(w, watchers_type());
+  const auto asked = count_requests(w, key);
+  // One each 100 ms.
+  good = co_await eventually([asked] { return *asked >= 50; });
+  BOOST_TEST(good);
+  w->installer->requeue(kyma);
+  const auto passes = w->passes();
+  good = co_await eventually([w, passes] { return w->passes() > passes; });
+  BOOST_TEST(good);
+  const auto there =
+      test::required(co_await w->api("skr").get(webhook_configurations, configuration));
+  BOOST_TEST(webhooks_in(there) == 1U);
+  co_await w->create("kcp", std::move(definition), definitions);
+  good = co_await until_webhooks(w, 0);
+  BOOST_TEST(good, "when it is old");
+}
+
+BOOST_AUTO_TEST_CASE(next_leader_keeps_webhooks_while_the_definition_goes_again) {
+  world w(quick_options());
+  test::run(w.context, keeps_the_unknown_longer(&w), 2 * test::patience);
 }
 
 asio::awaitable<void> keeps_the_webhooks(world* w) {
@@ -272,13 +369,7 @@ asio::awaitable<void> keeps_the_webhooks(world* w) {
   good = co_await until_webhooks(w, 2);
   BOOST_TEST(good);
   // A lost right says nothing new.
-  const auto at = definition_of(watchers_type());
-  const auto asked = std::make_shared<int>(0);
-  w->server.faults("kcp").decide = [=](const std::string& verb, const std::string& path) {
-    const bool is_asked = verb == "get" && path.ends_with("/" + at.name);
-    if (is_asked) ++*asked;
-    return k8s::devserver::fault{.status = is_asked ? 403U : 0U};
-  };
+  const auto asked = refuse(w, definition_of(watchers_type()), 403);
   good = co_await eventually([asked] { return *asked >= 2; });
   BOOST_TEST(good);
   good = co_await missing("2 Watchers are gone");
