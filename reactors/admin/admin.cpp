@@ -2,6 +2,7 @@
 
 #include "rw/core/http/process_pages.hpp"
 #include "rw/k8s/objects/base64.hpp"
+#include "rw/reactors/admin/leader_pages.hpp"
 #include "rw/reactors/admin/live_feed.hpp"
 #include "rw/tls/digest.hpp"
 
@@ -93,15 +94,34 @@ boost::asio::awaitable<void> pages::handle(http::request& from, http::response& 
   } else if (may_see(from, into)) {
     into.headers.add("cache-control", "no-store");
     into.headers.add("x-content-type-options", "nosniff");
-    if (path == "/") {
-      show_page(into);
-    } else if (path == "/live") {
-      show_live(from, into);
+    if (path != "/" && options_.leader && options_.leader() != nullptr && from.method == "GET") {
+      const bool is_forwarded = !from.headers.get(forwarded_field).empty();
+      if (!is_forwarded) return show_leaders(from, into);
+      into.text(421, "this replica does not lead");  // Misdirected Request: nobody asks further
     } else {
-      show_runtimes(target.substr(std::min(path.size() + 1, target.size())), into);
+      show_own(from, into);
     }
   }
   return {};
+}
+
+boost::asio::awaitable<void> pages::show_leaders(http::request& from, http::response& into) const {
+  auto why = co_await options_.leader()->forward(from.target, into);
+  const bool shown = why.empty();
+  if (options_.on_leader) options_.on_leader(std::move(why));
+  if (!shown) show_own(from, into);
+}
+
+void pages::show_own(const http::request& from, http::response& into) const {
+  const std::string_view target = from.target;
+  const auto path = target.substr(0, target.find('?'));
+  if (path == "/") {
+    show_page(into);
+  } else if (path == "/live") {
+    show_live(from, into);
+  } else {
+    show_runtimes(target.substr(std::min(path.size() + 1, target.size())), into);
+  }
 }
 
 bool pages::is_private(std::string_view path) const {
@@ -111,11 +131,15 @@ bool pages::is_private(std::string_view path) const {
 
 bool pages::has_token(const http::request& from) const {
   const auto token = options_.token ? options_.token() : std::string();
-  if (token.empty()) return false;
+  const auto of_term = options_.term_token ? options_.term_token() : std::string();
   const auto shown = from.headers.get("authorization");
   const auto scheme = shown.substr(0, shown.find(' '));
   const auto value = shown.substr(std::min(scheme.size() + 1, shown.size()));
-  if (core::iequals(scheme, "bearer")) return is_equal(value, token);
+  if (core::iequals(scheme, "bearer")) {
+    return (!token.empty() && is_equal(value, token)) ||
+           (!of_term.empty() && is_equal(value, of_term));
+  }
+  if (token.empty()) return false;
   if (!core::iequals(scheme, "basic")) return false;
   const auto pair = k8s::base64_decode(value);
   if (!pair) return false;

@@ -9,6 +9,7 @@
 
 namespace rw::admin {
 
+class leader_pages;
 class live_feed;
 
 /// What a process shows beyond its metrics. Each member may be empty, and is thread-safe if the
@@ -21,6 +22,13 @@ struct page_options {
   std::function<std::string(std::string_view query, std::string& error)> runtimes = {};
   /// Returns the current token; empty: there is none.
   std::function<std::string()> token = {};
+  /// Returns the token of this process's term as leader, with which other replicas ask for its
+  /// pages; empty: it does not lead.
+  std::function<std::string()> term_token = {};
+  /// Where this process does not lead: the leader's pages, which are shown in place of its own.
+  /// Null: the process leads. Takes why they can't be shown; empty: they are.
+  std::function<leader_pages*()> leader = {};
+  std::function<void(std::string why)> on_leader = {};
   core::labels labels = {};   ///< of all metrics
   live_feed* live = nullptr;  ///< must outlive the pages
 };
@@ -40,6 +48,10 @@ struct page_options {
 /// otherwise. A client on the loopback interface must have connected to a loopback name: a web site
 /// whose name resolves to 127.0.0.1 cannot read them, and one that embeds them is no viewer (403).
 ///
+/// A replica that does not lead shows the leader's `/live` and `/runtimes` to those that may see
+/// its own. The leader knows such a request by the token of its term, and no request is sent on
+/// twice (leader_pages.hpp). Where the leader can't be reached the replica shows its own.
+///
 /// The page runs only its own script, and connects only to where it came from, by its
 /// Content-Security-Policy.
 class pages final : public http::handler {
@@ -53,6 +65,8 @@ class pages final : public http::handler {
  private:
   bool is_private(std::string_view path) const;
   bool has_token(const http::request& from) const;
+  boost::asio::awaitable<void> show_leaders(http::request& from, http::response& into) const;
+  void show_own(const http::request& from, http::response& into) const;
   bool may_see(const http::request& from, http::response& into) const;
   void show_runtimes(std::string_view query, http::response& into) const;
   void show_live(const http::request& from, http::response& into) const;

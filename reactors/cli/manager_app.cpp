@@ -76,6 +76,8 @@ manager_app::manager_app(services& with, manager_settings settings, manager_obse
                                              {with.clock, with.watchdog, with.log, with.metrics})),
       plain_(core::make_plain_transport()),
       view_(std::make_unique<view>(*this)),
+      leader_pages_(with.executor, {*plain_, with.watchdog, with.log, with.metrics},
+                    [this] { return find_leader(); }),
       live_(with.executor, with.clock, with.metrics, *view_),
       pages_(with.metrics, page_options()),
       admin_(std::make_unique<http::server>(
@@ -96,6 +98,9 @@ admin::page_options manager_app::page_options() {
           .runtimes = [this](std::string_view query,
                              std::string& error) { return view_->runtimes(query, error); },
           .token = [this] { return admin_token(); },
+          .term_token = [this] { return term_token_; },
+          .leader = [this] { return leads_ || !elector_ ? nullptr : &leader_pages_; },
+          .on_leader = [this](std::string why) { leader_error_ = std::move(why); },
           .labels = std::move(labels),
           .live = &live_};
 }
@@ -275,6 +280,7 @@ asio::awaitable<void> manager_app::lead() {
   if (in_waves_) reactors.spawn(rollout_->run());
   reactors.spawn(installer_->run());
   reactors.spawn(judge_fleet());
+  if (elector_ && !*dry_run_) reactors.spawn(publish_address());
   if (endpoint_) reactors.spawn(endpoint_->run());
   // The watchers that another manager installed report to that one.
   if (heartbeats_ && !*dry_run_) reactors.spawn(heartbeats_->run());
@@ -288,6 +294,7 @@ asio::awaitable<void> manager_app::lead() {
     end = std::current_exception();
   }
   leads_ = false;
+  term_token_.clear();
   if (!stopping_) {
     lost_ = true;
     services_.log.error("this replica no longer leads and ends");
@@ -336,6 +343,7 @@ asio::awaitable<int> manager_app::run() {
   co_await join_by(recording, services_.clock.now() + last_words);
   background.cancel();
   co_await background.join();
+  co_await leader_pages_.close();
   co_await close_clients();
   rethrow_failure();
   services_.log.info("stopped");

@@ -6,13 +6,36 @@
 #include "rw/reactors/gateway_secret/rotation.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace rw::cli {
 namespace {
 
 constexpr std::chrono::seconds between_verdicts(5);
+
+/// Runtimes of which a service level indicator says something, and those in order among them.
+struct objective {
+  const char* name;
+  std::size_t all = 0;
+  std::size_t good = 0;
+
+  void add(bool is_good) {
+    ++all;
+    good += is_good ? 1 : 0;
+  }
+  void publish(core::metrics& to) const {
+    for (const auto& [state, count] : {std::pair("all", all), std::pair("good", good)}) {
+      core::make_gauge(to, "rw_fleet_sli_runtimes",
+                       "Number of runtimes that a service level indicator is about, and of those "
+                       "in order: path, the latest heartbeat and probe; delivery, below 1 s",
+                       {{"sli", name}, {"state", state}})
+          .Set(static_cast<double>(count));
+    }
+  }
+};
 
 /// Conditions of manager_conditions.cpp that are wanted, or of single runtimes.
 bool is_no_fault(std::string_view condition) {
@@ -68,7 +91,7 @@ std::vector<fleet_fault> manager_app::view::faults() const {
 }
 
 fleet_verdict manager_app::view::verdict() const {
-  if (!of_.leads_) return no_leader("this replica does not lead");
+  if (!of_.leads_) return no_leader(of_.leader_text());
   if (!judged_at_) return no_leader("this replica begins to lead");
   if (of_.services_.clock.now() - *judged_at_ > verdict_expiry) {
     return no_leader("the leader's verdict is old");
@@ -79,9 +102,18 @@ fleet_verdict manager_app::view::verdict() const {
 void manager_app::view::judge() {
   if (!of_.kymas_.synced()) return;
   std::vector<judged_runtime> all;
+  objective path{"path"};
+  objective delivery{"delivery"};
   of_.kymas_.objects().for_each([&](const k8s::object& kyma) {
     const auto key = kyma.key();
-    all.push_back(judged(key, find(key)));
+    const auto known = find(key);
+    const auto seen = observation_of(key, known);
+    all.push_back(rw::judge(key.name, seen, of_.services_.clock.wall()));
+    if (!seen.heartbeats || *seen.heartbeats == liveness::unknown) return;
+    path.add(*seen.heartbeats == liveness::live);
+    // A runtime's word counts for itself alone.
+    const auto* const last = *seen.heartbeats == liveness::silent ? nullptr : &known.health->last;
+    if (last != nullptr && last->delivery) delivery.add(*last->delivery < std::chrono::seconds(1));
   });
   verdict_ = rw::judge_fleet(all, faults());
   judged_at_ = of_.services_.clock.now();
@@ -101,6 +133,7 @@ void manager_app::view::judge() {
                      {{"condition", std::string(to_string(condition))}})
         .Set(static_cast<double>(verdict_.count(condition)));
   }
+  for (const auto& each : {path, delivery}) each.publish(metrics);
   const std::chrono::duration<double> since = of_.services_.clock.wall().time_since_epoch();
   core::make_gauge(metrics, "rw_fleet_verdict_timestamp_seconds",
                    "Unix time of the leader's latest verdict on the landscape")

@@ -2,6 +2,7 @@
 
 #include "rw/k8s/objects/types.hpp"
 #include "rw/k8s/objects/url.hpp"
+#include "rw/reactors/shared/fleet_verdict.hpp"
 #include "rw/tls/files.hpp"
 
 #include <boost/json/array.hpp>
@@ -75,7 +76,9 @@ asio::awaitable<runtimes_client::answer> runtimes_client::ask(std::string query)
   out.runtimes.as_object().erase("continue");
   const auto* const leads = k8s::find(out.runtimes, {"leads"});
   if (leads != nullptr && *leads == false) {
-    out.error = "this manager does not lead and knows no states; use the address of the leader";
+    constexpr std::string_view known = "unknown: no leader: ";
+    const auto message = read_verdict(out.runtimes).message;
+    out.error = message.starts_with(known) ? message.substr(known.size()) : message;
   }
   co_return out;
 }

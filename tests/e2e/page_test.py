@@ -102,6 +102,7 @@ class MadeUp(http.server.ThreadingHTTPServer):
         self.events = [("full", first)]
         self.closed = False
         self.is_full = False  # rejects further viewers
+        self.details = {}  # of each runtime, beyond its state
         self.held = {}  # by Kyma: set when its details may be sent
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -149,7 +150,7 @@ class Answer(http.server.BaseHTTPRequestHandler):
         kyma = self.path.partition("kyma=")[2]
         if kyma in self.server.held:
             self.server.held[kyma].wait(30)
-        return self.send(json.dumps({"runtimes": [{"kyma": kyma, "state": "installed"}]}).encode(), "application/json")
+        return self.send(json.dumps({"runtimes": [{"kyma": kyma, "state": "installed", **self.server.details}]}).encode(), "application/json")
 
     def send(self, body, kind):
         self.send_response(200)
@@ -234,7 +235,7 @@ class WithManager(PageTest):
         self.browser.run("document.querySelector('#table').focus()")
         self.browser.press(Keys.HOME, Keys.ARROW_DOWN, Keys.ARROW_DOWN, Keys.ENTER)
         self.browser.wait("document.querySelector('#details').open", "Enter opens the details")
-        self.browser.wait("document.querySelector('#details-body').innerText.includes('runtimeId')", "they are read")
+        self.browser.wait("document.querySelector('#details-body').innerText.includes('runtime id')", "they are read")
         self.assertEqual(self.browser.text("#details-title"), "runtime-3")
         self.browser.press(Keys.ESCAPE)
         self.browser.wait("!document.querySelector('#details').open", "Escape closes them")
@@ -274,6 +275,44 @@ class WithStates(PageTest):
         self.assertEqual(self.browser.run("return document.activeElement.getAttribute('aria-pressed')"), "true")
         self.browser.press(Keys.ENTER)
         self.browser.wait("visible.length === 40", "the filter is off again")
+        self.check_quiet()
+
+    def test_address_opens_a_runtime_and_narrows_the_table(self):
+        rows = [row_of(i) for i in range(1, 41)]
+        rows[6].update(heartbeat="silent", condition="ill", reason="NoHeartbeat")
+        server = self.start(MadeUp({**state_of(rows), "rows": rows}))
+        self.open(f"{server.address}#/runtime/runtime-7?heartbeat=silent&sort=-Lag")
+        self.address = server.address
+        self.browser.wait("document.querySelector('#details').open", "the link opens the details")
+        self.assertEqual(self.browser.text("#details-title"), "runtime-7")
+        self.assertEqual(self.names(), ["runtime-7"])
+        self.assertEqual(self.browser.run("return document.querySelector('[aria-sort=descending]').innerText"), "Lag ▼")
+        self.browser.press(Keys.ESCAPE)
+        self.browser.wait("location.hash === '#/?heartbeat=silent&sort=-Lag'", "the address follows")
+        self.browser.click("#filters [data-value='heartbeat=silent']")
+        self.browser.run("document.querySelector('#search').focus()")
+        self.browser.press("time-12")
+        self.browser.wait("location.hash === '#/?search=time-12&sort=-Lag'", "what is searched is in the address")
+        self.assertEqual(self.names(), ["runtime-12"])
+        # A cause names its runtimes, which are links; the browser's way back closes them.
+        self.browser.click("#causes a")
+        self.browser.wait("document.querySelector('#details').open && location.hash === '#/runtime/runtime-7'", "the link of the cause opens it")
+        self.browser.run("window.history.back()")
+        self.browser.wait("!document.querySelector('#details').open && location.hash === '#/?search=time-12&sort=-Lag'", "and back")
+        self.browser.wait("visible.length === 1 && visible[0].kyma === 'runtime-12'", "to what was searched")
+        self.browser.run("location.hash = '#/runtime/%zz?sort=%'")
+        self.browser.wait("document.querySelector('#details-title').innerText === '%zz'", "what is malformed does no harm")
+        self.check_quiet()
+
+    def test_details_have_words(self):
+        server = self.serve([row_of(1)])
+        server.details = {"runtimeId": "id-1", "authorities": 2, "heartbeat": {"state": "live", "lostEvents": 3},
+                          "notConverged": {"fault": "tenant"}}
+        self.browser.run("location.hash = '#/runtime/runtime-1'")
+        self.browser.wait("document.querySelector('#details dl')", "the details are read")
+        text = self.browser.text("#details-body")
+        for words in ("runtime id\nid-1", "CAs that it trusts\n2", "Heartbeats", "state\nlive", "lost events\n3", "whose fault\nthe runtime's"):
+            self.assertIn(words, text)
         self.check_quiet()
 
     def test_columns_sort_both_ways(self):
