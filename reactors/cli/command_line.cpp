@@ -15,6 +15,8 @@
 #include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <iterator>
+#include <string_view>
 #include <utility>
 
 namespace rw::cli {
@@ -66,13 +68,60 @@ void finish_options(CLI::App& app, const std::string& prefix,
   }
 }
 
+/// Number of insertions, deletions and replacements between two words (Levenshtein).
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    auto diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const auto replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j - 1] + 1, row[j] + 1, replaced});
+    }
+  }
+  return row.back();
+}
+
+/// Throws a `setting_error`, with the command that was meant, if the first argument that is no flag
+/// is no command.
+void check_command(const CLI::App& parser, const std::vector<std::string>& arguments) {
+  const auto given = std::ranges::find_if(
+      arguments, [](const std::string& each) { return !each.starts_with('-'); });
+  // The value of a flag of the program itself.
+  if (given == arguments.end() ||
+      (given != arguments.begin() && *std::prev(given) == "--log-level"))
+    return;
+  std::string names;
+  std::string nearest;
+  std::size_t least = 3;
+  for (const auto* const each : parser.get_subcommands([](const CLI::App*) { return true; })) {
+    const auto& name = each->get_name();
+    if (name == *given) return;
+    names += (names.empty() ? "" : ", ") + name;
+    const auto far = name.starts_with(*given) ? 1 : distance(name, *given);
+    if (far < least) {
+      least = far;
+      nearest = name;
+    }
+  }
+  throw setting_error(
+      "unknown command " + *given +
+      (nearest.empty() ? ": there are " + names : "; did you mean " + nearest + "?") +
+      "\nRun with --help for more information.");
+}
+
 /// Records the options whose values come from the environment.
 void note_variables(const CLI::App& app, const std::vector<std::string>& arguments,
                     std::map<std::string, std::string>& variables) {
   for (const auto* option : app.get_options({})) {
     const auto flag = option->get_name();
     const auto gives = [&](const std::string& argument) {
-      return argument == flag || argument.starts_with(flag + "=");
+      const auto is_short = [&](const std::string& name) {
+        return argument.starts_with("-" + name);
+      };
+      return argument == flag || argument.starts_with(flag + "=") ||
+             (!argument.starts_with("--") && std::ranges::any_of(option->get_snames(), is_short));
     };
     if (option->get_envname().empty() || option->results().empty()) continue;
     if (std::ranges::none_of(arguments, gives)) variables[flag] = option->get_envname();
@@ -201,8 +250,10 @@ command_line parse_command_line(const std::string& program, const std::string& a
   parser.fallthrough();
   parser.set_version_flag("--version", program + " " + version_text());
   parser.footer("A flag overrides its variable, which overrides the default.");
-  add(parser, "--log-level", level, "", "Least level that is logged")
-      ->check(CLI::IsMember({"debug", "info", "warning", "warn", "error"}));
+  auto* const log_level = add(parser, "--log-level", level, "",
+                              "Least level that is logged; commands that print a report log errors "
+                              "alone by default");
+  log_level->check(CLI::IsMember({"debug", "info", "warning", "warn", "error"}));
   if (!single) finish_options(parser, "", arguments, true);
   const auto names_command = [&](const std::string& argument) {
     return std::ranges::find(commands, argument, &command::name) != commands.end();
@@ -226,6 +277,7 @@ command_line parse_command_line(const std::string& program, const std::string& a
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));
   try {
+    if (!single) check_command(parser, arguments);
     parse(parser, arguments);
     note_variables(parser, arguments, result.variables);
     core::parse_log_level(level, result.log_level);
@@ -236,6 +288,7 @@ command_line parse_command_line(const std::string& program, const std::string& a
       if (!*parsed || *version || *completion) continue;
       if (one.check) one.check(*parsed, result);
       result.runs = true;
+      if (one.reports && log_level->results().empty()) result.log_level = core::log_level::error;
       result.command = one.name;
       result.settings = settings_text(*parsed);
     }

@@ -47,6 +47,8 @@ struct command {
   std::function<core::logger::sink(core::log_level&)> log_to = {};
   /// Runs until a signal as a server: its first log line says what starts, with which settings.
   bool serves = false;
+  /// Prints a report that log lines would tear apart: only errors are logged unless told otherwise.
+  bool reports = false;
   /// What the variables of its flags begin with. Empty for names that the existing system uses.
   std::string variable_prefix = "RW_";
 };

@@ -52,13 +52,15 @@ std::vector<command> commands_of(settings& to) {
       {.name = "status",
        .help = "Shows all runtimes of a manager: their states, the reasons, and since when",
        .describe = [&to](CLI::App& app) { describe_status(app, to.status); },
-       .make = make<status_app>(to.status)},
+       .make = make<status_app>(to.status),
+       .reports = true},
       {.name = "rollout",
        .help =
            "Shows, pauses, resumes and undoes roll-outs to all runtimes, in the words of kubectl "
            "rollout",
        .describe = [&to](CLI::App& app) { describe_rollout(app, to.rollout); },
-       .make = make<rollout_app>(to.rollout)},
+       .make = make<rollout_app>(to.rollout),
+       .reports = true},
       {.name = "uninstall",
        .help = "Takes the watcher off all runtimes, and the manager's finalizers and objects out "
                "of KCP; may be interrupted and repeated",
@@ -68,11 +70,13 @@ std::vector<command> commands_of(settings& to) {
        .help = "Checks an installation step by step, and says what to do about each defect; "
                "changes nothing",
        .describe = [&to](CLI::App& app) { describe_doctor(app, to.doctor); },
-       .make = make<doctor_app>(to.doctor)},
+       .make = make<doctor_app>(to.doctor),
+       .reports = true},
       {.name = "replay",
        .help = "Posts recorded AdmissionReviews to a webhook, as an API server would",
        .describe = [&to](CLI::App& app) { describe_replay(app, to.replay); },
-       .make = make<replay_app>(to.replay)},
+       .make = make<replay_app>(to.replay),
+       .reports = true},
       {.name = "certs",
        .help = "Makes certificates, for tests and trials",
        .describe = [&to](CLI::App& app) { describe_certs(app, to.certs); },

@@ -224,6 +224,10 @@ void check_manager(const manager_settings& of) {
   if (of.certificate_renew_before >= of.certificate_duration) {
     wrong.add("--certificate-renew-before must be shorter than --certificate-duration");
   }
+  const auto interval = webhook_settings().heartbeat_interval;
+  if (of.heartbeat_timeout.count() > 0 && of.heartbeat_timeout <= interval) {
+    wrong.add("--heartbeat-timeout must be longer than the 20s between two heartbeats, or 0");
+  }
   const auto mode = of.runtime_config.mode;
   if (of.shadow && (mode == bootstrapper_mode::signal || mode == bootstrapper_mode::direct)) {
     wrong.add("--shadow changes nothing, so --bootstrapper-mode must be off or shadow");

@@ -193,6 +193,8 @@ void describe_status(CLI::App& app, status_settings& to) {
                "Only runtimes that have been in their state for at least this long");
   add(app, "--output,-o", to.format, "", "Output format")
       ->check(CLI::IsMember({"table", "wide", "json"}));
+  app.add_flag("--no-headers", to.no_headers, "Print the rows of the table alone");
+  app.add_option("RUNTIME", to.kyma, "Only the runtime of this Kyma");
   app.add_flag("--watch,-w", to.watch, "Print them periodically");
   add_duration(app, "--interval", to.interval, "Period of --watch", std::chrono::milliseconds(100));
 }

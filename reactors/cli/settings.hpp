@@ -219,8 +219,10 @@ struct status_settings {
   std::vector<std::string> heartbeats;
   std::string reason;
   std::string name;
+  std::string kyma;  ///< the only one; empty: all
   std::chrono::milliseconds at_least{0};
   std::string format = "table";
+  bool no_headers = false;
   bool watch = false;
   std::chrono::milliseconds interval = std::chrono::seconds(2);
 };

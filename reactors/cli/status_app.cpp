@@ -1,5 +1,6 @@
 #include "rw/reactors/cli/status_app.hpp"
 
+#include "rw/core/text.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/k8s/objects/url.hpp"
 #include "rw/reactors/shared/fleet_verdict.hpp"
@@ -11,6 +12,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <map>
+#include <sys/ioctl.h>
+#include <tuple>
 #include <unistd.h>
 #include <vector>
 
@@ -36,6 +41,7 @@ std::string query_of(const status_settings& of) {
   add("heartbeat", joined(of.heartbeats));
   add("reason", of.reason);
   add("name", of.name);
+  add("kyma", of.kyma);
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(of.at_least).count();
   if (seconds > 0) add("for", std::to_string(seconds));
   return out;
@@ -76,47 +82,92 @@ bool is_well(const json::value& runtime) {
          condition == to_string(runtime_condition::left_out);
 }
 
+/// The ill by the number of those with their reason, then those that are under way or unknown.
+std::vector<const json::value*> ill_first(const json::array& runtimes) {
+  std::map<std::string, std::size_t> counts;
+  for (const auto& one : runtimes) ++counts[text_of(one, "reason")];
+  const auto rank = [&](const json::value& of) {
+    const auto condition = k8s::find_string(of, {"condition"});
+    const int order = condition == "ill" ? 0 : is_well(of) ? 2 : 1;
+    const auto reason = order == 2 ? std::string() : text_of(of, "reason");
+    const auto others = order == 2 ? 0 : runtimes.size() - counts[reason];
+    return std::tuple(order, others, reason, std::string(k8s::find_string(of, {"kyma"})));
+  };
+  std::vector<const json::value*> out;
+  for (const auto& one : runtimes) out.push_back(&one);
+  std::ranges::sort(out, {}, [&](const json::value* one) { return rank(*one); });
+  return out;
+}
+
+constexpr std::string_view end_colour = "\x1b[0m";
+
+std::string colour_of(const json::value& runtime) {
+  if (is_well(runtime)) return {};
+  return k8s::find_string(runtime, {"condition"}) == "ill" ? "\x1b[31m" : "\x1b[33m";
+}
+
+/// That of standard output: a terminal has colours, unless NO_COLOR or TERM say otherwise.
+table_format format_of(const status_settings& settings) {
+  table_format out{.wide = settings.format == "wide", .headers = !settings.no_headers};
+  if (::isatty(STDOUT_FILENO) != 1) return out;
+  const auto* const none = std::getenv("NO_COLOR");
+  const auto* const terminal = std::getenv("TERM");
+  out.colours = (none == nullptr || *none == 0) &&
+                (terminal == nullptr || std::string_view(terminal) != "dumb");
+  ::winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) out.width = size.ws_col;
+  return out;
+}
+
 }  // namespace
 
-std::string runtimes_table(const json::value& runtimes, bool wide,
+std::string runtimes_table(const json::value& runtimes, const table_format& format,
                            std::chrono::system_clock::time_point now) {
   std::vector<std::vector<std::string>> rows = {
       {"KYMA", "RUNTIME", "STATE", "SINCE", "HEARTBEAT", "REASON"}};
-  if (wide) {
+  if (format.wide) {
     rows.front().insert(rows.front().end(), {"CERTIFICATE-END", "CAS", "LAST-HEARTBEAT", "PROBE",
                                              "DELIVERY", "GAPS", "VERSION", "MESSAGE"});
   }
   const auto text = [](const json::value& of, std::initializer_list<std::string_view> path) {
     return cell(k8s::find_string(of, path));
   };
-  for (const auto& one : runtimes.at("runtimes").as_array()) {
-    rows.push_back({text(one, {"kyma"}), text(one, {"runtimeId"}), text(one, {"state"}),
-                    age(k8s::find_string(one, {"since"}), now), text(one, {"heartbeat", "state"}),
-                    text_of(one, "reason")});
-    if (!wide) continue;
-    const auto* const beat = k8s::find(one, {"heartbeat"});
+  const auto sorted = ill_first(runtimes.at("runtimes").as_array());
+  for (const auto* const one : sorted) {
+    rows.push_back({text(*one, {"kyma"}), text(*one, {"runtimeId"}), text(*one, {"state"}),
+                    age(k8s::find_string(*one, {"since"}), now), text(*one, {"heartbeat", "state"}),
+                    text_of(*one, "reason")});
+    if (!format.wide) continue;
+    const auto* const beat = k8s::find(*one, {"heartbeat"});
     const auto number = [&](std::string_view name) {
       return beat == nullptr ? "-" : number_at(*beat, name);
     };
     rows.back().insert(
         rows.back().end(),
-        {text(one, {"certificate", "notAfter"}), number_at(one, "authorities"),
-         age(k8s::find_string(one, {"heartbeat", "last"}), now),
-         text(one, {"heartbeat", "probe", "stage"}), number("deliveryMilliseconds"), number("gaps"),
-         text(one, {"heartbeat", "version"}), text_of(one, "message")});
+        {text(*one, {"certificate", "notAfter"}), number_at(*one, "authorities"),
+         age(k8s::find_string(*one, {"heartbeat", "last"}), now),
+         text(*one, {"heartbeat", "probe", "stage"}), number("deliveryMilliseconds"),
+         number("gaps"), text(*one, {"heartbeat", "version"}), text_of(*one, "message")});
   }
-  std::vector<std::size_t> widths(rows.front().size());
+  if (!format.headers) rows.erase(rows.begin());
+  std::vector<std::size_t> widths(rows.empty() ? 0 : rows.front().size());
   for (const auto& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
   }
   std::string out;
-  for (const auto& row : rows) {
+  const std::size_t first = format.headers ? 1 : 0;
+  for (std::size_t at = 0; at < rows.size(); ++at) {
+    const auto& row = rows[at];
+    std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
-      out += row[i];
-      if (i + 1 < row.size()) out.append(widths[i] - row[i].size() + 3, ' ');
+      line += row[i];
+      if (i + 1 < row.size()) line.append(widths[i] - row[i].size() + 3, ' ');
     }
-    out += '\n';
+    if (format.width > 0) line = std::string(core::first_bytes(line, format.width));
+    const auto colour = at < first || !format.colours ? "" : colour_of(*sorted[at - first]);
+    out += colour + line + (colour.empty() ? "" : std::string(end_colour)) + "\n";
   }
+  if (!format.headers) return out;
   out += number_at(runtimes, "matching") + " of " + number_at(runtimes, "total") + " runtimes;";
   for (const auto& [state, count] : runtimes.at("states").as_object()) {
     out += " " + std::string(state) + " " + json::serialize(count);
@@ -176,7 +227,7 @@ asio::awaitable<int> status_app::show() {
     } else if (settings_.format == "json") {
       text = json::serialize(got.runtimes) + "\n";
     } else {
-      text = runtimes_table(got.runtimes, settings_.format == "wide", now);
+      text = runtimes_table(got.runtimes, format_of(settings_), now);
     }
     if (got.error.empty()) {
       const auto& rows = got.runtimes.at("runtimes").as_array();

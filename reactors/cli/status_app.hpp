@@ -11,10 +11,17 @@
 
 namespace rw::cli {
 
-/// Formats runtimes as a table, from the parsed response of `/runtimes`, all its pages. `wide` adds
-/// the certificate, the bundle and the message. Then follows a line with the counts and, during a
-/// CA rotation, one with what that waits for. The verdict on the landscape is last.
-std::string runtimes_table(const boost::json::value& runtimes, bool wide,
+struct table_format {
+  bool wide = false;      ///< adds the certificate, the bundle and the message
+  bool headers = true;    ///< false: rows alone
+  bool colours = false;   ///< of what is not well
+  std::size_t width = 0;  ///< of a terminal, at which lines are cut off; 0: no limit
+};
+
+/// Formats runtimes as a table, from the parsed response of `/runtimes`, all its pages: the ill
+/// first, by their reasons. Then follows a line with the counts and, during a CA rotation, one with
+/// what that waits for. The verdict on the landscape is last.
+std::string runtimes_table(const boost::json::value& runtimes, const table_format& format,
                            std::chrono::system_clock::time_point now);
 
 /// `runtime-watcher status`: requests the runtimes from a manager's admin port, and prints them.

@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(table_shows_ages_and_the_reason_why_the_rotation_waits) {
       {"reason": "NoHeartbeat", "count": 1, "runtimes": ["long-name"], "next": "see the gateway"}]
 }
 })");
-  BOOST_TEST(runtimes_table(all, false, day) ==
+  BOOST_TEST(runtimes_table(all, {}, day) ==
              "KYMA        RUNTIME     STATE       SINCE   HEARTBEAT   REASON\n"
              "c           runtime-c   failed      10m     live        CertificateInvalid\n"
              "long-name   r           installed   28d     silent      NoHeartbeat\n"
@@ -119,9 +119,9 @@ BOOST_AUTO_TEST_CASE(table_shows_ages_and_the_reason_why_the_rotation_waits) {
              "CA rotation (distributing): 1 runtime: c, next step not before 2026-03-02T00:00:00Z\n"
              "outage: 2 of 4 runtimes are ill\n"
              "  NoHeartbeat: 1 (long-name)\n    see the gateway\n");
-  const auto wide = runtimes_table(all, true, day);
+  const auto wide = runtimes_table(all, {.wide = true}, day);
   all.at("rotation").as_object()["reason"] = "CARotationBlocked";
-  BOOST_TEST(runtimes_table(all, false, day).find("CA rotation (CARotationBlocked): 1 runtime") !=
+  BOOST_TEST(runtimes_table(all, {}, day).find("CA rotation (CARotationBlocked): 1 runtime") !=
              std::string::npos);
   BOOST_TEST(
       wide.find(
@@ -133,6 +133,26 @@ BOOST_AUTO_TEST_CASE(table_shows_ages_and_the_reason_why_the_rotation_waits) {
           "2026-04-01T00:00:00Z   2     60s              complete   3          1      0.1.0     "
           "none for 60 s\n") != std::string::npos,
       wide);
+}
+
+BOOST_AUTO_TEST_CASE(table_has_the_ill_first_by_their_reasons) {
+  const auto all = json::parse(R"({"total": 6, "matching": 6, "states": {}, "runtimes": [
+    {"kyma": "a", "state": "installed", "condition": "well"},
+    {"kyma": "b", "state": "unreachable", "condition": "ill", "reason": "RuntimeUnreachable"},
+    {"kyma": "c", "state": "failed", "condition": "ill", "reason": "AccessMissing"},
+    {"kyma": "d", "state": "unreachable", "condition": "ill", "reason": "RuntimeUnreachable"},
+    {"kyma": "e", "state": "not_ready", "condition": "underWay", "reason": "Installing"},
+    {"kyma": "f", "state": "deleting", "condition": "leftOut"}]})");
+  BOOST_TEST(runtimes_table(all, {.headers = false}, day) ==
+             "b   -   unreachable   -   -   RuntimeUnreachable\n"
+             "d   -   unreachable   -   -   RuntimeUnreachable\n"
+             "c   -   failed        -   -   AccessMissing\n"
+             "e   -   not_ready     -   -   Installing\n"
+             "a   -   installed     -   -   -\n"
+             "f   -   deleting      -   -   -\n");
+  const auto coloured = runtimes_table(all, {.headers = false, .colours = true, .width = 10}, day);
+  BOOST_TEST(coloured.starts_with("\x1b[31mb   -   un\x1b[0m\n"), coloured);
+  BOOST_TEST(coloured.find("\x1b[33me   -   no\x1b[0m\na   -   in\n") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -171,6 +171,36 @@ BOOST_AUTO_TEST_CASE(flag_is_named_where_its_value_is_rejected_though_a_variable
   BOOST_TEST(!says(said, "DRAIN_TIMEOUT"), said);
 }
 
+BOOST_AUTO_TEST_CASE(short_flag_is_named_where_its_value_is_refused) {
+  const std::vector<std::string> spaced{"status", "-o", "yaml"};
+  const std::vector<std::string> joined{"status", "-oyaml"};
+  for (const auto& arguments : {spaced, joined}) {
+    const auto text = refusal(arguments);
+    BOOST_TEST(says(text, "--output"), text);
+    BOOST_TEST(!says(text, "RW_OUTPUT"), text);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(unknown_command_is_named_with_the_one_that_was_meant) {
+  BOOST_TEST(says(refusal({"stauts"}), "unknown command stauts; did you mean status?"));
+  BOOST_TEST(says(refusal({"man", "--shadow"}), "did you mean manager?"));
+  BOOST_TEST(says(refusal({"--log-level=debug", "docter"}), "did you mean doctor?"));
+  BOOST_TEST(says(refusal({"something"}), "unknown command something: there are webhook, listen"));
+}
+
+BOOST_AUTO_TEST_CASE(commands_that_report_log_errors_alone_unless_told_otherwise) {
+  BOOST_TEST((read({"status"}).log_level == rw::core::log_level::error));
+  BOOST_TEST((read({"status", "--log-level", "debug"}).log_level == rw::core::log_level::debug));
+  BOOST_TEST((read({"manager"}).log_level == rw::core::log_level::info));
+}
+
+BOOST_AUTO_TEST_CASE(heartbeat_timeout_is_longer_than_the_interval) {
+  BOOST_TEST(
+      says(refusal({"manager", "--heartbeat-timeout", "20s"}), "--heartbeat-timeout must be"));
+  BOOST_TEST(refusal({"manager", "--heartbeat-timeout", "21s"}).empty());
+  BOOST_TEST(refusal({"manager", "--heartbeat-timeout", "0"}).empty());
+}
+
 BOOST_AUTO_TEST_CASE(command_named_by_a_later_argument_does_not_run) {
   const environment set({{"DRAIN_TIMEOUT", "soon"}, {"RW_RENEW_DEADLINE", "soon"}});
   BOOST_TEST(refusal({"certs", "webhook", "--name", "a"}) == "");
