@@ -57,6 +57,8 @@ SERIES = {
     "ApiRequestsFail": ('rw_kube_requests_total{client="kcp",code="503"}', GROWS, "0+0.04x120"),
     "FleetOutage": ('rw_fleet_verdict{verdict="outage"}', "1x120", "0x117 1x3"),
     "FleetDegraded": ('rw_fleet_verdict{verdict="degraded"}', "1x120", "0x100 1x20"),
+    "ObjectiveBurnsFast": ('rw_fleet_sli_runtimes{sli="path",state="good"}', "985x120", "986x120"),
+    "ObjectiveBurnsSlowly": ('rw_fleet_sli_runtimes{sli="path",state="good"}', "993x120", "995x120"),
     "FleetVerdictOld": ("rw_fleet_verdict_timestamp_seconds", "0+60x110 6600x10", "0+60x120"),
     "RuntimesLongTail": ('rw_fleet_runtimes{condition="ill"}', "1x120", "0x100 1x20"),
     "EventsMissed": ("rw_runtime_gaps_total", GROWS, NEVER),
@@ -95,6 +97,7 @@ BESIDE = {
     "WorkQueueStuck": BUILD,
     "ApiRequestsFail": {'rw_kube_requests_total{client="kcp",code="200"}': GROWS},
     "FleetOutage": JUDGED,
+    **{alert: {'rw_fleet_sli_runtimes{sli="path",state="all"}': "1000x120"} for alert in ("ObjectiveBurnsFast", "ObjectiveBurnsSlowly")},
     "FleetDegraded": JUDGED,
     **{alert: FLEET for alert in ("RuntimesContested", "RuntimesUnhealthy", "EventsMissed",
                                   "RuntimeCertificateNotReissued")},
@@ -140,6 +143,10 @@ CASES = [
     ("FleetDegraded", {'rw_fleet_verdict{verdict="unknown"}': "1x120", **JUDGED}, True),
     ("FleetDegraded", {'rw_fleet_verdict{verdict="degraded"}': "1x120", **JUDGED, 'rw_fleet_runtimes{condition="well"}': NEVER}, True),
     ("FleetVerdictOld", {}, False),
+    # What is over for five minutes no longer pages; an outage has its own page.
+    ("ObjectiveBurnsFast", {'rw_fleet_sli_runtimes{sli="path",state="all"}': "1000x120", 'rw_fleet_sli_runtimes{sli="path",state="good"}': "900x113 1000x7"}, False),
+    ("ObjectiveBurnsFast", {'rw_fleet_sli_runtimes{sli="path",state="all"}': "1000x120", 'rw_fleet_sli_runtimes{sli="path",state="good"}': "900x120",
+                            'rw_fleet_verdict{verdict="outage"}': "1x120"}, False),
     ("RuntimesUnhealthy", {"rw_watcher_installer_unhealthy_runtimes": "2x120", **FLEET}, True),
     # Of a thousand, a few are always ill.
     *((alert, {SERIES[alert][0]: "5x120", **THOUSAND}, False) for alert in ("RuntimesContested", "RuntimesUnhealthy")),
@@ -201,6 +208,7 @@ def all_is_well():
     found = {}
     for alert, (name, _, quiet) in SERIES.items():
         found = {name: quiet, **found, **BESIDE.get(alert, {})}
+    found['rw_fleet_sli_runtimes{sli="path",state="good"}'] = "1000x120"
     return {**found, "process_start_time_seconds": "100x120", "process_resident_memory_bytes": f"{9 << 20}x120",
             "rw_gateway_secret_missing_runtimes": NEVER, 'rw_kube_requests_total{client="kcp",code="200"}': GROWS}
 
@@ -253,6 +261,15 @@ def landscape_tests():
     pages, rest = 'ALERTS{alertstate="firing",severity="critical"}', 'count by (severity) (ALERTS{alertstate="firing",severity!="critical"})'
     few = {"ill": "5x120", "well": "4995x120"}
     tenth = {"ill": "0x60 500x60", "well": "5000x60 4500x60", "outage": "0x60 1x60"}
+    # After seven hours of health: 3 % of the runtimes at once, and 0.7 % for hours.
+    for name, good, alert, severity, quiet, fires in (
+            ("burns-fast", "5000x420 4850x60", "ObjectiveBurnsFast", "critical", 425, 440),
+            ("burns-slowly", "5000x420 4965x400", "ObjectiveBurnsSlowly", "warning", 600, 800)):
+        series = [{"series": f'rw_fleet_sli_runtimes{{instance="one",sli="delivery",state="{state}"}}', "values": values}
+                  for state, values in (("good", good), ("all", "5000x830"))]
+        yield f"objective-{name}", series, [
+            (quiet, 'ALERTS{alertstate="firing",sli="delivery"}', []), (fires, 'ALERTS{alertstate="firing",sli="delivery"}', [
+                {"labels": f'ALERTS{{alertname="{alert}",alertstate="firing",severity="{severity}",sli="delivery"}}', "value": 1}])]
     for label in ("cluster", "namespace", "landscape"):
         one, other = f'{label}="one"', f'{label}="other"'
         def paged(alert):
