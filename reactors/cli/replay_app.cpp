@@ -48,8 +48,9 @@ std::string verdict_of(const std::string& review, unsigned status, const std::st
   }
   if (text_at(read, {"response", "uid"}) != uid) return "the response has another uid";
   const auto* const allowed = k8s::find(read, {"response", "allowed"});
-  if (allowed != nullptr && *allowed == true) return "allowed";
-  return "denied: " + text_at(read, {"response", "status", "message"});
+  const auto why = text_at(read, {"response", "status", "message"});
+  if (allowed == nullptr || *allowed != true) return "denied: " + why;
+  return why.empty() ? "allowed" : "allowed: " + why;
 }
 
 replay_app::replay_app(services& with, replay_settings settings)
@@ -86,7 +87,7 @@ asio::awaitable<replay_app::outcome> replay_app::post(const std::string* review)
                              cause);
   }
   auto text = verdict_of(*review, response.status, response.body);
-  const bool allowed = text == "allowed";
+  const bool allowed = text.starts_with("allowed");
   co_return outcome{allowed, std::move(text)};
 }
 

@@ -41,8 +41,9 @@ class replay_app final : public app {
   bool finished_ = false;
 };
 
-/// Returns what a response with this body says of a review; "allowed" if it is allowed. Checks the
-/// response as an API server does: its kind, and the uid of the request.
+/// Returns what a response with this body says of a review; it begins with "allowed" if it is
+/// allowed, and the webhook adds whether the review became an event. Checks the response as an API
+/// server does: its kind, and the uid of the request.
 std::string verdict_of(const std::string& review, unsigned status, const std::string& response);
 
 }  // namespace rw::cli

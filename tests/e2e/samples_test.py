@@ -31,7 +31,8 @@ class Samples(harness.TestCase):
         for name, event in rows:
             done = self.replay(SAMPLES / name)
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertRegex(done.stdout, rf"/{name}: allowed \(\d+ us\)\n$")
+            self.assertRegex(done.stdout, rf"/{name}: allowed: [^(]+ \(\d+ us\)\n$")
+            self.assertEqual("change accepted for delivery" in done.stdout, event != "none", "it says which review became an event")
             if event != "none":
                 expected.append(event)
             wait_until(lambda: len(events.lines) >= len(expected), 10, f"the event of {name}")
