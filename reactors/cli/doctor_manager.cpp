@@ -34,7 +34,7 @@ constexpr auto issue_patience = std::chrono::seconds(30);
 
 /// True if the row has had its reason for less than that.
 bool is_young(const json::value& row, std::chrono::system_clock::time_point now) {
-  const auto since = k8s::parse_rfc3339(k8s::find_string(row, {"since"}));
+  const auto since = k8s::parse_rfc3339(k8s::find_string(row, {"reasonSince"}));
   return since && now - *since < issue_patience;
 }
 

@@ -37,11 +37,13 @@ class runtimes {
     std::string message = {};  ///< a sentence; may be empty
     std::string cause = {};    ///< tells states of one reason apart; not shown
     std::chrono::system_clock::time_point since = {};  ///< of the state
+    std::chrono::system_clock::time_point reason_since = {};
   };
 
-  /// Sets the state. Returns true if it, its reason or cause, is to be reported. The first
-  /// `installed` of a runtime is not, unless something `changed`: the runtime had that state before
-  /// this process began. Neither is a pod that starts again after it was not ready for some reason.
+  /// Sets the state; `since` is the present time. Returns true if it, its reason or cause, is to be
+  /// reported. The first `installed` of a runtime is not, unless something `changed`: the runtime
+  /// had that state before this process began. Neither is a pod that starts again after it was not
+  /// ready for some reason.
   bool set(const k8s::object_key& key, status now, bool changed);
 
   /// Returns null if nothing is known. Valid until the next change.

@@ -150,9 +150,10 @@ class Story(Bootstrapped):
 
     def collected(self):
         """Nothing refers to the sources any longer, so a process that is told not to wait deletes their stored contents."""
-        def stored():  # but for what was rolled out, which is no source's
+        def stored():  # but for what was rolled out, which is no source's, and what is no content
             items = self.kcp_api.get(f"/api/v1/namespaces/{STATE}/secrets")["items"]
-            notes = [{k.removeprefix("operator.kyma-project.io/"): v for k, v in i["metadata"]["annotations"].items()} for i in items]
+            notes = [{k.removeprefix("operator.kyma-project.io/"): v for k, v in i["metadata"].get("annotations", {}).items()} for i in items]
+            notes = [n for n in notes if "source" in n or "content" in n]
             rolled_out = [n for n in notes if n.get("source", "").startswith(("rolled out", "revision "))]
             listed = " ".join(n["contents"] for n in rolled_out)
             return [n for n in notes if n not in rolled_out and n.get("content", "-") not in listed]

@@ -146,11 +146,11 @@ class Doctor(harness.TestCase):
         self.assertRegex(text, f"{RUNTIMES - 1} of {RUNTIMES - 1} are in order.*without probes")
         self.assertEqual(self.manager.terminate(), 0)
         code, checks = self.examine()
-        self.assertEqual({check["check"] for check in checks if check["state"] == "failed"}, {"leader"}, checks)
+        self.assertEqual({check["check"] for check in checks if check["state"] == "failed"}, {"leader", "manager"}, checks)
         # Where nobody has written them the defaults are assumed, and what depends on them is not proven.
         self.kcp.delete(LEASE)
         code, checks = self.examine()
-        self.assertEqual({check["check"] for check in checks if check["state"] == "failed"}, {"leader", "heartbeats"}, checks)
+        self.assertEqual({check["check"] for check in checks if check["state"] == "failed"}, {"leader", "manager"}, checks)
         found = states(checks)
         for check in ("settings", "rights", "certificates", "gateway", "watchers", "runtimes"):
             self.assertEqual(found[check], "not_proven", check)

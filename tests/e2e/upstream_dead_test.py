@@ -43,7 +43,8 @@ class UpstreamDead(harness.TestCase):
         def missing():
             arrived = events.last_arrivals()
             return [n for n, (sent, _) in result.last_sent.items() if arrived.get(("load", n), 0) < sent]
-        wait_until(lambda: not missing(), 5, lambda: f"{len(missing())} objects' events after recovery", every=0.1)
+        # 3 s at most until the next probe; then the listener, with all at once, asks for some again after a second.
+        wait_until(lambda: not missing(), 8, lambda: f"{len(missing())} objects' events after recovery", every=0.1)
         delivered = max(arrival for arrival, _ in events.lines) - recovered
 
         def latencies(of):  # ms, while the upstream was dead
