@@ -35,7 +35,7 @@ class api final : public http::handler {
     std::size_t body_bytes;
     bool authorization;  ///< roles count
     std::chrono::milliseconds storage_delay;
-    bool refuse_unsupported;   ///< what is not implemented gets 501, not a warning
+    bool refuse_unsupported;   ///< what is beyond this server gets 501, not a warning
     std::string version;       ///< of /version
     std::string root_cluster;  ///< of requests without a cluster's prefix; empty: none
     test_control* control;     ///< null: there is no /devserver

@@ -26,7 +26,7 @@ struct call {
   identity by;
   std::string user_agent;
   bool authorization = false;       ///< roles count
-  bool refuse_unsupported = false;  ///< what is not implemented gets 501, not a warning
+  bool refuse_unsupported = false;  ///< what is beyond this server gets 501, not a warning
 
   /// Returns the subject of rejections: "configmaps", or "deployments.apps".
   subject what() const { return {view.of->group, view.of->plural, key.name}; }

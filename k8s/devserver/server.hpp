@@ -41,7 +41,7 @@ struct server_options {
   std::size_t body_bytes = 3u << 20;    ///< largest request
   service_resolver services = {};       ///< for webhooks; empty: no Service is found
   bool authorization = false;           ///< roles count; otherwise every user may do everything
-  bool refuse_unsupported = false;      ///< what is not implemented gets 501, not a warning
+  bool refuse_unsupported = false;      ///< what is beyond this server gets 501, not a warning
   bool test_control = false;            ///< serves /devserver of each cluster (test_control.hpp)
   /// For this long after the creation of a CustomResourceDefinition, and up to a second more,
   /// requests for its objects get 429 (kube-apiserver: "storage is (re)initializing").

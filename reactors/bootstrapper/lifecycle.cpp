@@ -65,8 +65,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::release(pass* in, std::strin
                                                            times_of(in->resource));
     const bool is_over = removal_left(in->resource) <= core::duration::zero();
     if (!definition && !is_over) co_return result::error(definition.error());
-    using enum definition_state;
-    opt_out = definition && (*definition == in_force || *definition == unknown);
+    opt_out = definition && !is_by_definition(*definition);
   }
   if (opt_out) {
     json::object annotations;

@@ -3,12 +3,12 @@
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/cli/doctor_app.hpp"
 #include "rw/reactors/runtime_rollout/resource.hpp"
+#include "rw/reactors/shared/fleet_verdict.hpp"
 #include "rw/reactors/shared/status_reason.hpp"
 
 #include <boost/json/array.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <string>
 #include <utility>
 
@@ -29,18 +29,16 @@ bool is_of_runtimes(std::string_view condition) {
   return condition == "StandsBack" || condition == "Contested";
 }
 
-/// Of the issuer: a certificate that is renewed is no fault before.
-constexpr auto issue_patience = std::chrono::seconds(30);
-
-/// True if the row has had its reason for less than that.
-bool is_young(const json::value& row, std::chrono::system_clock::time_point now) {
-  const auto since = k8s::parse_rfc3339(k8s::find_string(row, {"reasonSince"}));
-  return since && now - *since < issue_patience;
+/// True if the leader judges that the runtime is ill.
+bool is_ill(const json::value& row) {
+  return k8s::find_string(row, {"condition"}) == to_string(runtime_condition::ill);
 }
 
-/// True if it is as the operator has asked for.
-bool is_wanted(status_reason of) {
-  return of == status_reason::left_alone || of == status_reason::would_write;
+/// True if it works, but not as desired.
+bool is_imperfect(const json::value& row) {
+  return k8s::find_string(row, {"state"}) == to_string(runtime_state::installed) &&
+         k8s::find_string(row, {"condition"}) != to_string(runtime_condition::left_out) &&
+         k8s::find_string(row, {"reason"}) != to_string(status_reason::would_write);
 }
 
 /// True if a finding of KCP is what that condition of the manager says.
@@ -92,14 +90,11 @@ asio::awaitable<void> doctor_app::check_manager() {
   for (const auto& row : got.runtimes.at("runtimes").as_array()) {
     const auto kyma = kyma_of(row);
     const std::string reason(k8s::find_string(row, {"reason"}));
-    const auto parsed = parse_status_reason(reason);
-    if (reason.empty() || !is_new(kyma)) continue;
-    if (parsed && (is_progress(*parsed) || is_wanted(*parsed))) continue;
-    if (parsed == status_reason::certificate_pending && is_young(row, services_.clock.wall()))
-      continue;
-    failed_.insert(kyma);
+    const bool ill = is_ill(row);
+    if (reason.empty() || !is_new(kyma) || (!ill && !is_imperfect(row))) continue;
+    if (ill) failed_.insert(kyma);
     if (++told > most_lines) continue;
-    co_await report({failed, "manager",
+    co_await report({ill ? failed : not_proven, "manager",
                      kyma + ": " + reason + ": " + std::string(k8s::find_string(row, {"message"})),
                      "`runtime-watcher status --name " + kyma + " -o wide`", reason, kyma});
   }

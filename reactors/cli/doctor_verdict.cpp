@@ -25,14 +25,7 @@ constexpr std::array<std::string_view, 5> of_the_landscape{"kinds", "rights", "c
                                                            "gateway", "watchers"};
 
 std::string names_of(const std::set<std::string>& names) {
-  constexpr std::size_t most = 5;
-  std::string out;
-  std::size_t count = 0;
-  for (const auto& one : names) {
-    if (count++ == most) return out + ", ...";
-    out += (out.empty() ? "" : ", ") + one;
-  }
-  return out;
+  return first_of({names.begin(), names.end()}, names.size());
 }
 
 }  // namespace

@@ -166,9 +166,6 @@ void manager_app::view::describe(const k8s::object_key& kyma, boost::json::objec
   row["runtimeId"] = k8s::label(value, runtime_id_label);
   const auto* const seen = of_.installer_->runtimes().find(kyma);
   if (seen != nullptr && !seen->message.empty()) row["message"] = seen->message;
-  if (seen != nullptr && seen->reason != status_reason::none) {
-    row["reasonSince"] = k8s::format_time(seen->reason_since);
-  }
   if (const auto text = left_alone_text(of_.clusters_.find(kyma)); !text.empty()) {
     row["message"] = text;
   }

@@ -102,8 +102,7 @@ asio::awaitable<runtime_controller::removal> runtime_controller::remove_runtime(
   drift_.unwatch(to->key);
   const auto definition = co_await find_definition_state(in_.kcp, resources_, times_of(*resource));
   const bool is_known = definition.has_value();
-  if (is_known &&
-      (*definition == definition_state::withdrawn || *definition == definition_state::renewed)) {
+  if (is_known && is_by_definition(*definition)) {
     co_return removal{.ended = true,
                       .by_definition = true,
                       .abandoned = "the definition of " + resources_.plural + " is deleted"};

@@ -39,7 +39,6 @@ void runtimes::move(std::optional<runtime_state> from, std::optional<runtime_sta
 bool runtimes::set(const k8s::object_key& key, status now, bool changed) {
   auto& known = records_[key].last;
   const bool same = known.state == now.state;
-  now.reason_since = same && known.reason == now.reason ? known.reason_since : now.since;
   if (same) now.since = known.since;
   const bool as_before = same && known.reason == now.reason && known.cause == now.cause;
   if (as_before || (same && is_starting(*now.state, now.reason))) {

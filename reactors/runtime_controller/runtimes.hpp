@@ -37,7 +37,6 @@ class runtimes {
     std::string message = {};  ///< a sentence; may be empty
     std::string cause = {};    ///< tells states of one reason apart; not shown
     std::chrono::system_clock::time_point since = {};  ///< of the state
-    std::chrono::system_clock::time_point reason_since = {};
   };
 
   /// Sets the state; `since` is the present time. Returns true if it, its reason or cause, is to be

@@ -168,6 +168,7 @@ asio::awaitable<k8s::result<void>> content_store::fetch(std::string source) {
     out.resource_version = k8s::resource_version_of(*got);
     out.missing_since = k8s::parse_rfc3339(k8s::annotation(*got, missing_annotation));
     const auto listed = parse_list(k8s::annotation(*got, contents_annotation));
+    out.outdated = by_digest_ && listed.empty();
     for (std::size_t i = 0; i < content_keys.size(); ++i) {
       content_ptr found;
       if (i < listed.size()) {
@@ -203,9 +204,9 @@ asio::awaitable<k8s::result<void>> content_store::store(std::string source, cont
   if (!kept) co_return kept.error();
   auto& known = entries_[source];
   const bool is_newest = !known.stored.empty() && known.stored.front()->digest == added->digest;
-  if (is_newest) co_return k8s::result<void>();
+  if (is_newest && !known.outdated) co_return k8s::result<void>();
   known.in_parts = in_parts;
-  known.stored.insert(known.stored.begin(), std::move(added));
+  if (!is_newest) known.stored.insert(known.stored.begin(), std::move(added));
   if (known.stored.size() > content_keys.size()) known.stored.pop_back();
   auto written = co_await write(std::move(source));
   co_return written;
@@ -265,7 +266,9 @@ asio::awaitable<k8s::result<void>> content_store::write(std::string source) {
     if (found != entries_.end()) entries_.erase(found);
     co_return written.error();
   }
-  if (found != entries_.end()) found->second.resource_version = k8s::resource_version_of(*written);
+  if (found == entries_.end()) co_return k8s::result<void>();
+  found->second.resource_version = k8s::resource_version_of(*written);
+  found->second.outdated = false;
   co_return k8s::result<void>();
 }
 

@@ -100,6 +100,7 @@ class content_store {
     std::string resource_version = {};  ///< empty: the Secret does not exist
     contents stored = {};
     bool in_parts = false;
+    bool outdated = false;  ///< as the previous release has written it
     std::optional<time_point> missing_since = {};
   };
 

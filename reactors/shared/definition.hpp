@@ -24,6 +24,11 @@ enum class definition_state : std::uint8_t {
   unknown,    ///< the definition may not be read (403)
 };
 
+/// True if the object went with a definition: what it stood for stays.
+constexpr bool is_by_definition(definition_state of) noexcept {
+  return of == definition_state::withdrawn || of == definition_state::renewed;
+}
+
 /// When an object was created, and deleted; nothing: not known.
 struct object_times {
   std::optional<std::chrono::system_clock::time_point> created = {};

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <ranges>
 #include <utility>
 
 namespace rw {
@@ -71,14 +72,15 @@ fleet_level level_of(const fleet_verdict& of, bool has_faults) {
   return few && !has_faults ? fleet_level::well : fleet_level::degraded;
 }
 
-std::string join(const std::vector<std::string>& names, std::size_t all) {
-  std::string out;
-  for (const auto& one : names) out += (out.empty() ? "" : ", ") + one;
-  if (all > names.size()) out += ", ...";
-  return out;
-}
-
 }  // namespace
+
+std::string first_of(const std::vector<std::string>& names, std::size_t all) {
+  std::string out;
+  for (const auto& one : names | std::views::take(shown_runtimes)) {
+    out += (out.empty() ? "" : ", ") + one;
+  }
+  return all > std::min(names.size(), shown_runtimes) ? out + ", ..." : out;
+}
 
 std::string_view to_string(runtime_condition of) noexcept {
   constexpr std::string_view names[] = {"well", "ill", "underWay", "unknown", "leftOut"};
@@ -234,7 +236,7 @@ std::string text_of(const fleet_verdict& of) {
   for (const auto& each : of.causes) {
     out += "  " + each.reason + ": ";
     out += each.count > 0
-               ? std::to_string(each.count) + " (" + join(each.runtimes, each.count) + ")"
+               ? std::to_string(each.count) + " (" + first_of(each.runtimes, each.count) + ")"
                : each.message;
     if (!each.next.empty()) out += "\n    " + each.next;
     out += "\n";

@@ -86,6 +86,9 @@ struct fleet_cause {
   std::string next = {};                   ///< what to do
 };
 
+/// Formats the first few names of runtimes, of which there are `all`: "a, b, ...".
+std::string first_of(const std::vector<std::string>& names, std::size_t all);
+
 /// The one verdict on a landscape: whoever says whether all is well says this.
 struct fleet_verdict {
   fleet_level level = fleet_level::unknown;

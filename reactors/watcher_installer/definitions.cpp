@@ -16,15 +16,13 @@ namespace rw::watcher_installer {
 namespace asio = boost::asio;
 namespace json = boost::json;
 
-/// How long the definition of Kymas, or of Watchers, is still young: what existed before it may
-/// come again. Nothing: it is not there, or can't be read.
-asio::awaitable<k8s::result<std::optional<core::duration>>> watcher_installer::time_to_settle(
-    k8s::resource_type type) {
-  const auto since = co_await find_definition_time(in_.kcp, std::move(type));
-  if (!since) co_return since.error();
-  if (!*since) co_return std::nullopt;
-  const auto age = std::chrono::duration_cast<core::duration>(in_.clock.wall() - **since);
-  co_return with_.withdrawn_patience - std::max(age, core::duration::zero());
+/// How long a definition that was created then is still young: what existed before it may come
+/// again. Nothing: it is not there.
+core::duration watcher_installer::time_to_settle(
+    std::optional<std::chrono::system_clock::time_point> created) const {
+  if (!created) return with_.withdrawn_patience;
+  const auto age = std::chrono::duration_cast<core::duration>(in_.clock.wall() - *created);
+  return with_.withdrawn_patience - std::max(age, core::duration::zero());
 }
 
 // --- Watchers --------------------------------------------------------------------------
@@ -42,8 +40,8 @@ asio::awaitable<void> watcher_installer::explain_gone_watchers() {
                                     std::chrono::duration_cast<std::chrono::system_clock::duration>(
                                         with_.withdrawn_patience)};
       if (one.created != std::chrono::system_clock::time_point()) times.created = one.created;
-      const auto why = co_await find_definition_state(in_.kcp, watchers_type(), times);
-      if (why) inputs_.explain_gone(one.key, *why, with_.withdrawn_patience);
+      const auto definition = co_await find_definition_state(in_.kcp, watchers_type(), times);
+      if (definition) inputs_.explain_gone(one.key, *definition, with_.withdrawn_patience);
     }
     apply_inputs();
     if (inputs_.gone().empty()) continue;
@@ -56,9 +54,9 @@ asio::awaitable<void> watcher_installer::explain_gone_watchers() {
 /// Webhooks of Watchers that this process has never seen stay while the definition is young, or not
 /// there. One that may not be read counts as old as this process.
 asio::awaitable<core::duration> watcher_installer::time_of_unknown() {
-  const auto left = co_await time_to_settle(watchers_type());
-  if (left) co_return left->value_or(with_.withdrawn_patience);
-  if (!left.error().is(k8s::errc::forbidden)) co_return with_.input_patience;
+  const auto created = co_await find_definition_time(in_.kcp, watchers_type());
+  if (created) co_return time_to_settle(*created);
+  if (!created.error().is(k8s::errc::forbidden)) co_return with_.input_patience;
   co_return began_ + with_.withdrawn_patience - in_.clock.now();
 }
 
@@ -142,18 +140,17 @@ asio::awaitable<void> watcher_installer::complete_states() {
 /// Returns once no Kyma is missing that may come again with the definition of its kind; false: this
 /// process ends.
 asio::awaitable<bool> watcher_installer::know_all_kymas() {
-  using enum definition_state;
   const auto executor = co_await asio::this_coro::executor;
   const auto pause = in_.clock.make_timer(executor);
   for (;;) {
     for (const auto& times : std::exchange(gone_kymas_, {})) {
       if (kymas_withdrawn_) break;
-      const auto why = co_await find_definition_state(in_.kcp, kymas_type(), times);
-      kymas_withdrawn_ = !why || *why == withdrawn || *why == renewed;
+      const auto definition = co_await find_definition_state(in_.kcp, kymas_type(), times);
+      kymas_withdrawn_ = !definition || is_by_definition(*definition);
     }
     if (!kymas_withdrawn_) co_return true;
-    const auto left = co_await time_to_settle(kymas_type());
-    kymas_withdrawn_ = !left || left->value_or(core::duration::max()) > core::duration::zero();
+    const auto created = co_await find_definition_time(in_.kcp, kymas_type());
+    kymas_withdrawn_ = !created || time_to_settle(*created) > core::duration::zero();
     if (!kymas_withdrawn_) continue;
     pause->expires_at(in_.clock.now() + with_.input_patience);
     const bool due = co_await pause->wait();
@@ -163,24 +160,20 @@ asio::awaitable<bool> watcher_installer::know_all_kymas() {
 
 /// How long the certificate of a Kyma that is gone stays; thousands may ask at once.
 asio::awaitable<k8s::result<core::duration>> watcher_installer::time_of_orphan(std::string kyma) {
-  using enum definition_state;
   if (kymas_withdrawn_) co_return with_.withdrawn_patience;
-  const auto certificate = own_certificate(kyma);
   const auto now = in_.clock.now();
-  if (!certificate) co_return core::duration::zero();
-  if (!kymas_defined_ || kymas_defined_->first + std::chrono::seconds(1) < now) {
-    const auto since = co_await find_definition_time(in_.kcp, kymas_type());
-    const bool may_read = since || !since.error().is(k8s::errc::forbidden);
-    if (!may_read) co_return core::duration::zero();
-    if (!since) co_return since.error();
-    kymas_defined_ = {now, *since};
+  if (!kymas_defined_ || kymas_defined_->asked + std::chrono::seconds(1) < now) {
+    const auto created = co_await find_definition_time(in_.kcp, kymas_type());
+    if (!created && created.error().is(k8s::errc::forbidden)) co_return core::duration::zero();
+    if (!created) co_return created.error();
+    kymas_defined_ = {.asked = now, .created = *created};
   }
-  const auto since = kymas_defined_->second;
-  const auto why = state_of(since, {.created = k8s::created_at(certificate.parse())});
-  if (why == in_force) co_return core::duration::zero();
-  if (!since) co_return with_.withdrawn_patience;
-  const auto age = std::chrono::duration_cast<core::duration>(in_.clock.wall() - *since);
-  co_return with_.withdrawn_patience - age;
+  const auto certificate = own_certificate(kyma);
+  if (!certificate) co_return core::duration::zero();
+  const auto created = kymas_defined_->created;
+  const bool stays =
+      is_by_definition(state_of(created, {.created = k8s::created_at(certificate.parse())}));
+  co_return stays ? time_to_settle(created) : core::duration::zero();
 }
 
 }  // namespace rw::watcher_installer

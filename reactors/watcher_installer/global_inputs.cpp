@@ -129,22 +129,21 @@ std::vector<watcher> global_inputs::gone() const {
   return out;
 }
 
-void global_inputs::explain_gone(const k8s::object_key& watcher, definition_state why,
+void global_inputs::explain_gone(const k8s::object_key& watcher, definition_state definition,
                                  core::duration patience) {
   using enum definition_state;
   const auto found =
       std::ranges::find(gone_, watcher, [](const auto& one) { return one.last.key; });
   if (found == gone_.end()) return;
-  if (found->until) {
-    // It went with a definition, whatever is there by now. As long as that can't be read, it may
-    // not be back.
-    if (why == withdrawn || why == unknown) found->until = clock_.now() + patience;
-    return;
-  }
-  if (why == withdrawn || why == renewed) {
+  using enum definition_state;
+  const bool was_withdrawn = found->until.has_value();
+  // Once it went with a definition it did, whatever is there by now. As long as that can't be read,
+  // it may not be back.
+  const bool is_away = definition == withdrawn || (was_withdrawn && definition == unknown);
+  if (is_away || (!was_withdrawn && definition == renewed)) {
     found->until = clock_.now() + patience;
-    return;
   }
+  if (found->until) return;
   gone_.erase(found);
   std::erase_if(used_watchers_, [&](const auto& one) { return one.key == watcher; });
   ++version_;

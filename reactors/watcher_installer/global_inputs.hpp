@@ -61,7 +61,8 @@ class global_inputs {
   std::vector<watcher> gone() const;
   /// Why that one is gone. One that went with its definition is in force until it is there again,
   /// or until `patience` after a definition is.
-  void explain_gone(const k8s::object_key& watcher, definition_state why, core::duration patience);
+  void explain_gone(const k8s::object_key& watcher, definition_state definition,
+                    core::duration patience);
 
   /// Ends the time in which runtimes keep what they have of Watchers that this process has never
   /// seen: those may have gone with a definition, which is young or not there, before it began.

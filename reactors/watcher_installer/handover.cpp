@@ -4,6 +4,7 @@
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/shared/field_owners.hpp"
 #include "rw/reactors/shared/probe.hpp"
+#include "rw/reactors/watcher_installer/webhooks.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -21,13 +22,9 @@ constexpr int tries = 5;  // others may write it meanwhile
 
 /// Removes the webhook of probes by the merge patch, which replaces the list.
 void drop_probe(const json::value& configuration, json::value& patch) {
-  const auto* const all = k8s::find_array(configuration, {"webhooks"});
-  if (all == nullptr) return;
-  json::array kept;
-  for (const auto& one : *all) {
-    if (k8s::find_string(one, {"name"}) != probe_webhook) kept.push_back(one);
-  }
-  patch.as_object()["webhooks"] = std::move(kept);
+  const auto kept =
+      webhooks_of(&configuration, [](std::string_view name) { return name != probe_webhook; });
+  patch.as_object()["webhooks"] = json::array(kept.begin(), kept.end());
 }
 
 }  // namespace

@@ -35,11 +35,6 @@ const k8s::resource_type webhooks_type{
     "validatingwebhookconfigurations",
     false};
 
-k8s::resource_type type_of(const json::value& object) {
-  // Templates have no other kinds.
-  return *k8s::well_known_type(find_string(object, {"apiVersion"}), find_string(object, {"kind"}));
-}
-
 std::string label_of(const json::value& object) {
   return std::string(find_string(object, {"kind"})) + " " + k8s::key_of(object).name;
 }
@@ -48,10 +43,6 @@ std::string label_of(const json::value& object) {
 /// has them itself.
 bool is_optional(const json::value& object) {
   return find_string(object, {"apiVersion"}).starts_with("rbac.authorization.k8s.io/");
-}
-
-int rank_of(const json::value& object) {
-  return k8s::apply_rank(find_string(object, {"apiVersion"}), find_string(object, {"kind"}));
 }
 
 /// True if no review is answered without it.
@@ -92,7 +83,6 @@ class pass {
   std::string secret_version();
   void decide();
   void hold_deployment(const inputs& runtime);
-  void keep_rules();
   asio::awaitable<k8s::result<void>> ensure_namespace();
   asio::awaitable<k8s::result<void>> write_all();
   asio::awaitable<k8s::result<void>> write();
@@ -248,19 +238,11 @@ void pass::decide() {
                        .observed = what_.trust.managers};
   auto objects = render(how_.manifests, how_.set, runtime);
   for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i].wanted = std::move(objects[i]);
-  if (has_unknown) keep_rules();
-  hold_deployment(runtime);
-}
-
-/// What unknown Watchers need to be watched stays: the rights that are there, and no others.
-void pass::keep_rules() {
-  auto& role = find("ClusterRole", observer_role);
-  const auto* const there = role.present ? k8s::find_array(*role.present, {"rules"}) : nullptr;
-  if (there == nullptr) return;
-  auto& rules = role.wanted.as_object()["rules"].as_array();
-  for (const auto& one : *there) {
-    if (std::ranges::find(rules, one) == rules.end()) rules.push_back(one);
+  for (auto& one : parts_) {  // there may be no such role
+    const bool is_role = is(one.wanted, "ClusterRole", observer_role);
+    if (has_unknown && is_role && one.present) keep_rights(one.wanted, *one.present);
   }
+  hold_deployment(runtime);
 }
 
 /// What waits for its turn in a roll-out does not get the newest content. What has yet another one
@@ -512,22 +494,6 @@ asio::awaitable<k8s::result<outcome>> install(std::shared_ptr<k8s::client> api, 
   pass one(std::move(api), *how, *known, std::move(what), *clock);
   auto done = co_await one.run();
   co_return done;
-}
-
-asio::awaitable<k8s::result<void>> uninstall(std::shared_ptr<k8s::client> api, const method* how) {
-  const auto& objects = how->manifests.objects();
-  for (auto end = objects.rbegin(); end != objects.rend();) {
-    const auto begin = end;
-    std::vector<asio::awaitable<answer>> work;
-    for (; end != objects.rend() && rank_of(*end) == rank_of(*begin); ++end) {
-      work.push_back(api->remove(type_of(*end), k8s::key_of(*end)));
-    }
-    const auto answers = co_await core::gather(std::move(work));
-    for (const auto& got : answers) {
-      if (!got && !got.error().is(k8s::errc::not_found)) co_return got.error();
-    }
-  }
-  co_return k8s::result<void>();
 }
 
 }  // namespace rw::watcher_installer

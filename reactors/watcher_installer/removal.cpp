@@ -78,9 +78,8 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::finish_removal(json::v
   }
   bool stays = done.by_definition;
   if (!heir.empty()) {
-    const auto why = co_await find_definition_state(in_.kcp, kymas_type(), times_of(kyma));
-    if (!why) co_return result::error(why.error());
-    stays = *why == definition_state::withdrawn || *why == definition_state::renewed;
+    const auto definition = co_await find_definition_state(in_.kcp, kymas_type(), times_of(kyma));
+    stays = !definition || is_by_definition(*definition);
   }
   if (stays) {
     note_gone(kyma);

@@ -240,6 +240,15 @@ void fill_facts(json::value& deployment, const inputs& runtime) {
       runtime.restart_trigger;
 }
 
+void keep_rights(json::value& role, const json::value& present) {
+  const auto* const there = k8s::find_array(present, {"rules"});
+  if (there == nullptr) return;
+  auto& rules = role.as_object()["rules"].as_array();
+  for (const auto& one : *there) {
+    if (std::ranges::find(rules, one) == rules.end()) rules.push_back(one);
+  }
+}
+
 json::value render_deployment(const json::value& shared, const inputs& runtime) {
   auto out = shared;
   fill_facts(out, runtime);

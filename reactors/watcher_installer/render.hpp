@@ -89,6 +89,10 @@ void fill_facts(boost::json::value& deployment, const inputs& runtime);
 /// The Deployment of one runtime with a content that is shared (shared_deployment).
 boost::json::value render_deployment(const boost::json::value& shared, const inputs& runtime);
 
+/// Adds the rights of the watcher that are there, for Watchers that are not known. Whoever may
+/// write a ClusterRole has given them.
+void keep_rights(boost::json::value& role, const boost::json::value& present);
+
 /// True if both give the same webhook.
 bool same_webhook(const watcher& a, const watcher& b);
 

@@ -83,6 +83,16 @@ k8s::failure defect(std::string text) {
   return {.code = k8s::errc::not_configured, .message = std::move(text)};
 }
 
+k8s::resource_type type_of(const json::value& object) {
+  return *k8s::well_known_type(k8s::find_string(object, {"apiVersion"}),
+                               k8s::find_string(object, {"kind"}));
+}
+
+int rank_of(const json::value& object) {
+  return k8s::apply_rank(k8s::find_string(object, {"apiVersion"}),
+                         k8s::find_string(object, {"kind"}));
+}
+
 bool is(const json::value& object, std::string_view kind, std::string_view name) {
   return k8s::find_string(object, {"kind"}) == kind &&
          k8s::find_string(object, {"metadata", "name"}) == name;

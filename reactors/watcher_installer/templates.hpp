@@ -50,6 +50,11 @@ class templates {
   std::shared_ptr<const std::vector<boost::json::value>> objects_;
 };
 
+/// The type of one of them: there are no others than well-known ones.
+k8s::resource_type type_of(const boost::json::value& object);
+/// What others need is applied first: its rank is lower.
+int rank_of(const boost::json::value& object);
+
 /// True for the object of that kind and name.
 bool is(const boost::json::value& object, std::string_view kind, std::string_view name);
 

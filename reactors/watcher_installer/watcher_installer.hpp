@@ -239,7 +239,7 @@ class watcher_installer final : public runtime_controller {
   boost::asio::awaitable<bool> know_all_kymas();
   std::optional<object_times> oldest_orphan() const;
   work<k8s::result<core::duration>> time_of_orphan(std::string kyma);
-  work<k8s::result<std::optional<core::duration>>> time_to_settle(k8s::resource_type type);
+  core::duration time_to_settle(std::optional<std::chrono::system_clock::time_point> created) const;
   void note_gone(const boost::json::value& kyma);
   void fails(const k8s::object_key& key, status_reason reason, cluster_fault fault);
   void forget(const k8s::object_key& key);
@@ -260,9 +260,11 @@ class watcher_installer final : public runtime_controller {
   core::wake kymas_gone_;
   std::vector<object_times> gone_kymas_;  ///< it is not known yet why
   bool kymas_withdrawn_ = false;          ///< Kymas have gone with the definition of their kind
-  /// When it was asked, and since when there is a definition of Kymas.
-  std::optional<std::pair<core::time_point, std::optional<std::chrono::system_clock::time_point>>>
-      kymas_defined_;
+  struct definition_of_kymas {
+    core::time_point asked = {};
+    std::optional<std::chrono::system_clock::time_point> created = {};  ///< nothing: it is gone
+  };
+  std::optional<definition_of_kymas> kymas_defined_;
   const core::time_point began_;
   const boost::json::value lease_;
   k8s::client& finalizers_;

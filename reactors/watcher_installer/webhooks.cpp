@@ -16,20 +16,21 @@ namespace rw::watcher_installer {
 namespace json = boost::json;
 
 std::vector<json::value> webhooks_of(const json::value* configuration,
-                                     const std::function<bool(std::string_view name)>& is) {
+                                     const std::function<bool(std::string_view name)>& matches) {
   std::vector<json::value> out;
   const auto* const all =
       configuration == nullptr ? nullptr : k8s::find_array(*configuration, {"webhooks"});
   if (all == nullptr) return out;
-  std::ranges::copy_if(*all, std::back_inserter(out),
-                       [&](const json::value& one) { return is(k8s::find_string(one, {"name"})); });
+  std::ranges::copy_if(*all, std::back_inserter(out), [&](const json::value& one) {
+    return matches(k8s::find_string(one, {"name"}));
+  });
   return out;
 }
 
 void retain_webhooks(json::value& configuration,
-                     const std::function<bool(std::string_view name)>& is) {
+                     const std::function<bool(std::string_view name)>& matches) {
   json::array kept;
-  for (auto& one : webhooks_of(&configuration, is)) kept.push_back(std::move(one));
+  for (auto& one : webhooks_of(&configuration, matches)) kept.push_back(std::move(one));
   configuration.as_object()["webhooks"] = std::move(kept);
 }
 

@@ -13,12 +13,13 @@ namespace rw::watcher_installer {
 std::vector<std::string> unwanted_webhooks(const boost::json::value& wanted,
                                            const boost::json::value& present);
 
-/// The webhooks of a configuration, or of none (null), of whose names `is` holds.
-std::vector<boost::json::value> webhooks_of(const boost::json::value* configuration,
-                                            const std::function<bool(std::string_view name)>& is);
+/// The webhooks of a configuration, or of none (null), whose names match.
+std::vector<boost::json::value> webhooks_of(
+    const boost::json::value* configuration,
+    const std::function<bool(std::string_view name)>& matches);
 
-/// Keeps those of whose names `is` holds.
+/// Keeps those whose names match.
 void retain_webhooks(boost::json::value& configuration,
-                     const std::function<bool(std::string_view name)>& is);
+                     const std::function<bool(std::string_view name)>& matches);
 
 }  // namespace rw::watcher_installer

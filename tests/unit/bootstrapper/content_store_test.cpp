@@ -137,6 +137,12 @@ RW_COROUTINE_TEST(lists_are_read_and_written_as_the_previous_release_does, sync_
   BOOST_TEST((got == std::vector{data_of("3"), data_of("2")}));
   got = co_await must_load(&next, "rolled out");
   BOOST_TEST((got == std::vector{rolled_out("3", "3"), rolled_out("1", "2")}));
+  // What it wrote has digests as soon as it is stored again, changed or not.
+  co_await must_store(&next, "ConfigMap a", data_of("3"));
+  lists = co_await secrets_by(env, source_annotation);
+  BOOST_TEST(json::parse(k8s::annotation(lists["ConfigMap a"], contents_annotation)) ==
+             json::value({digest_of(data_of("3")), digest_of(data_of("2"))}));
+  BOOST_TEST(previous_form(lists["ConfigMap a"], "previous") == data_of("2"));
   co_await must_store(&next, "rolled out", rolled_out("4", "3"), true);
   lists = co_await secrets_by(env, source_annotation);
   BOOST_TEST(previous_form(lists["rolled out"]) == rolled_out("4", "3"));

@@ -34,6 +34,9 @@ BOOST_AUTO_TEST_CASE(absent_and_empty_are_equal) {
   BOOST_TEST(differs(R"({"a":0})", R"({"a":1})") == "a");
   BOOST_TEST(differs(R"({"automountServiceAccountToken":false})", "{}") ==
              "automountServiceAccountToken");
+  for (const auto* present : {R"({"a":true})", R"({"a":1})", R"({"a":"x"})", R"({"a":[0]})"}) {
+    BOOST_TEST(differs(present, "{}") == "a");
+  }
   BOOST_TEST(differs(R"({"a":{}})", R"({"a":"x"})") == "a");
   BOOST_TEST(differs(R"({"a":""})", R"({"a":"x"})") == "a");
   BOOST_TEST(differs(R"({"a":[]})", R"({"a":["x"]})") == "a");

@@ -33,22 +33,6 @@ BOOST_AUTO_TEST_CASE(state_is_reported_when_it_or_its_reason_changes) {
   BOOST_TEST(!all.set(a, {runtime_state::installed}, true));
 }
 
-BOOST_AUTO_TEST_CASE(reason_has_a_time_of_its_own) {
-  using std::chrono::seconds;
-  core::metrics numbers;
-  rw::runtimes all(numbers, "rw_test", "watcher");
-  const auto set = [&all](status_reason reason, std::chrono::seconds at) {
-    const std::chrono::system_clock::time_point now(at);
-    all.set(a, {.state = runtime_state::installed, .reason = reason, .since = now}, false);
-    return all.find(a)->reason_since.time_since_epoch();
-  };
-  BOOST_TEST((set(status_reason::none, seconds(10)) == seconds(10)));
-  BOOST_TEST((set(status_reason::certificate_pending, seconds(20)) == seconds(20)));
-  BOOST_TEST((set(status_reason::certificate_pending, seconds(30)) == seconds(20)));
-  BOOST_TEST((all.find(a)->since.time_since_epoch() == seconds(10)));
-  BOOST_TEST((set(status_reason::rights_missing, seconds(40)) == seconds(40)));
-}
-
 BOOST_AUTO_TEST_CASE(installation_before_this_process_began_is_not_reported) {
   core::metrics numbers;
   rw::runtimes all(numbers, "rw_test", "watcher");

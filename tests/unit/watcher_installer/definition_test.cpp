@@ -238,6 +238,56 @@ BOOST_AUTO_TEST_CASE(kyma_does_not_stay_when_its_definition_can_not_be_read) {
   test::run(w.context, goes_without_an_answer(&w), 2 * test::patience);
 }
 
+/// Another Kyma claims the cluster; why the owner goes can't be found out.
+asio::awaitable<void> goes_to_its_heir(world* w) {
+  co_await w->begin_with_runtime();
+  co_await w->add_kyma("heir", w->kubeconfig("skr"));
+  bool good = co_await eventually([w] { return w->tracker.is_duplicate({"kcp-system", "heir"}); });
+  BOOST_REQUIRE(good);
+  refuse(w, definition_of(kymas_type()), 503);
+  co_await w->remove("kcp", kymas_type(), kyma);
+  good = co_await w->until("kcp", kymas_type(), kyma, is_gone);
+  BOOST_TEST(good);
+  good = co_await w->until_event("skr", "WatcherReleased");
+  BOOST_TEST(good);
+  BOOST_TEST(w->certificates.removed.empty(), "it may have gone with its definition");
+}
+
+BOOST_AUTO_TEST_CASE(kyma_with_an_heir_does_not_stay_when_its_definition_can_not_be_read) {
+  world w(quick_options());
+  test::run(w.context, goes_to_its_heir(&w), 2 * test::patience);
+}
+
+/// Of thousands of orphaned certificates none asks for its Kyma while there can be none.
+asio::awaitable<void> asks_for_no_withdrawn_kyma(world* w) {
+  w->watches_certificates = true;
+  int reconciles = 0;
+  w->on_reconcile = [&reconciles](const k8s::object_key&) { ++reconciles; };
+  co_await w->begin_with_runtime();
+  auto secret = test::object_of(secrets_type(), "istio-system", "skr-webhook-tls");
+  k8s::set_label(secret, managed_by_label, "true");
+  co_await w->create("kcp", std::move(secret), secrets_type());
+  co_await withdraw(w, kymas_type());
+  bool good = co_await eventually([w] { return w->tracker.find(kyma) == nullptr; });
+  BOOST_TEST(good);
+  const auto* const failed =
+      "controller_runtime_reconcile_errors_total{controller=\"watcher-installer\"}";
+  const auto failures = w->metric(failed);
+  const auto before = reconciles;
+  w->installer->requeue(kyma);
+  good = co_await eventually([&] { return reconciles > before; });
+  BOOST_TEST(good);
+  good = co_await eventually([w] { return !w->tracker.is_complete(); });
+  BOOST_TEST(good);
+  BOOST_TEST(w->certificates.removed.empty());
+  BOOST_TEST(w->metric(failed) == failures, "a list of Kymas is refused");
+}
+
+BOOST_AUTO_TEST_CASE(certificates_of_withdrawn_kymas_ask_for_none) {
+  world w(quick_options());
+  test::run(w.context, asks_for_no_withdrawn_kyma(&w), 2 * test::patience);
+}
+
 /// A leader that starts while there is no definition has seen no Watcher.
 asio::awaitable<void> keeps_the_unknown(world* w) {
   co_await w->begin_with_runtime();
