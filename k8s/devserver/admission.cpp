@@ -52,7 +52,7 @@ class webhooks::implementation {
  public:
   implementation(asio::any_io_executor executor, environment with)
       : executor_(std::move(executor)),
-        with_(with),
+        environment_(with),
         allowed_(count(with, "allowed")),
         denied_(count(with, "denied")),
         failed_(count(with, "failed")),
@@ -78,15 +78,15 @@ class webhooks::implementation {
   /// Counts a write during its admission.
   class in_flight_guard {
    public:
-    explicit in_flight_guard(implementation& in) : in_(in) { ++in_.present_; }
+    explicit in_flight_guard(implementation& in) : owner_(in) { ++owner_.present_; }
     ~in_flight_guard() {
-      if (--in_.present_ == 0) in_.idle_.set();
+      if (--owner_.present_ == 0) owner_.idle_.set();
     }
     in_flight_guard(const in_flight_guard&) = delete;
     in_flight_guard& operator=(const in_flight_guard&) = delete;
 
    private:
-    implementation& in_;
+    implementation& owner_;
   };
 
   static core::counter& count(environment with, const std::string& result) {
@@ -96,14 +96,14 @@ class webhooks::implementation {
 
   static std::vector<active_ptr> concerned(const configuration_map& among,
                                            const admission_attributes& write);
-  asio::awaitable<std::optional<problem>> mutate_by(active_ptr which, admission_attributes* write,
+  asio::awaitable<std::optional<problem>> mutate_by(active_ptr active, admission_attributes* write,
                                                     mutation* made, bool* changed);
-  std::shared_ptr<webhook_client> line_to(active_webhook& which, std::string& why);
-  asio::awaitable<void> call(active_ptr which, hearing* of, std::size_t place);
-  void settle(const webhook& which, webhook_decision decision, hearing& of, std::size_t place);
+  std::shared_ptr<webhook_client> line_to(active_webhook& active_webhook, std::string& reason);
+  asio::awaitable<void> call(active_ptr active, hearing* of, std::size_t place);
+  void settle(const webhook& webhook, webhook_decision decision, hearing& of, std::size_t place);
 
   const asio::any_io_executor executor_;
-  const environment with_;
+  const environment environment_;
   core::counter& allowed_;
   core::counter& denied_;
   core::counter& failed_;
@@ -129,16 +129,17 @@ void webhooks::implementation::set_configuration(const std::string& name,
   if (given != nullptr && given->is_array() && !closed_) {
     auto& now = all[name];
     for (const auto& entry : given->get_array()) {
-      const auto same = std::ranges::find_if(
-          before, [&entry](const auto& one) { return one != nullptr && one->source == entry; });
+      const auto same = std::ranges::find_if(before, [&entry](const auto& webhook) {
+        return webhook != nullptr && webhook->source == entry;
+      });
       now.push_back(same != before.end() ? std::exchange(*same, nullptr)
                                          : std::make_shared<active_webhook>(active_webhook{
                                                entry, webhook::parse(entry, mutates)}));
     }
   }
   if (all[name].empty()) all.erase(name);
-  for (const auto& one : before) {
-    if (one != nullptr && one->client) std::exchange(one->client, nullptr)->drain();
+  for (const auto& webhook : before) {
+    if (webhook != nullptr && webhook->client) std::exchange(webhook->client, nullptr)->drain();
   }
 }
 
@@ -147,56 +148,58 @@ std::vector<active_ptr> webhooks::implementation::concerned(const configuration_
   std::vector<active_ptr> found;
   for (const auto& [name, all] : among) {
     std::ranges::copy_if(all, std::back_inserter(found),
-                         [&write](const auto& one) { return one->spec.concerns(write); });
+                         [&write](const auto& webhook) { return webhook->spec.concerns(write); });
   }
   return found;
 }
 
-std::shared_ptr<webhook_client> webhooks::implementation::line_to(active_webhook& which,
-                                                                  std::string& why) {
+std::shared_ptr<webhook_client> webhooks::implementation::line_to(active_webhook& active_webhook,
+                                                                  std::string& reason) {
   if (closed_) {
-    why = "the server is being shut down";
+    reason = "the server is being shut down";
     return nullptr;
   }
-  auto at = webhook_address::of(which.spec, resolver, why);
+  auto at = webhook_address::of(active_webhook.spec, resolver, reason);
   if (!at) return nullptr;
-  if (which.client && which.client->address() == *at) return which.client;
-  if (which.client) std::exchange(which.client, nullptr)->drain();
-  which.client = webhook_client::open(tasks_, which.spec, std::move(*at), with_, why);
-  std::erase_if(clients_, [](const auto& one) { return one.expired(); });
-  if (which.client) clients_.push_back(which.client);
-  return which.client;
+  if (active_webhook.client && active_webhook.client->address() == *at)
+    return active_webhook.client;
+  if (active_webhook.client) std::exchange(active_webhook.client, nullptr)->drain();
+  active_webhook.client =
+      webhook_client::open(tasks_, active_webhook.spec, std::move(*at), environment_, reason);
+  std::erase_if(clients_, [](const auto& client) { return client.expired(); });
+  if (active_webhook.client) clients_.push_back(active_webhook.client);
+  return active_webhook.client;
 }
 
 /// A webhook that shuts down reports which calls it has not processed (RFC 9113, section 6.8).
 /// Those are repeated, at the webhook's current address, as Go's HTTP client does for
 /// kube-apiserver.
-asio::awaitable<void> webhooks::implementation::call(active_ptr which, hearing* of,
+asio::awaitable<void> webhooks::implementation::call(active_ptr active, hearing* of,
                                                      std::size_t place) {
-  const auto end = with_.clock.now() + which->spec.timeout;
+  const auto end = environment_.clock.now() + active->spec.timeout;
   const auto uid = make_uid(random_);
-  webhook_decision decision{.failed = which->spec.error, .unseen = which->spec.error.empty()};
-  for (unsigned i = 0; i < tries && decision.unseen && with_.clock.now() < end; ++i) {
+  webhook_decision decision{.failed = active->spec.error, .unseen = active->spec.error.empty()};
+  for (unsigned i = 0; i < tries && decision.unseen && environment_.clock.now() < end; ++i) {
     decision = {};
-    const auto line = line_to(*which, decision.failed);
+    const auto line = line_to(*active, decision.failed);
     if (!line) break;
-    const auto body = of->review.body(which->spec.version, uid);
-    decision = co_await line->ask(&which->spec, &body, &uid);
+    const auto body = of->review.body(active->spec.version, uid);
+    decision = co_await line->ask(&active->spec, &body, &uid);
   }
-  settle(which->spec, std::move(decision), *of, place);
+  settle(active->spec, std::move(decision), *of, place);
 }
 
-void webhooks::implementation::settle(const webhook& which, webhook_decision decision, hearing& of,
-                                      std::size_t place) {
+void webhooks::implementation::settle(const webhook& webhook, webhook_decision decision,
+                                      hearing& of, std::size_t place) {
   of.warnings[place] = std::move(decision.warnings);
   of.patch = std::move(decision.patch);
   if (!decision.failed.empty()) {
-    (which.may_fail ? ignored_ : failed_).Increment();
-    with_.log.limited(log_limit_, core::log_level::warning, "cannot call a webhook",
-                      {{"webhook", which.name},
-                       {"error", decision.failed},
-                       {"then", which.may_fail ? "ignored" : "write rejected"}});
-    if (!which.may_fail && !of.refusal) of.refusal = webhook_failed(which, decision.failed);
+    (webhook.may_fail ? ignored_ : failed_).Increment();
+    environment_.log.limited(log_limit_, core::log_level::warning, "cannot call a webhook",
+                             {{"webhook", webhook.name},
+                              {"error", decision.failed},
+                              {"then", webhook.may_fail ? "ignored" : "write rejected"}});
+    if (!webhook.may_fail && !of.refusal) of.refusal = webhook_failed(webhook, decision.failed);
   } else if (decision.refusal) {
     denied_.Increment();
     if (!of.refusal) of.refusal = std::move(decision.refusal);
@@ -207,18 +210,18 @@ void webhooks::implementation::settle(const webhook& which, webhook_decision dec
 
 /// Calls one mutating webhook, and applies its patch to the write's object.
 asio::awaitable<std::optional<problem>> webhooks::implementation::mutate_by(
-    active_ptr which, admission_attributes* write, mutation* made, bool* changed) {
+    active_ptr active, admission_attributes* write, mutation* made, bool* changed) {
   *changed = false;
-  if (write->dry_run && which->spec.side_effects) co_return no_dry_run(which->spec);
+  if (write->dry_run && active->spec.side_effects) co_return no_dry_run(active->spec);
   hearing of{review_text(*write), std::vector<std::vector<std::string>>(1)};
-  co_await call(which, &of, 0);
+  co_await call(active, &of, 0);
   if (of.refusal) co_return std::move(*of.refusal);
   std::ranges::move(of.warnings[0], std::back_inserter(made->warnings));
   if (of.patch.is_null() || write->object.is_null()) co_return std::nullopt;
   auto object = write->object;
   const auto applied = json_patch(object, of.patch);
   if (applied.has_error()) {
-    co_return internal_error("admission webhook \"" + which->spec.name +
+    co_return internal_error("admission webhook \"" + active->spec.name +
                              "\": its patch can't be applied: " + applied.error().message);
   }
   *changed = object != write->object;
@@ -268,8 +271,8 @@ asio::awaitable<outcome<std::vector<std::string>>> webhooks::implementation::adm
     refused_.Increment();
     co_return too_many_requests();
   }
-  for (const auto& one : called) {
-    if (write.dry_run && one->spec.side_effects) co_return no_dry_run(one->spec);
+  for (const auto& webhook : called) {
+    if (write.dry_run && webhook->spec.side_effects) co_return no_dry_run(webhook->spec);
   }
   const in_flight_guard here(*this);
   hearing of{review_text(write), std::vector<std::vector<std::string>>(called.size())};
@@ -288,8 +291,8 @@ asio::awaitable<outcome<std::vector<std::string>>> webhooks::implementation::adm
   co_await asio::this_coro::throw_if_cancelled(throws);
   if (aborted) std::rethrow_exception(aborted);
   if (of.refusal) co_return std::move(*of.refusal);
-  for (auto& some : of.warnings) {
-    std::ranges::move(some, std::back_inserter(warnings));
+  for (auto& warning : of.warnings) {
+    std::ranges::move(warning, std::back_inserter(warnings));
   }
   co_return warnings;
 }
@@ -298,8 +301,8 @@ asio::awaitable<void> webhooks::implementation::close() {
   closed_ = true;
   // Owned here, so that no webhook destroys its client before it is closed.
   std::vector<std::shared_ptr<webhook_client>> lines;
-  for (const auto& one : std::exchange(clients_, {})) {
-    if (auto line = one.lock()) lines.push_back(std::move(line));
+  for (const auto& client : std::exchange(clients_, {})) {
+    if (auto line = client.lock()) lines.push_back(std::move(line));
   }
   configurations.clear();
   mutating.clear();

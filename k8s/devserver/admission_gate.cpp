@@ -92,27 +92,27 @@ json::value options_of(const delete_options& from) {
 admission_gate::admission_gate(asio::any_io_executor executor, webhooks::environment with,
                                devserver::service_resolver services)
     : executor_(std::move(executor)),
-      with_(with),
+      environment_(with),
       services_(std::move(services)),
       forgotten_(executor_) {}
 
 std::shared_ptr<webhooks> admission_gate::open(const cluster& in) {
-  auto& one = all_[&in];
-  if (one) return one;
-  one = std::make_shared<webhooks>(executor_, with_);
+  auto& own = all_[&in];
+  if (own) return own;
+  own = std::make_shared<webhooks>(executor_, environment_);
   if (services_) {
-    one->resolve_services_by([this, name = in.name](const object_key& service, unsigned port) {
+    own->resolve_services_by([this, name = in.name](const object_key& service, unsigned port) {
       return services_(name, service.ns + "/" + service.name + ":" + std::to_string(port));
     });
   }
-  return one;
+  return own;
 }
 
-void admission_gate::follow(const cluster& in, const resource& of, const change& what) {
+void admission_gate::follow(const cluster& in, const resource& of, const change& change) {
   const bool mutates = of.storage_key == mutating_key;
   if ((of.storage_key != configurations_key && !mutates) || in.removed || closed_) return;
-  open(in)->set_configuration(what.after->path(),
-                              what.deleted ? json::value() : what.after->parse(), mutates);
+  open(in)->set_configuration(change.after->path(),
+                              change.deleted ? json::value() : change.after->parse(), mutates);
 }
 
 bool admission_gate::is_open(const cluster& in) const {
@@ -143,7 +143,8 @@ void admission_gate::forget(const cluster& in) {
 
 asio::awaitable<void> admission_gate::close() {
   closed_ = true;
-  for (auto all = std::exchange(all_, {}); const auto& [in, one] : all) co_await one->close();
+  for (auto all = std::exchange(all_, {}); const auto& [in, webhooks] : all)
+    co_await webhooks->close();
   co_await forgotten_.join();
 }
 

@@ -45,7 +45,7 @@ class admission_gate {
                  devserver::service_resolver services);
 
   /// Observes a write.
-  void follow(const cluster& in, const resource& of, const change& what);
+  void follow(const cluster& in, const resource& of, const change& change);
 
   /// Returns true if the cluster has no webhooks.
   bool is_open(const cluster& in) const;
@@ -66,7 +66,7 @@ class admission_gate {
   std::shared_ptr<webhooks> open(const cluster& in);
 
   const boost::asio::any_io_executor executor_;
-  const webhooks::environment with_;
+  const webhooks::environment environment_;
   const devserver::service_resolver services_;
   std::map<const cluster*, std::shared_ptr<webhooks>> all_;
   bool closed_ = false;

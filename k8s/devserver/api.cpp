@@ -20,15 +20,15 @@ namespace asio = boost::asio;
 /// Returns the verb as Kubernetes' audit log names it.
 std::string verb_of(const http::request& from, const target& to) {
   const auto path = parse_resource_path(to.parts);
-  const bool one = path && !path->key.name.empty();
+  const bool has_name = path && !path->key.name.empty();
   if (from.method == "GET" || from.method == "HEAD") {
     if (path && to.parameters.flag("watch")) return "watch";
-    return one || !path ? "get" : "list";
+    return has_name || !path ? "get" : "list";
   }
   if (from.method == "POST") return "create";
   if (from.method == "PUT") return "update";
   if (from.method == "PATCH") return "patch";
-  if (from.method == "DELETE") return one ? "delete" : "deletecollection";
+  if (from.method == "DELETE") return has_name ? "delete" : "deletecollection";
   return {};
 }
 
@@ -55,8 +55,8 @@ void to_protobuf(http::response& into) {
   http::fields headers;
   headers.add("content-type", protobuf_media_type);
   for (std::size_t i = 0; i < into.headers.size(); ++i) {
-    const auto one = into.headers[i];
-    if (one.name != "content-type") headers.add(one.name, one.value);
+    const auto header = into.headers[i];
+    if (header.name != "content-type") headers.add(header.name, header.value);
   }
   into.headers = std::move(headers);
 }
@@ -64,8 +64,8 @@ void to_protobuf(http::response& into) {
 /// Returns true if any resource is served in that version of the group.
 bool is_served(const cluster& in, std::string_view group, std::string_view version) {
   bool found = false;
-  in.kinds.each([&](const std::shared_ptr<const resource>& one) {
-    found = found || (one->group == group && one->find(version) != nullptr);
+  in.kinds.each([&](const std::shared_ptr<const resource>& kind) {
+    found = found || (kind->group == group && kind->find(version) != nullptr);
   });
   return found;
 }
@@ -90,9 +90,9 @@ asio::awaitable<void> api::then_convert(asio::awaitable<void> rest, http::respon
 }
 
 asio::awaitable<void> api::handle_json(http::request& from, http::response& into) {
-  if (from.body.size() > with_.body_bytes) {
+  if (from.body.size() > parts_.body_bytes) {
     answer(into,
-           too_large("Request entity too large: limit is " + std::to_string(with_.body_bytes)));
+           too_large("Request entity too large: limit is " + std::to_string(parts_.body_bytes)));
     return {};
   }
   auto to = target::parse(from.target);
@@ -107,21 +107,21 @@ asio::awaitable<void> api::handle_json(http::request& from, http::response& into
     return {};
   }
   if (to->parts.size() == 1 && to->parts[0] == "version") {
-    answer(into, 200, version_info(with_.version));
+    answer(into, 200, version_info(parts_.version));
     return {};
   }
-  if (to->cluster.empty()) to->cluster = with_.root_cluster;
-  const auto in = with_.clusters.find(to->cluster);
-  if (in == with_.clusters.end()) {
+  if (to->cluster.empty()) to->cluster = parts_.root_cluster;
+  const auto in = parts_.clusters.find(to->cluster);
+  if (in == parts_.clusters.end()) {
     no_such_page(into);
     return {};
   }
-  if (with_.control != nullptr && test_control::is_for(*to)) {
-    const auto by = with_.users.identify(from, to->cluster, with_.clock.wall());
+  if (parts_.control != nullptr && test_control::is_for(*to)) {
+    const auto by = parts_.users.identify(from, to->cluster, parts_.clock.wall());
     if (by.has_error()) {
       answer(into, by.error());
     } else {
-      with_.control->handle(in->second, *by, *to, from, into);
+      parts_.control->handle(in->second, *by, *to, from, into);
     }
     return {};
   }
@@ -135,8 +135,8 @@ asio::awaitable<void> api::handle_json(http::request& from, http::response& into
 
 asio::awaitable<void> api::after(std::chrono::milliseconds latency, visit of, http::request& from,
                                  http::response& into) {
-  const auto timer = with_.clock.make_timer(with_.executor);
-  timer->expires_at(with_.clock.now() + latency);
+  const auto timer = parts_.clock.make_timer(parts_.executor);
+  timer->expires_at(parts_.clock.now() + latency);
   co_await timer->wait();
   auto rest = proceed(std::move(of), from, into);
   if (rest.valid()) co_await std::move(rest);
@@ -151,7 +151,7 @@ asio::awaitable<void> api::proceed(visit of, http::request& from, http::response
     answer(into, on_demand(of.wrong));
     return {};
   }
-  auto by = with_.users.identify(from, of.to.cluster, with_.clock.wall());
+  auto by = parts_.users.identify(from, of.to.cluster, parts_.clock.wall());
   if (by.has_error()) {
     answer(into, by.error());
     return {};
@@ -189,26 +189,26 @@ asio::awaitable<void> api::proceed(visit of, http::request& from, http::response
 }
 
 void api::show_metrics(const cluster& in, const identity& by, http::response& into) const {
-  if (with_.authorization && !may_visit(in, by, "get", "/metrics")) {
+  if (parts_.authorization && !may_visit(in, by, "get", "/metrics")) {
     return answer(into,
                   forbidden({"", "", ""}, "User \"" + by.user + "\" cannot get path \"/metrics\""));
   }
   into.status = 200;
   into.headers.add("content-type",
                    "text/plain; version=0.0.4; charset=utf-8; escaping=underscores");
-  into.body = core::expose(with_.metrics);
+  into.body = core::expose(parts_.metrics);
 }
 
 bool api::is_initializing(const cluster& in, const resource& of) const {
-  if (with_.storage_delay.count() == 0 || !of.custom) return false;
+  if (parts_.storage_delay.count() == 0 || !of.custom) return false;
   const auto definitions = in.objects.find("customresourcedefinitions.apiextensions.k8s.io");
-  const auto one = definitions ? definitions->find(resource_name(of.plural, of.group)) : nullptr;
-  if (!one) return false;
-  const auto definition = one->parse();
+  const auto served = definitions ? definitions->find(resource_name(of.plural, of.group)) : nullptr;
+  if (!served) return false;
+  const auto definition = served->parse();
   const auto created = parse_rfc3339(find_string(definition, {"metadata", "creationTimestamp"}));
   // Whole seconds.
-  const auto least = std::chrono::seconds(1) + with_.storage_delay;
-  return created && with_.clock.wall() < *created + least;
+  const auto least = std::chrono::seconds(1) + parts_.storage_delay;
+  return created && parts_.clock.wall() < *created + least;
 }
 
 asio::awaitable<void> api::resource_request(visit of, resource_path path, identity by,
@@ -216,7 +216,7 @@ asio::awaitable<void> api::resource_request(visit of, resource_path path, identi
   const wanted_access wanted{of.verb,          path.group,  path.plural,
                              path.subresource, path.key.ns, path.key.name};
   const bool open = of.verb == "create" && is_own_review(path.group, path.plural);
-  if (with_.authorization && !open && !is_allowed(*of.in, by, wanted)) {
+  if (parts_.authorization && !open && !is_allowed(*of.in, by, wanted)) {
     answer(into, access_denied(by, wanted));
     return {};
   }
@@ -245,63 +245,64 @@ asio::awaitable<void> api::resource_request(visit of, resource_path path, identi
     return {};
   }
   if (!view.version->warning.empty()) warn(into, view.version->warning);
-  const auto how = negotiate(from.headers.get("accept"), of.to.parameters.get("includeObject"),
-                             view.of->custom, with_.clock);
-  if (how.has_error()) {
-    answer(into, how.error());
+  const auto format = negotiate(from.headers.get("accept"), of.to.parameters.get("includeObject"),
+                                view.of->custom, parts_.clock);
+  if (format.has_error()) {
+    answer(into, format.error());
     return {};
   }
-  call what{of.in,
+  call call{of.in,
             std::move(view),
             std::move(path.key),
             std::move(path.subresource),
             of.to.parameters,
-            *how,
+            *format,
             std::move(by),
             {}};
-  what.user_agent = from.headers.get("user-agent");
-  what.authorization = with_.authorization;
-  what.refuse_unsupported = with_.refuse_unsupported;
-  return perform(of, std::move(what), from, into);
+  call.user_agent = from.headers.get("user-agent");
+  call.authorization = parts_.authorization;
+  call.refuse_unsupported = parts_.refuse_unsupported;
+  return perform(of, std::move(call), from, into);
 }
 
-asio::awaitable<void> api::perform(const visit& of, call what, http::request& from,
+asio::awaitable<void> api::perform(const visit& of, call call, http::request& from,
                                    http::response& into) {
-  const bool one = !what.key.name.empty();
+  const bool has_name = !call.key.name.empty();
   outcome<void> done;
   if (from.method == "HEAD") {
     done = method_not_allowed("the server does not allow this method on the requested resource");
-  } else if (what.subresource == "binding" || what.subresource == "eviction") {
-    if (of.verb == "create" && one) {
-      return what.subresource == "binding" ? with_.writes.bind(std::move(what), from, into)
-                                           : with_.writes.evict(std::move(what), from, into);
+  } else if (call.subresource == "binding" || call.subresource == "eviction") {
+    if (of.verb == "create" && has_name) {
+      return call.subresource == "binding" ? parts_.writes.bind(std::move(call), from, into)
+                                           : parts_.writes.evict(std::move(call), from, into);
     }
     done = method_not_allowed("the server does not allow this method on the requested resource");
-  } else if (what.view.of->review || what.subresource == token_subresource) {
-    if (of.verb == "create" && one == !what.view.of->review) {
-      one ? with_.reviews.answer_token(what, from, into)
-          : with_.reviews.answer_review(what, from, into);
+  } else if (call.view.of->review || call.subresource == token_subresource) {
+    if (of.verb == "create" && has_name == !call.view.of->review) {
+      has_name ? parts_.reviews.answer_token(call, from, into)
+               : parts_.reviews.answer_review(call, from, into);
     } else {
       done = method_not_allowed("the server does not allow this method on the requested resource");
     }
-  } else if (what.subresource == "finalize" && of.verb != "update") {
+  } else if (call.subresource == "finalize" && of.verb != "update") {
     done = method_not_allowed("the server does not allow this method on the requested resource");
   } else if (of.verb == "get") {
-    done = with_.reads.get(what, into);
+    done = parts_.reads.get(call, into);
   } else if (of.verb == "list") {
-    done = with_.reads.list(what, into);
+    done = parts_.reads.list(call, into);
   } else if (of.verb == "watch") {
-    done = with_.reads.begin_watch(what, of.wrong, into);
-  } else if (of.verb == "create" && !one && (what.view.of->namespaced == !what.key.ns.empty())) {
-    return with_.writes.create(std::move(what), from, into);
-  } else if (of.verb == "update" && one) {
-    return with_.writes.update(std::move(what), from, into);
-  } else if (of.verb == "patch" && one) {
-    return with_.writes.patch(std::move(what), from, into);
-  } else if (of.verb == "delete" && what.subresource.empty()) {
-    return with_.writes.remove(std::move(what), from, into);
-  } else if (of.verb == "deletecollection" && what.view.of->deletes_collections) {
-    return with_.writes.remove_all(std::move(what), from, into);
+    done = parts_.reads.begin_watch(call, of.wrong, into);
+  } else if (of.verb == "create" && !has_name &&
+             (call.view.of->namespaced == !call.key.ns.empty())) {
+    return parts_.writes.create(std::move(call), from, into);
+  } else if (of.verb == "update" && has_name) {
+    return parts_.writes.update(std::move(call), from, into);
+  } else if (of.verb == "patch" && has_name) {
+    return parts_.writes.patch(std::move(call), from, into);
+  } else if (of.verb == "delete" && call.subresource.empty()) {
+    return parts_.writes.remove(std::move(call), from, into);
+  } else if (of.verb == "deletecollection" && call.view.of->deletes_collections) {
+    return parts_.writes.remove_all(std::move(call), from, into);
   } else {
     done = method_not_allowed("the server does not allow this method on the requested resource");
   }

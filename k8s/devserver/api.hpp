@@ -41,10 +41,10 @@ class api final : public http::handler {
     test_control* control;     ///< null: there is no /devserver
   };
 
-  explicit api(parts with) : with_(std::move(with)) {}
+  explicit api(parts with) : parts_(std::move(with)) {}
 
   /// Larger than the limit: the API rejects a slightly too large body in its own words.
-  std::size_t body_limit(const http::request&) const override { return 2 * with_.body_bytes; }
+  std::size_t body_limit(const http::request&) const override { return 2 * parts_.body_bytes; }
   boost::asio::awaitable<void> handle(http::request& from, http::response& into) override;
 
  private:
@@ -64,13 +64,13 @@ class api final : public http::handler {
   boost::asio::awaitable<void> proceed(visit of, http::request& from, http::response& into);
   boost::asio::awaitable<void> resource_request(visit of, resource_path path, identity by,
                                                 http::request& from, http::response& into);
-  boost::asio::awaitable<void> perform(const visit& of, call what, http::request& from,
+  boost::asio::awaitable<void> perform(const visit& of, call call, http::request& from,
                                        http::response& into);
 
   void show_metrics(const cluster& in, const identity& by, http::response& into) const;
   bool is_initializing(const cluster& in, const resource& of) const;
 
-  const parts with_;
+  const parts parts_;
 };
 
 }  // namespace rw::k8s::devserver

@@ -24,10 +24,10 @@ const builtin_type& type_of(const builtin_field& field) {
 
 /// Returns the field of that name, also of an embedded type; null if there is none.
 const builtin_field* find_field(const builtin_type& type, std::string_view name) {
-  for (const auto& one : fields_of(type)) {
-    if (one.name == name && !name.empty()) return &one;
-    if (!one.name.empty()) continue;
-    if (const auto* const found = find_field(type_of(one), name)) return found;
+  for (const auto& field : fields_of(type)) {
+    if (field.name == name && !name.empty()) return &field;
+    if (!field.name.empty()) continue;
+    if (const auto* const found = find_field(type_of(field), name)) return found;
   }
   return nullptr;
 }
@@ -103,25 +103,25 @@ class decoder {
  private:
   static bool is_omitted(const builtin_field& field, const json::value& value) {
     const bool whole =
-        field.in == holder::one && (field.type == go_type::object || field.type == go_type::raw);
+        field.in == holder::single && (field.type == go_type::object || field.type == go_type::raw);
     const unsigned kept = field.traits & (trait::pointer | trait::omitempty);
     return kept == trait::omitempty && !whole && is_zero(value);
   }
 
   void decode(const builtin_field& field, json::value& value, const std::string& path) {
-    if (field.in == holder::one) return decode_value(field, value, path);
+    if (field.in == holder::single) return decode_value(field, value, path);
     if (field.in == holder::list ? !value.is_array() : !value.is_object()) {
       return mismatch(field, value, path, type_text(field));
     }
     if (field.in == holder::list) {
       std::size_t index = 0;
-      for (auto& one : value.get_array()) {
-        decode_item(field, one, path + "[" + std::to_string(index++) + "]");
+      for (auto& entry : value.get_array()) {
+        decode_item(field, entry, path + "[" + std::to_string(index++) + "]");
       }
       return;
     }
-    for (auto& [key, one] : value.get_object()) {
-      decode_item(field, one, path + "[" + std::string(key) + "]");
+    for (auto& [key, member] : value.get_object()) {
+      decode_item(field, member, path + "[" + std::string(key) + "]");
     }
   }
 
@@ -134,7 +134,7 @@ class decoder {
 
   void decode_value(const builtin_field& field, json::value& value, const std::string& path) {
     auto single = field;
-    single.in = holder::one;
+    single.in = holder::single;
     const auto expect = [&](bool fits) {
       if (!fits) mismatch(field, value, path, type_text(single));
       return fits;
@@ -208,8 +208,8 @@ class decoder {
          std::string(kind_) + "." + path.substr(0, path.find('[')) + " of type " + type);
   }
 
-  void fail(std::string why) {
-    if (error.empty()) error = std::move(why);
+  void fail(std::string reason) {
+    if (error.empty()) error = std::move(reason);
   }
 
   std::string_view kind_;
@@ -219,15 +219,15 @@ class decoder {
 void fill(const builtin_type& type, json::object& object);
 
 void fill_value(const builtin_field& field, json::value& value) {
-  if (value.is_object() && field.in == holder::one) {
+  if (value.is_object() && field.in == holder::single) {
     fill(type_of(field), value.get_object());
   } else if (value.is_object()) {
-    for (auto& [key, one] : value.get_object()) {
-      if (one.is_object()) fill(type_of(field), one.get_object());
+    for (auto& [key, member] : value.get_object()) {
+      if (member.is_object()) fill(type_of(field), member.get_object());
     }
   } else if (value.is_array()) {
-    for (auto& one : value.get_array()) {
-      if (one.is_object()) fill(type_of(field), one.get_object());
+    for (auto& entry : value.get_array()) {
+      if (entry.is_object()) fill(type_of(field), entry.get_object());
     }
   }
 }
@@ -235,12 +235,12 @@ void fill_value(const builtin_field& field, json::value& value) {
 /// Adds what Go writes for a field that is not set; nothing for lists, which would be null.
 void add_empty(const builtin_field& field, json::object& object) {
   if (field.type == go_type::time || field.type == go_type::micro_time) {
-    if (field.in == holder::one && (field.traits & trait::pointer) == 0) {
+    if (field.in == holder::single && (field.traits & trait::pointer) == 0) {
       object.emplace(field.name, nullptr);
     }
     return;
   }
-  if (field.in != holder::one || (field.traits & trait::pointer) != 0) return;
+  if (field.in != holder::single || (field.traits & trait::pointer) != 0) return;
   if (field.type == go_type::object) object.emplace(field.name, json::object());
   if ((field.traits & trait::omitempty) != 0) return;
   if (field.type == go_type::text) object.emplace(field.name, "");

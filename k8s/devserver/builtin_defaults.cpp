@@ -22,7 +22,7 @@ struct row {
   std::string_view type;
   std::string_view field;
   std::string_view value;       ///< JSON
-  std::string_view when = {};   ///< only if this field ...
+  std::string_view given = {};  ///< only if this field ...
   std::string_view among = {};  ///< ... has one of these values, separated by blanks
 };
 
@@ -125,11 +125,11 @@ constexpr row rows[] = {
     {"admissionregistration/v1.ServiceReference", "port", "443"},
 };
 
-bool holds(const row& one, const json::object& object) {
-  if (one.when.empty()) return true;
-  const auto* const value = object.if_contains(one.when);
+bool holds(const row& row, const json::object& object) {
+  if (row.given.empty()) return true;
+  const auto* const value = object.if_contains(row.given);
   if (value == nullptr || !value->is_string()) return false;
-  for (auto rest = one.among; !rest.empty();) {
+  for (auto rest = row.among; !rest.empty();) {
     const auto end = std::min(rest.find(' '), rest.size());
     if (rest.substr(0, end) == view(value->get_string())) return true;
     rest.remove_prefix(std::min(end + 1, rest.size()));
@@ -187,11 +187,11 @@ void default_requests(json::object& pod) {
   for (const auto* field : {"containers", "initContainers"}) {
     auto* const list = object_in(pod, "spec").if_contains(field);
     if (list == nullptr || !list->is_array()) continue;
-    for (auto& one : list->get_array()) {
-      const auto* const limits = find(one, {"resources", "limits"});
+    for (auto& entry : list->get_array()) {
+      const auto* const limits = find(entry, {"resources", "limits"});
       if (limits == nullptr || !limits->is_object()) continue;
       const auto copy = limits->get_object();
-      auto& requests = object_in(object_in(one.as_object(), "resources"), "requests");
+      auto& requests = object_in(object_in(entry.as_object(), "resources"), "requests");
       for (const auto& [name, value] : copy) requests.emplace(name, value);
     }
   }
@@ -205,10 +205,10 @@ void default_qos_class(json::object& pod) {
   for (const auto* field : {"containers", "initContainers"}) {
     const auto* const list = object_in(pod, "spec").if_contains(field);
     if (list == nullptr || !list->is_array()) continue;
-    for (const auto& one : list->get_array()) {
+    for (const auto& entry : list->get_array()) {
       for (const auto* name : {"cpu", "memory"}) {
-        const auto* const limit = find(one, {"resources", "limits", name});
-        const auto* const request = find(one, {"resources", "requests", name});
+        const auto* const limit = find(entry, {"resources", "limits", name});
+        const auto* const request = find(entry, {"resources", "requests", name});
         any = any || limit != nullptr || request != nullptr;
         guaranteed = guaranteed && limit != nullptr && request != nullptr && *limit == *request;
       }
@@ -244,10 +244,10 @@ void default_limits(json::object& item) {
 void default_claim_templates(json::object& spec) {
   auto* const claims = spec.if_contains("volumeClaimTemplates");
   if (claims == nullptr || !claims->is_array()) return;
-  for (auto& one : claims->get_array()) {
-    if (!one.is_object()) continue;
-    set_default(one.get_object(), "kind", "PersistentVolumeClaim");
-    set_default(one.get_object(), "apiVersion", "v1");
+  for (auto& claim : claims->get_array()) {
+    if (!claim.is_object()) continue;
+    set_default(claim.get_object(), "kind", "PersistentVolumeClaim");
+    set_default(claim.get_object(), "apiVersion", "v1");
   }
 }
 
@@ -300,11 +300,11 @@ std::vector<type_defaults> collect() {
       all[at].fields.push_back({nullptr, field.name, json::parse(field.by_default)});
     }
   }
-  for (const auto& one : rows) {
-    all[index.at(std::string(one.type))].fields.push_back(
-        {&one, one.field, json::parse(one.value)});
+  for (const auto& row : rows) {
+    all[index.at(std::string(row.type))].fields.push_back(
+        {&row, row.field, json::parse(row.value)});
   }
-  for (const auto& one : rules) all[index.at(std::string(one.type))].rules.push_back(one.apply);
+  for (const auto& rule : rules) all[index.at(std::string(rule.type))].rules.push_back(rule.apply);
   return all;
 }
 
@@ -313,8 +313,8 @@ std::vector<type_defaults> collect() {
 void apply_defaults(const builtin_type& type, json::object& object) {
   static const auto all = collect();
   const auto& here = all[static_cast<std::size_t>(&type - builtin_types().data())];
-  for (const auto& one : here.fields) {
-    if (one.of == nullptr || holds(*one.of, object)) object.emplace(one.name, one.value);
+  for (const auto& field : here.fields) {
+    if (field.of == nullptr || holds(*field.of, object)) object.emplace(field.name, field.value);
   }
   for (const auto rule : here.rules) rule(object);
 }

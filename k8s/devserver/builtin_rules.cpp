@@ -208,8 +208,8 @@ void require(std::vector<cause>& found, const std::string& field) {
 }
 
 void fill_builtin_defaults(const resource& of, json::value& object) {
-  for (const auto& one : all_defaults) {
-    if (one.storage_key == of.storage_key) one.fill(object.as_object());
+  for (const auto& rule : all_defaults) {
+    if (rule.storage_key == of.storage_key) rule.fill(object.as_object());
   }
 }
 
@@ -265,8 +265,8 @@ void warn_of_builtin(const resource& of, const json::value& object,
 
 void check_builtin(const resource& of, const json::value& before, const json::value& object,
                    std::vector<cause>& found) {
-  for (const auto& one : all_checks) {
-    if (one.storage_key == of.storage_key) one.find(before, object, found);
+  for (const auto& check : all_checks) {
+    if (check.storage_key == of.storage_key) check.find(before, object, found);
   }
 }
 

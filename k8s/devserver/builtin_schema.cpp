@@ -43,16 +43,16 @@ class leaf : public schema {
 };
 
 const leaf& scalar() {
-  static const leaf one(false);
-  return one;
+  static const leaf leaf(false);
+  return leaf;
 }
 const leaf& anything() {
-  static const leaf one(true);
-  return one;
+  static const leaf leaf(true);
+  return leaf;
 }
 
-bool has(const builtin_field& field, trait::bits what) {
-  return (field.traits & what) != 0;
+bool has(const builtin_field& field, trait::bits bits) {
+  return (field.traits & bits) != 0;
 }
 
 /// A list or map, or an object that is atomic as this field's value.
@@ -82,7 +82,7 @@ class container final : public leaf {
   bool patch_merges() const override { return has(field_, trait::patch_merges); }
 
  private:
-  bool is_object() const { return field_.in == holder::one; }
+  bool is_object() const { return field_.in == holder::single; }
 
   const builtin_field& field_;
   const schema& items_;
@@ -111,18 +111,19 @@ class object_type final : public leaf {
     if (found == members.end()) return false;
     const auto& field = *found->second.field;
     if (!has(field, trait::omitempty)) return true;
-    return field.type == go_type::object && field.in == holder::one && !has(field, trait::pointer);
+    return field.type == go_type::object && field.in == holder::single &&
+           !has(field, trait::pointer);
   }
   bool atomic_object() const override { return (traits_ & trait::atomic) != 0; }
 
   /// Adds what identifies an item that leaves it out: the defaults of the OpenAPI document.
   void fill_defaults(json::value& value) const override {
     if (!value.is_object()) return;
-    for (const auto& [name, one] : members) {
-      const auto& field = *one.field;
+    for (const auto& [name, member] : members) {
+      const auto& field = *member.field;
       if (!field.by_default.empty()) {
         value.get_object().emplace(name, json::parse(field.by_default));
-      } else if (field.type == go_type::text && field.in == holder::one &&
+      } else if (field.type == go_type::text && field.in == holder::single &&
                  !has(field, trait::omitempty) && !has(field, trait::pointer)) {
         value.get_object().emplace(name, "");
       }
@@ -179,8 +180,8 @@ class type_graph {
 
   const schema& link(const builtin_field& field) {
     const auto& value = value_of(field);
-    const bool owns = field.type == go_type::object && field.in == holder::one;
-    if (field.in == holder::one && !(owns && has(field, trait::atomic))) return value;
+    const bool owns = field.type == go_type::object && field.in == holder::single;
+    if (field.in == holder::single && !(owns && has(field, trait::atomic))) return value;
     return containers_.emplace_back(field, value);
   }
 
@@ -222,11 +223,11 @@ const builtin_type* find_builtin_type(std::string_view api_version,
   if (folder.ends_with(".k8s.io")) folder.remove_suffix(std::string_view(".k8s.io").size());
   const auto types = builtin_types();
   const bool meta = kind == "DeleteOptions" || kind == "Status";
-  const auto same = [&](const builtin_type& one) {
-    if (one.name != kind) return false;
-    if (meta) return one.group == "meta/v1";
-    return one.group.size() == folder.size() + 1 + version.size() &&
-           one.group.starts_with(folder) && one.group.ends_with(version);
+  const auto same = [&](const builtin_type& builtin_type) {
+    if (builtin_type.name != kind) return false;
+    if (meta) return builtin_type.group == "meta/v1";
+    return builtin_type.group.size() == folder.size() + 1 + version.size() &&
+           builtin_type.group.starts_with(folder) && builtin_type.group.ends_with(version);
   };
   const auto type = std::ranges::find_if(types, same);
   return type != types.end() ? &*type : nullptr;

@@ -25,7 +25,7 @@ enum class go_type : std::uint8_t {
   object,
 };
 
-enum class holder : std::uint8_t { one, list, map };
+enum class holder : std::uint8_t { single, list, map };
 
 struct trait {
   enum bits : unsigned {

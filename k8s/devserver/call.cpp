@@ -16,15 +16,15 @@ void begin(http::response& into, unsigned status) {
 
 }  // namespace
 
-void answer(http::response& into, unsigned status, const call& to, const record& one) {
+void answer(http::response& into, unsigned status, const call& to, const record& record) {
   begin(into, status);
   if (to.subresource == scale_subresource) {
-    auto object = one.parse();
+    auto object = record.parse();
     to_view(object, to.view);
     into.body = boost::json::serialize(scale_of(to.view, object));
     return;
   }
-  append_object(into.body, one, to.view, to.show);
+  append_object(into.body, record, to.view, to.show);
 }
 
 void answer(http::response& into, unsigned status, const boost::json::value& body) {
@@ -42,9 +42,9 @@ void warn(http::response& into, std::string_view text) {
   into.headers.add("warning", "299 - \"" + quoted + "\"");
 }
 
-void answer(http::response& into, const problem& why) {
-  answer(into, why.code, to_status(why));
-  if (why.retry_after > 0) into.headers.add("retry-after", std::to_string(why.retry_after));
+void answer(http::response& into, const problem& problem) {
+  answer(into, problem.code, to_status(problem));
+  if (problem.retry_after > 0) into.headers.add("retry-after", std::to_string(problem.retry_after));
 }
 
 }  // namespace rw::k8s::devserver

@@ -29,7 +29,7 @@ struct call {
   bool refuse_unsupported = false;  ///< what is beyond this server gets 501, not a warning
 
   /// Returns the subject of rejections: "configmaps", or "deployments.apps".
-  subject what() const { return {view.of->group, view.of->plural, key.name}; }
+  subject target() const { return {view.of->group, view.of->plural, key.name}; }
   /// Returns the subject of an invalid object: "ConfigMap", or "Deployment.apps".
   subject what_kind() const { return {view.of->group, view.of->kind, key.name}; }
   std::shared_ptr<collection> objects() const { return in->objects.open(view.of->storage_key); }
@@ -37,12 +37,12 @@ struct call {
 };
 
 /// Writes the response: an object in the requested representation.
-void answer(http::response& into, unsigned status, const call& to, const record& one);
+void answer(http::response& into, unsigned status, const call& to, const record& record);
 /// Writes the response: any JSON.
 void answer(http::response& into, unsigned status, const boost::json::value& body);
 /// Adds a warning to the response (RFC 7234, "Warning"), which clients of Kubernetes show.
 void warn(http::response& into, std::string_view text);
 /// Writes the response: a Status, with Retry-After if it has one.
-void answer(http::response& into, const problem& why);
+void answer(http::response& into, const problem& problem);
 
 }  // namespace rw::k8s::devserver

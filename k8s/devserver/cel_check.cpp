@@ -67,10 +67,10 @@ class checker {
       case kind::index:
         return item(node);
       case kind::call:
-        for (const auto& one : node.args) infer(*one);
+        for (const auto& arg : node.args) infer(*arg);
         return function(node.text);
       case kind::method:
-        for (const auto& one : node.args) infer(*one);
+        for (const auto& arg : node.args) infer(*arg);
         return function(node.text);
       case kind::unary:
         return need(infer(*node.args[0]), node.text == "!" ? base::boolean : base::number,
@@ -84,10 +84,10 @@ class checker {
         return yes.is == no.is ? yes : type{};
       }
       case kind::list:
-        for (const auto& one : node.args) infer(*one);
+        for (const auto& arg : node.args) infer(*arg);
         return {base::list};
       case kind::map:
-        for (const auto& one : node.args) infer(*one);
+        for (const auto& arg : node.args) infer(*arg);
         return {base::map};
       case kind::macro:
         return macro(node);
@@ -98,8 +98,8 @@ class checker {
   std::string error;
 
  private:
-  void fail(std::string why) {
-    if (error.empty()) error = std::move(why);
+  void fail(std::string reason) {
+    if (error.empty()) error = std::move(reason);
   }
 
   static type literal(const cel_node& node) {

@@ -53,10 +53,10 @@ class evaluator {
       case kind::binary:
         return binary(node);
       case kind::ternary: {
-        const auto which = run(*node.args[0]);
-        if (which.failed()) return which;
-        if (!which.get().is_bool()) return no_overload("?:");
-        return run(*node.args[which.get().get_bool() ? 1 : 2]);
+        const auto selected = run(*node.args[0]);
+        if (selected.failed()) return selected;
+        if (!selected.get().is_bool()) return no_overload("?:");
+        return run(*node.args[selected.get().get_bool() ? 1 : 2]);
       }
       case kind::list:
         return list(node);
@@ -156,14 +156,14 @@ class evaluator {
     if (b.is_object()) return json::value(a.is_string() && b.get_object().contains(text_in(a)));
     if (!b.is_array()) return no_overload("in");
     steps_ += b.get_array().size();
-    return json::value(
-        std::ranges::any_of(b.get_array(), [&](const json::value& one) { return equal(a, one); }));
+    return json::value(std::ranges::any_of(
+        b.get_array(), [&](const json::value& entry) { return equal(a, entry); }));
   }
 
   operand list(const cel_node& node) {
     json::array all;
-    for (const auto& one : node.args) {
-      auto made = run(*one);
+    for (const auto& arg : node.args) {
+      auto made = run(*arg);
       if (made.failed()) return made;
       all.push_back(made.get());
     }
@@ -197,8 +197,8 @@ class evaluator {
     return quantify(node, all);
   }
 
-  operand run_for(const cel_node& node, std::size_t argument, const json::value& one) {
-    scope_.emplace_back(node.variable, &one);
+  operand run_for(const cel_node& node, std::size_t argument, const json::value& entry) {
+    scope_.emplace_back(node.variable, &entry);
     auto made = run(*node.args[argument]);
     scope_.pop_back();
     return made;
@@ -209,8 +209,8 @@ class evaluator {
     const bool single = node.text == "exists_one";
     std::size_t count = 0;
     std::string error;
-    for (const auto& one : all) {
-      auto made = run_for(node, 1, one);
+    for (const auto& entry : all) {
+      auto made = run_for(node, 1, entry);
       if (made.failed() || !made.get().is_bool()) {
         if (single) return made.failed() ? made : no_overload(node.text);
         if (error.empty()) error = made.failed() ? made.error : "no such overload";
@@ -226,17 +226,17 @@ class evaluator {
   operand collect(const cel_node& node, const json::array& all) {
     const bool filters = node.text == "filter" || node.args.size() == 3;
     json::array made;
-    for (const auto& one : all) {
+    for (const auto& entry : all) {
       if (filters) {
-        auto wanted = run_for(node, 1, one);
+        auto wanted = run_for(node, 1, entry);
         if (wanted.failed()) return wanted;
         if (!wanted.is(true)) continue;
       }
       if (node.text == "filter") {
-        made.push_back(one);
+        made.push_back(entry);
         continue;
       }
-      auto value = run_for(node, node.args.size() - 1, one);
+      auto value = run_for(node, node.args.size() - 1, entry);
       if (value.failed()) return value;
       made.push_back(value.get());
     }
@@ -245,8 +245,8 @@ class evaluator {
 
   operand call(const cel_node& node) {
     json::array args;
-    for (const auto& one : node.args) {
-      auto made = run(*one);
+    for (const auto& arg : node.args) {
+      auto made = run(*arg);
       if (made.failed()) return made;
       args.push_back(made.get());
     }
@@ -342,10 +342,10 @@ class evaluator {
     if (name == "join") {
       std::string made;
       const bool has = args.size() > 1 && args[1].is_string();
-      for (const auto& one : all) {
-        if (!one.is_string()) return no_overload(name);
-        if (&one != all.data() && has) made += text_in(args[1]);
-        made += text_in(one);
+      for (const auto& entry : all) {
+        if (!entry.is_string()) return no_overload(name);
+        if (&entry != all.data() && has) made += text_in(args[1]);
+        made += text_in(entry);
       }
       return json::value(made);
     }
@@ -356,24 +356,24 @@ class evaluator {
       return json::value(std::ranges::adjacent_find(all, descends) == all.end());
     }
     if (name == "indexOf" && args.size() == 2) {
-      const auto at =
-          std::ranges::find_if(all, [&](const json::value& one) { return equal(one, args[1]); });
+      const auto at = std::ranges::find_if(
+          all, [&](const json::value& entry) { return equal(entry, args[1]); });
       return json::value(at == all.end() ? std::int64_t{-1} : at - all.begin());
     }
     if (name == "sum") {
       operand made(json::value(0));
-      for (const auto& one : all) {
-        made = arithmetic("+", made.get(), one);
+      for (const auto& entry : all) {
+        made = arithmetic("+", made.get(), entry);
         if (made.failed()) return made;
       }
       return made;
     }
     if ((name != "min" && name != "max") || all.empty()) return no_overload(name);
     const json::value* best = all.data();
-    for (const auto& one : all) {
-      const auto is = order(one, *best);
+    for (const auto& entry : all) {
+      const auto is = order(entry, *best);
       if (!is) return no_overload(name);
-      if (name == "min" ? *is < 0 : *is > 0) best = &one;
+      if (name == "min" ? *is < 0 : *is > 0) best = &entry;
     }
     return json::value(*best);
   }

@@ -23,9 +23,9 @@ class operand {
     made.part_ = &part;
     return made;
   }
-  static operand failure(std::string why) {
+  static operand failure(std::string reason) {
     operand made{json::value()};
-    made.error = std::move(why);
+    made.error = std::move(reason);
     return made;
   }
 

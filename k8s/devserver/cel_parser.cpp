@@ -53,8 +53,8 @@ class parser {
   bool uses_old_self = false;
 
  private:
-  [[noreturn]] void fail(const std::string& why) const {
-    throw parse_error{"at " + std::to_string(size_ - rest_.size()) + ": " + why};
+  [[noreturn]] void fail(const std::string& reason) const {
+    throw parse_error{"at " + std::to_string(size_ - rest_.size()) + ": " + reason};
   }
 
   void skip() {
@@ -95,8 +95,8 @@ class parser {
     auto made = std::make_unique<cel_node>();
     made->is = is;
     made->text = std::move(text);
-    for (auto* const one : {&a, &b, &c}) {
-      if (*one) made->args.push_back(std::move(*one));
+    for (auto* const operand : {&a, &b, &c}) {
+      if (*operand) made->args.push_back(std::move(*operand));
     }
     return made;
   }
@@ -114,12 +114,12 @@ class parser {
   }
 
   node_ptr either() {
-    auto made = both();
-    while (take("||")) made = make(kind::binary, "||", std::move(made), both());
+    auto made = conjunction();
+    while (take("||")) made = make(kind::binary, "||", std::move(made), conjunction());
     return made;
   }
 
-  node_ptr both() {
+  node_ptr conjunction() {
     auto made = relation();
     while (take("&&")) made = make(kind::binary, "&&", std::move(made), relation());
     return made;
@@ -129,8 +129,8 @@ class parser {
     auto made = sum();
     for (;;) {
       std::string_view found;
-      for (const std::string_view one : {"==", "!=", "<=", ">=", "<", ">"}) {
-        if (found.empty() && take(one)) found = one;
+      for (const std::string_view sign : {"==", "!=", "<=", ">=", "<", ">"}) {
+        if (found.empty() && take(sign)) found = sign;
       }
       if (found.empty() && takes_in()) found = "in";
       if (found.empty()) return made;
@@ -163,8 +163,8 @@ class parser {
     auto made = unary();
     for (;;) {
       std::string_view found;
-      for (const std::string_view one : {"*", "/", "%"}) {
-        if (found.empty() && take(one)) found = one;
+      for (const std::string_view sign : {"*", "/", "%"}) {
+        if (found.empty() && take(sign)) found = sign;
       }
       if (found.empty()) return made;
       made = make(kind::binary, std::string(found), std::move(made), unary());
@@ -400,7 +400,7 @@ std::string cel_property(std::string_view identifier) {
   std::string text;
   while (!identifier.empty()) {
     const auto* const found = std::ranges::find_if(
-        known, [&](const auto& one) { return identifier.starts_with(one.first); });
+        known, [&](const auto& prefix) { return identifier.starts_with(prefix.first); });
     if (found != std::end(known)) {
       text += found->second;
       identifier.remove_prefix(found->first.size());

@@ -60,7 +60,7 @@ void to_view(json::value& object, const resource_view& in) {
   fields["apiVersion"] = in.api_version();
   if (in.of->custom && in.version != &in.of->versions[in.of->stored]) convert(object, *in.version);
   if (!renames_fields(in)) return;
-  for (const auto& one : event_fields) rename(fields, one.core, one.events);
+  for (const auto& event_field : event_fields) rename(fields, event_field.core, event_field.events);
 }
 
 void to_stored(json::value& object, const resource_view& from) {
@@ -72,7 +72,7 @@ void to_stored(json::value& object, const resource_view& from) {
     return;
   }
   fields["apiVersion"] = "v1";
-  for (const auto& one : event_fields) rename(fields, one.events, one.core);
+  for (const auto& event_field : event_fields) rename(fields, event_field.events, event_field.core);
 }
 
 }  // namespace rw::k8s::devserver

@@ -3,16 +3,16 @@
 namespace rw::k8s::devserver {
 namespace {
 
-resource_view in_version(std::shared_ptr<const resource> one, std::string_view version) {
-  if (one == nullptr) return {};
-  const auto* found = one->find(version);
-  return {std::move(one), found};
+resource_view in_version(std::shared_ptr<const resource> kind, std::string_view version) {
+  if (kind == nullptr) return {};
+  const auto* found = kind->find(version);
+  return {std::move(kind), found};
 }
 
 }  // namespace
 
-void custom_kinds::set(std::shared_ptr<const resource> one) {
-  custom_[resource_name(one->plural, one->group)] = std::move(one);
+void custom_kinds::set(std::shared_ptr<const resource> kind) {
+  custom_[resource_name(kind->plural, kind->group)] = std::move(kind);
 }
 
 void custom_kinds::remove(std::string_view group, std::string_view plural) {
@@ -21,7 +21,7 @@ void custom_kinds::remove(std::string_view group, std::string_view plural) {
 
 std::shared_ptr<const resource> custom_kinds::find(std::string_view group,
                                                    std::string_view plural) const {
-  if (auto one = find_builtin(group, plural)) return one;
+  if (auto found = find_builtin(group, plural)) return found;
   if (custom_.empty()) return nullptr;
   const auto at = custom_.find(resource_name(plural, group));
   return at == custom_.end() ? nullptr : at->second;
@@ -35,18 +35,18 @@ resource_view custom_kinds::find(std::string_view group, std::string_view versio
 resource_view custom_kinds::find_kind(std::string_view group, std::string_view version,
                                       std::string_view kind) const {
   resource_view found;
-  each([&](const std::shared_ptr<const resource>& one) {
-    if (found || one->kind != kind || one->group != group) return;
-    found = version.empty() ? resource_view{one, &one->versions[one->stored]}
-                            : in_version(one, version);
+  each([&](const std::shared_ptr<const resource>& other) {
+    if (found || other->kind != kind || other->group != group) return;
+    found = version.empty() ? resource_view{other, &other->versions[other->stored]}
+                            : in_version(other, version);
   });
   return found;
 }
 
 void custom_kinds::each(
     const std::function<void(const std::shared_ptr<const resource>&)>& visit) const {
-  for (const auto& one : builtin_resources()) visit(one);
-  for (const auto& [name, one] : custom_) visit(one);
+  for (const auto& builtin_resource : builtin_resources()) visit(builtin_resource);
+  for (const auto& [name, kind] : custom_) visit(kind);
 }
 
 }  // namespace rw::k8s::devserver

@@ -13,7 +13,7 @@ namespace rw::k8s::devserver {
 /// The custom resources of a cluster, and the look-up of any resource.
 class custom_kinds {
  public:
-  void set(std::shared_ptr<const resource> one);
+  void set(std::shared_ptr<const resource> kind);
   void remove(std::string_view group, std::string_view plural);
 
   /// Finds a custom or built-in resource; returns nothing if the cluster does not serve it.

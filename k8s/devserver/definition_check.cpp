@@ -41,14 +41,14 @@ class definition_checker {
   }
 
  private:
-  void required(std::string field, std::string_view why = {}) {
+  void required(std::string field, std::string_view reason = {}) {
     found_.push_back({std::move(field), "FieldValueRequired",
-                      "Required value" + (why.empty() ? "" : ": " + std::string(why))});
+                      "Required value" + (reason.empty() ? "" : ": " + std::string(reason))});
   }
 
-  void invalid(std::string field, const json::value& value, std::string_view why) {
+  void invalid(std::string field, const json::value& value, std::string_view reason) {
     found_.push_back({std::move(field), "FieldValueInvalid",
-                      "Invalid value: " + json::serialize(value) + ": " + std::string(why)});
+                      "Invalid value: " + json::serialize(value) + ": " + std::string(reason)});
   }
 
   void check_name() {
@@ -99,9 +99,9 @@ class definition_checker {
     std::size_t stored = 0;
     std::size_t index = 0;
     std::set<std::string_view> names;
-    for (const auto& one : versions->get_array()) {
+    for (const auto& version : versions->get_array()) {
       const auto at = "spec.versions[" + std::to_string(index++) + "]";
-      const auto name = find_string(one, {"name"});
+      const auto name = find_string(version, {"name"});
       for (const auto& error : dns_label_errors(name)) {
         invalid(at + ".name", json::string(name), error);
       }
@@ -109,9 +109,10 @@ class definition_checker {
         found_.push_back({at + ".name", "FieldValueDuplicate",
                           "Duplicate value: \"" + std::string(name) + "\""});
       }
-      if (true_at(one, {"storage"})) ++stored;
+      if (true_at(version, {"storage"})) ++stored;
       // What all versions share is told once, where kube-apiserver keeps it.
-      if (!shared || index == 1) check_schema(one, shared ? "spec.validation." : at + ".schema.");
+      if (!shared || index == 1)
+        check_schema(version, shared ? "spec.validation." : at + ".schema.");
     }
     if (stored != 1) {
       invalid("spec.versions", *versions,
@@ -123,10 +124,10 @@ class definition_checker {
     std::size_t at = 0;
     const auto* const kept = find(now_, {"status", "storedVersions"});
     if (before_.is_null() || kept == nullptr || !kept->is_array()) return;
-    for (const auto& one : kept->get_array()) {
+    for (const auto& entry : kept->get_array()) {
       const auto field = "status.storedVersions[" + std::to_string(at++) + "]";
-      if (one.is_string() && !names.contains(view(one.get_string()))) {
-        invalid(field, one, "must appear in spec.versions");
+      if (entry.is_string() && !names.contains(view(entry.get_string()))) {
+        invalid(field, entry, "must appear in spec.versions");
       }
     }
   }
@@ -134,8 +135,8 @@ class definition_checker {
   /// Returns true if all versions have the same schema.
   static bool same_schemas(const json::array& versions) {
     const auto* const first = find(versions.front(), {"schema"});
-    return std::ranges::all_of(versions, [&](const json::value& one) {
-      const auto* const other = find(one, {"schema"});
+    return std::ranges::all_of(versions, [&](const json::value& version) {
+      const auto* const other = find(version, {"schema"});
       return first != nullptr && other != nullptr && *first == *other;
     });
   }
@@ -145,9 +146,9 @@ class definition_checker {
     if (schema == nullptr) return required(at + "openAPIV3Schema", "schemas are required");
     const auto compiled = compile_schema(*schema);
     if (compiled.has_value()) return;
-    for (auto one : compiled.error().causes) {
-      one.field = at + one.field;
-      found_.push_back(std::move(one));
+    for (auto cause : compiled.error().causes) {
+      cause.field = at + cause.field;
+      found_.push_back(std::move(cause));
     }
   }
 
@@ -175,8 +176,8 @@ std::vector<std::string> unsupported_parts(const json::value& definition) {
   const auto* const versions = find(definition, {"spec", "versions"});
   if (versions == nullptr) return parts;
   if (!versions->is_array()) return parts;
-  for (const auto& one : versions->get_array()) {
-    const auto* const source = find(one, {"schema", "openAPIV3Schema"});
+  for (const auto& version : versions->get_array()) {
+    const auto* const source = find(version, {"schema", "openAPIV3Schema"});
     if (source == nullptr) continue;
     const auto compiled = compile_schema(*source);
     if (compiled.has_error()) continue;

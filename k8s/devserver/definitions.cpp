@@ -25,8 +25,8 @@ std::vector<std::string> strings_at(const json::value& from, path at) {
   std::vector<std::string> result;
   const auto* values = find(from, at);
   if (values == nullptr || !values->is_array()) return result;
-  for (const auto& one : values->get_array()) {
-    if (one.is_string()) result.emplace_back(view(one.get_string()));
+  for (const auto& value : values->get_array()) {
+    if (value.is_string()) result.emplace_back(view(value.get_string()));
   }
   return result;
 }
@@ -39,10 +39,11 @@ const json::array& array_at(const json::value& from, path at) {
 
 std::vector<printer_column> columns_of(const json::value& version) {
   std::vector<printer_column> result;
-  for (const auto& one : array_at(version, {"additionalPrinterColumns"})) {
-    result.push_back({string_at(one, {"name"}), string_at(one, {"type"}),
-                      string_at(one, {"jsonPath"}), string_at(one, {"format"}),
-                      string_at(one, {"description"}), integer_at(one, {"priority"}).value_or(0)});
+  for (const auto& column : array_at(version, {"additionalPrinterColumns"})) {
+    result.push_back({string_at(column, {"name"}), string_at(column, {"type"}),
+                      string_at(column, {"jsonPath"}), string_at(column, {"format"}),
+                      string_at(column, {"description"}),
+                      integer_at(column, {"priority"}).value_or(0)});
   }
   return result;
 }
@@ -66,8 +67,8 @@ served_version version_of(const json::value& definition, const json::value& vers
     auto compiled = compile_schema(*schema);
     if (compiled.has_value()) made.type = std::move(*compiled);
   }
-  for (const auto& one : array_at(version, {"selectableFields"})) {
-    const auto path = find_string(one, {"jsonPath"});
+  for (const auto& field : array_at(version, {"selectableFields"})) {
+    const auto path = find_string(field, {"jsonPath"});
     if (path.starts_with('.')) made.selectable.emplace_back(path.substr(1));
   }
   if (true_at(version, {"deprecated"})) {
@@ -81,8 +82,8 @@ served_version version_of(const json::value& definition, const json::value& vers
 }
 
 bool condition_is_true(const json::value& definition, std::string_view type) {
-  for (const auto& one : array_at(definition, {"status", "conditions"})) {
-    if (find_string(one, {"type"}) == type) return find_string(one, {"status"}) == "True";
+  for (const auto& version : array_at(definition, {"status", "conditions"})) {
+    if (find_string(version, {"type"}) == type) return find_string(version, {"status"}) == "True";
   }
   return false;
 }
@@ -92,8 +93,8 @@ void set_condition(json::value& definition, std::string_view type, bool status,
   auto& conditions = object_in(definition.as_object(), "status")["conditions"];
   if (!conditions.is_array()) conditions = json::array();
   auto& all = conditions.get_array();
-  auto at = std::find_if(all.begin(), all.end(), [&](const json::value& one) {
-    return find_string(one, {"type"}) == type;
+  auto at = std::find_if(all.begin(), all.end(), [&](const json::value& condition) {
+    return find_string(condition, {"type"}) == type;
   });
   const auto* text = status ? "True" : "False";
   const bool same = at != all.end() && find_string(*at, {"status"}) == text;
@@ -116,8 +117,9 @@ std::string taken_name(const custom_kinds& among, const json::value& definition)
   const auto plural = find_string(definition, {"spec", "names", "plural"});
   const auto kind = find_string(definition, {"spec", "names", "kind"});
   std::string taken;
-  among.each([&](const std::shared_ptr<const resource>& one) {
-    if (one->group == group && one->plural != plural && one->kind == kind) taken = one->kind;
+  among.each([&](const std::shared_ptr<const resource>& other) {
+    if (other->group == group && other->plural != plural && other->kind == kind)
+      taken = other->kind;
   });
   return taken;
 }

@@ -59,24 +59,25 @@ bool delete_gracefully(json::value& pod, std::int64_t grace, const delete_option
 
 outcome<write_plan> write_planner::remove(const call& to, const delete_options& with) const {
   if (is_namespace(to) && std::ranges::find(immortal, to.key.name) != immortal.end()) {
-    return forbidden(to.what(), "this namespace may not be deleted");
+    return forbidden(to.target(), "this namespace may not be deleted");
   }
   auto before = to.objects()->find(to.path());
-  if (!before) return not_found(to.what());
+  if (!before) return not_found(to.target());
   write_plan plan;
   plan.old = before->parse();
   to_view(plan.old, to.view);
   const auto uid = find_string(plan.old, {"metadata", "uid"});
   if (!with.uid.empty() && with.uid != uid) {
-    return conflict(to.what(), "the UID in the precondition (" + with.uid +
-                                   ") does not match the UID in record (" + std::string(uid) +
-                                   "). The object might have been deleted and then recreated");
+    return conflict(to.target(), "the UID in the precondition (" + with.uid +
+                                     ") does not match the UID in record (" + std::string(uid) +
+                                     "). The object might have been deleted and then recreated");
   }
   const auto version = std::to_string(before->version());
   if (!with.resource_version.empty() && with.resource_version != version) {
-    return conflict(to.what(), "the ResourceVersion in the precondition (" + with.resource_version +
-                                   ") does not match the ResourceVersion in record (" + version +
-                                   "). The object might have been modified");
+    return conflict(to.target(), "the ResourceVersion in the precondition (" +
+                                     with.resource_version +
+                                     ") does not match the ResourceVersion in record (" + version +
+                                     "). The object might have been modified");
   }
   plan.before = std::move(before);
   plan.key = to.key;
@@ -110,11 +111,11 @@ outcome<write_plan> write_planner::remove(const call& to, const delete_options& 
   set_finalizers(plan.object, names);
   if (to.view.of->storage_key == "pods" &&
       delete_gracefully(plan.object, grace_of(to, plan.old, with), with, clock_.wall())) {
-    plan.what = plan.object == plan.old ? write_plan::action::nothing : write_plan::action::put;
+    plan.effect = plan.object == plan.old ? write_plan::action::nothing : write_plan::action::put;
     return plan;
   }
   if (names.empty() && !holds_content(to, plan.object)) {
-    plan.what = write_plan::action::remove;
+    plan.effect = write_plan::action::remove;
     if (to.view.of->storage_key == "pods") {
       // Graceful deletion, of no seconds: no kubelet runs.
       auto& metadata = plan.object.get_object().at("metadata").get_object();
@@ -131,7 +132,7 @@ outcome<write_plan> write_planner::remove(const call& to, const delete_options& 
     if (generation) metadata["generation"] = *generation + 1;
     if (is_namespace(to)) object_in(plan.object.get_object(), "status")["phase"] = "Terminating";
   }
-  plan.what = plan.object == plan.old ? write_plan::action::nothing : write_plan::action::put;
+  plan.effect = plan.object == plan.old ? write_plan::action::nothing : write_plan::action::put;
   return plan;
 }
 

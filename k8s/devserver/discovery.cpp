@@ -19,12 +19,12 @@ struct group {
 /// Returns the groups in order, without the core group; the first version is the preferred one.
 std::vector<group> groups_of(const cluster& in) {
   std::vector<group> groups;
-  in.kinds.each([&](const std::shared_ptr<const resource>& one) {
-    if (one->group.empty()) return;
+  in.kinds.each([&](const std::shared_ptr<const resource>& kind) {
+    if (kind->group.empty()) return;
     auto at = std::find_if(groups.begin(), groups.end(),
-                           [&](const group& g) { return g.name == one->group; });
-    if (at == groups.end()) at = groups.insert(groups.end(), group{one->group, {}});
-    for (const auto& version : one->versions) {
+                           [&](const group& g) { return g.name == kind->group; });
+    if (at == groups.end()) at = groups.insert(groups.end(), group{kind->group, {}});
+    for (const auto& version : kind->versions) {
       const auto known = std::find(at->versions.begin(), at->versions.end(), version.name);
       if (version.served && known == at->versions.end()) at->versions.push_back(version.name);
     }
@@ -88,23 +88,23 @@ json::object describe_subresource(const resource& of, std::string_view name) {
 std::optional<json::value> resources_of(const cluster& in, std::string_view of_group,
                                         std::string_view version) {
   json::array all;
-  in.kinds.each([&](const std::shared_ptr<const resource>& one) {
-    if (one->group != of_group) return;
-    const auto* served = one->find(version);
+  in.kinds.each([&](const std::shared_ptr<const resource>& kind) {
+    if (kind->group != of_group) return;
+    const auto* served = kind->find(version);
     if (served == nullptr) return;
-    all.push_back(describe(*one));
+    all.push_back(describe(*kind));
     if (served->scale) {
-      auto scale = describe_subresource(*one, "scale");
+      auto scale = describe_subresource(*kind, "scale");
       scale["group"] = "autoscaling";
       scale["version"] = "v1";
       scale["kind"] = "Scale";
       all.push_back(std::move(scale));
     }
-    if (served->status) all.push_back(describe_subresource(*one, "status"));
+    if (served->status) all.push_back(describe_subresource(*kind, "status"));
     for (const auto& each : own_subresources()) {
-      if (each.storage_key != one->storage_key || one->custom) continue;
-      auto below = describe_subresource(*one, each.name);
-      if (each.group != one->group) {
+      if (each.storage_key != kind->storage_key || kind->custom) continue;
+      auto below = describe_subresource(*kind, each.name);
+      if (each.group != kind->group) {
         below["group"] = each.group;
         below["version"] = each.version;
       }
@@ -156,9 +156,9 @@ json::object describe_whole(const cluster& in, const group& of) {
   json::array versions;
   for (const auto& version : of.versions) {
     json::array all;
-    in.kinds.each([&](const std::shared_ptr<const resource>& one) {
-      const auto* served = one->group == of.name ? one->find(version) : nullptr;
-      if (served != nullptr) all.push_back(describe_whole(*one, *served));
+    in.kinds.each([&](const std::shared_ptr<const resource>& kind) {
+      const auto* served = kind->group == of.name ? kind->find(version) : nullptr;
+      if (served != nullptr) all.push_back(describe_whole(*kind, *served));
     });
     versions.push_back(
         {{"version", version}, {"resources", std::move(all)}, {"freshness", "Current"}});
@@ -185,7 +185,7 @@ std::optional<json::value> discover_all(const cluster& in, const std::vector<std
   if (path[0] == "api") {
     items.push_back(describe_whole(in, {"", {"v1"}}));
   } else {
-    for (const auto& one : groups_of(in)) items.push_back(describe_whole(in, one));
+    for (const auto& group : groups_of(in)) items.push_back(describe_whole(in, group));
   }
   return json::value{{"kind", "APIGroupDiscoveryList"},
                      {"apiVersion", "apidiscovery.k8s.io/v2"},
@@ -208,11 +208,11 @@ std::optional<json::value> discover(const cluster& in, const std::vector<std::st
   if (path[0] != "apis" || path.size() > 3) return {};
   if (path.size() == 3) return resources_of(in, path[1], path[2]);
   json::array all;
-  for (const auto& one : groups_of(in)) {
-    auto text = describe(one);
+  for (const auto& group : groups_of(in)) {
+    auto text = describe(group);
     if (path.size() == 1) {
       all.push_back(std::move(text));
-    } else if (one.name == path[1]) {
+    } else if (group.name == path[1]) {
       text.as_object()["kind"] = "APIGroup";
       text.as_object()["apiVersion"] = "v1";
       return text;

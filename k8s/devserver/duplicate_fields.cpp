@@ -30,12 +30,12 @@ struct name_watcher {
 
   std::string path() const {
     std::string text;
-    for (const auto& one : levels) {
-      if (one.array) {
-        text += '[' + std::to_string(one.index) + ']';
+    for (const auto& level : levels) {
+      if (level.array) {
+        text += '[' + std::to_string(level.index) + ']';
       } else {
         if (!text.empty()) text += '.';
-        text += one.name;
+        text += level.name;
       }
     }
     return text;

@@ -55,24 +55,25 @@ bool is_subsequence(const json::array& list, const json::array& in, const item_i
 void order_items(json::array& list, const item_positions& first, const item_positions& server,
                  const item_identity& by) {
   std::vector<placed> named;
-  std::vector<placed> others;
+  std::vector<placed> rest;
   for (std::size_t i = 0; i < list.size(); ++i) {
     const auto text = by.text(list[i]);
     const placed at{place_in(first, text), place_in(server, text), i};
-    (at.first != nowhere ? named : others).push_back(at);
+    (at.first != nowhere ? named : rest).push_back(at);
   }
   std::ranges::sort(named, {}, [](const placed& at) { return std::pair(at.first, at.merged); });
-  std::ranges::sort(others, {}, [](const placed& at) { return std::pair(at.server, at.merged); });
+  std::ranges::sort(rest, {}, [](const placed& at) { return std::pair(at.server, at.merged); });
   json::array ordered;
   ordered.reserve(list.size());
-  auto other = others.begin();
-  for (const auto& one : named) {
-    for (; other != others.end() && other->server < one.server && one.server != nowhere; ++other) {
+  auto other = rest.begin();
+  for (const auto& place : named) {
+    for (; other != rest.end() && other->server < place.server && place.server != nowhere;
+         ++other) {
       ordered.push_back(std::move(list[other->merged]));
     }
-    ordered.push_back(std::move(list[one.merged]));
+    ordered.push_back(std::move(list[place.merged]));
   }
-  for (; other != others.end(); ++other) ordered.push_back(std::move(list[other->merged]));
+  for (; other != rest.end(); ++other) ordered.push_back(std::move(list[other->merged]));
   list = std::move(ordered);
 }
 

@@ -65,31 +65,31 @@ const json::value* at_path(const json::value& object, std::string_view path) {
 outcome<field_selector> field_selector::parse(std::string_view text) {
   field_selector made;
   while (!text.empty()) {
-    const auto one = cut_term(text);
-    if (one.empty()) continue;
-    const auto sign = one.find('=');
+    const auto term = cut_term(text);
+    if (term.empty()) continue;
+    const auto sign = term.find('=');
     if (sign == std::string_view::npos) {
-      return bad("invalid selector: '" + std::string(one) + "'; can't understand '" +
-                 std::string(one) + "'");
+      return bad("invalid selector: '" + std::string(term) + "'; can't understand '" +
+                 std::string(term) + "'");
     }
-    const bool equal = sign == 0 || one[sign - 1] != '!';
-    const bool twice = equal && one.substr(sign).starts_with("==");
-    auto value = unescaped(one.substr(sign + (twice ? 2 : 1)));
+    const bool equal = sign == 0 || term[sign - 1] != '!';
+    const bool twice = equal && term.substr(sign).starts_with("==");
+    auto value = unescaped(term.substr(sign + (twice ? 2 : 1)));
     if (!value) return value.error();
     made.terms_.push_back(
-        {std::string(one.substr(0, equal ? sign : sign - 1)), std::move(*value), equal});
+        {std::string(term.substr(0, equal ? sign : sign - 1)), std::move(*value), equal});
   }
   return made;
 }
 
 bool field_selector::matches(const json::value& object) const {
-  return std::ranges::all_of(terms_, [&object](const term& one) {
-    const auto* const found = at_path(object, one.path);
+  return std::ranges::all_of(terms_, [&object](const term& term) {
+    const auto* const found = at_path(object, term.path);
     if (found != nullptr && found->is_string()) {
-      return (std::string_view(found->get_string()) == one.value) == one.equal;
+      return (std::string_view(found->get_string()) == term.value) == term.equal;
     }
     const bool nothing = found == nullptr || found->is_null();
-    return ((nothing ? std::string() : json::serialize(*found)) == one.value) == one.equal;
+    return ((nothing ? std::string() : json::serialize(*found)) == term.value) == term.equal;
   });
 }
 

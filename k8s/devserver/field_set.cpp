@@ -17,7 +17,7 @@ bool is_element(std::string_view text) {
 }
 
 void tidy(field_set::elements& children) {
-  std::erase_if(children, [](const auto& one) { return one.second.empty(); });
+  std::erase_if(children, [](const auto& child) { return child.second.empty(); });
 }
 
 /// Formats "name" as ".name", a key as `[name="x"]`, a value as `[="x"]`.
@@ -84,9 +84,9 @@ json::value field_set::to_json() const {
   return out;
 }
 
-void field_set::insert(const path& where) {
+void field_set::insert(const path& path) {
   auto* at = this;
-  for (const auto& element : where) at = &at->children[element];
+  for (const auto& element : path) at = &at->children[element];
   at->member = true;
 }
 
@@ -137,9 +137,9 @@ std::vector<std::string> printed(const field_set& set) {
   return out;
 }
 
-std::string printed(const field_set::path& where) {
+std::string printed(const field_set::path& path) {
   std::string out;
-  for (const auto& element : where) out += printed_element(element);
+  for (const auto& element : path) out += printed_element(element);
   return out;
 }
 

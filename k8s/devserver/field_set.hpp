@@ -27,7 +27,7 @@ struct field_set {
   boost::json::value to_json() const;
 
   bool empty() const noexcept { return !member && children.empty(); }
-  void insert(const path& where);
+  void insert(const path& path);
 
   void unite(const field_set& other);
   void subtract(const field_set& other);
@@ -43,6 +43,6 @@ struct field_set {
 std::vector<std::string> printed(const field_set& set);
 
 /// Returns one path in that form.
-std::string printed(const field_set::path& where);
+std::string printed(const field_set::path& path);
 
 }  // namespace rw::k8s::devserver

@@ -54,9 +54,9 @@ object_key key_of(std::string_view path) {
 }
 
 call call_for(const std::shared_ptr<cluster>& in, resource_view view, object_key key,
-              std::string_view who) {
+              std::string_view user) {
   call to{in, std::move(view), std::move(key), {}, {}, {}, {}, {}};
-  to.by.user = "system:serviceaccount:kube-system:" + std::string(who);
+  to.by.user = "system:serviceaccount:kube-system:" + std::string(user);
   to.by.groups = {"system:serviceaccounts", "system:serviceaccounts:kube-system",
                   "system:authenticated"};
   return to;
@@ -64,8 +64,8 @@ call call_for(const std::shared_ptr<cluster>& in, resource_view view, object_key
 
 /// In a real cluster the controller of definitions works on the storage itself, and webhooks do not
 /// receive its deletions; those of all other controllers are ordinary requests.
-bool is_definition_controller(const call& what) {
-  return what.by.user.ends_with(":crd-controller");
+bool is_definition_controller(const call& call) {
+  return call.by.user.ends_with(":crd-controller");
 }
 
 record_ptr find_object(const cluster& in, const object_place& place) {
@@ -114,13 +114,14 @@ void read_with_defaults(cluster& in, const resource& of) {
   const auto& stored = of.versions[of.stored];
   const auto objects = in.objects.find(of.storage_key);
   if (!objects || !stored.type) return;
-  for (const auto& one : objects->all({})) {
-    const auto before = one->parse();
+  for (const auto& stored_record : objects->all({})) {
+    const auto before = stored_record->parse();
     auto object = before;
     stored.type->fill_defaults(object);
     if (object == before) continue;
     storage::restate(*objects,
-                     std::make_shared<const record>(one->key(), one->version(), std::move(object)));
+                     std::make_shared<const record>(stored_record->key(), stored_record->version(),
+                                                    std::move(object)));
   }
 }
 
@@ -131,14 +132,14 @@ bool same_schema(const json::value& a, const json::value& b) {
 }
 
 /// Adds, changes or removes the kind of a definition at once.
-void follow_definition(cluster& in, const change& what) {
-  const auto definition = what.after->parse();
-  if (what.deleted) {
+void follow_definition(cluster& in, const change& change) {
+  const auto definition = change.after->parse();
+  if (change.deleted) {
     in.kinds.remove(find_string(definition, {"spec", "group"}),
                     find_string(definition, {"spec", "names", "plural"}));
-    in.objects.drop(what.after->path());
+    in.objects.drop(change.after->path());
   } else if (auto made = make_resource(definition)) {
-    const bool changed = what.before && !same_schema(what.before->parse(), definition);
+    const bool changed = change.before && !same_schema(change.before->parse(), definition);
     if (changed) read_with_defaults(in, *made);
     in.kinds.set(std::move(made));
   }
@@ -147,7 +148,7 @@ void follow_definition(cluster& in, const change& what) {
 }  // namespace
 
 garbage_collector::garbage_collector(asio::any_io_executor executor, environment with)
-    : executor_(executor), with_(with), tasks_(executor) {}
+    : executor_(executor), environment_(with), tasks_(executor) {}
 
 asio::awaitable<void> garbage_collector::close() {
   tasks_.cancel();
@@ -155,20 +156,20 @@ asio::awaitable<void> garbage_collector::close() {
 }
 
 void garbage_collector::follow(const std::shared_ptr<cluster>& in, const resource& of,
-                               const change& what) {
-  const auto& now = *what.after;
+                               const change& change) {
+  const auto& now = *change.after;
   using kind = gc_task::kind;
-  in->owners.follow(of.storage_key, what);
-  if (of.storage_key == definitions_key) follow_definition(*in, what);
-  if (now.owners() != nullptr && !what.deleted) {
+  in->owners.follow(of.storage_key, change);
+  if (of.storage_key == definitions_key) follow_definition(*in, change);
+  if (now.owners() != nullptr && !change.deleted) {
     add(in, {kind::examine_dependent, {of.storage_key, now.path()}});
   }
-  if (!what.deleted && now.is_being_deleted()) {
+  if (!change.deleted && now.is_being_deleted()) {
     if (of.storage_key == namespaces_key) add(in, {kind::empty_namespace, {"", now.path()}});
     if (of.storage_key == definitions_key) add(in, {kind::empty_definition, {"", now.path()}});
     add(in, {kind::finish_owner, {of.storage_key, now.path()}});
   }
-  if (!what.deleted) return;
+  if (!change.deleted) return;
   // Namespaces, definitions, dependents and owners that wait for this deletion.
   const auto namespaces = in->objects.find(namespaces_key);
   const auto home = namespaces ? namespaces->find(now.ns()) : nullptr;
@@ -180,22 +181,22 @@ void garbage_collector::follow(const std::shared_ptr<cluster>& in, const resourc
   }
   if (in->owners.empty() && now.owners() == nullptr) return;
   const auto object = now.parse();
-  for (auto& one : in->owners.dependents_of(find_string(object, {"metadata", "uid"}))) {
-    add(in, {kind::examine_dependent, std::move(one)});
+  for (auto& place : in->owners.dependents_of(find_string(object, {"metadata", "uid"}))) {
+    add(in, {kind::examine_dependent, std::move(place)});
   }
   const auto* references = references_of(object);
   if (references == nullptr) return;
-  for (const auto& one : *references) {
-    auto owner = place_of(*in, one, now.ns());
+  for (const auto& reference : *references) {
+    auto owner = place_of(*in, reference, now.ns());
     const auto there = find_object(*in, owner);
     if (there && there->is_being_deleted()) add(in, {kind::finish_owner, std::move(owner)});
   }
 }
 
-void garbage_collector::add(const std::shared_ptr<cluster>& in, gc_task one) {
+void garbage_collector::add(const std::shared_ptr<cluster>& in, gc_task task) {
   // That of definitions is a part of kube-apiserver.
-  if (!in->controllers && one.what != gc_task::kind::empty_definition) return;
-  in->gc_tasks.open.insert(std::move(one));
+  if (!in->controllers && task.work != gc_task::kind::empty_definition) return;
+  in->gc_tasks.open.insert(std::move(task));
   resume(in);
 }
 
@@ -211,8 +212,8 @@ asio::awaitable<void> garbage_collector::work_off(std::shared_ptr<cluster> in) {
   auto& again = working.again;
   while (!in->removed && (!open.empty() || !again.empty())) {
     if (open.empty()) {
-      const auto timer = with_.clock.make_timer(executor_);
-      timer->expires_at(with_.clock.now() + pause);
+      const auto timer = environment_.clock.make_timer(executor_);
+      timer->expires_at(environment_.clock.now() + pause);
       co_await timer->wait();
       open.merge(again);
       again.clear();
@@ -220,52 +221,54 @@ asio::awaitable<void> garbage_collector::work_off(std::shared_ptr<cluster> in) {
     // Yields before each task, so that requests are served in between.
     co_await asio::post(executor_, asio::use_awaitable);
     if (open.empty()) continue;
-    const auto one = open.extract(open.begin()).value();
-    again.insert(one);
-    const bool done = co_await perform(in, one);
-    if (done) again.erase(one);
+    const auto task = open.extract(open.begin()).value();
+    again.insert(task);
+    const bool done = co_await perform(in, task);
+    if (done) again.erase(task);
   }
 }
 
-asio::awaitable<bool> garbage_collector::perform(std::shared_ptr<cluster> in, gc_task one) {
-  switch (one.what) {
+asio::awaitable<bool> garbage_collector::perform(std::shared_ptr<cluster> in, gc_task task) {
+  switch (task.work) {
     case gc_task::kind::empty_namespace:
-      return empty_namespace(std::move(in), std::move(one.place.path));
+      return empty_namespace(std::move(in), std::move(task.place.path));
     case gc_task::kind::empty_definition:
-      return empty_definition(std::move(in), std::move(one.place.path));
+      return empty_definition(std::move(in), std::move(task.place.path));
     case gc_task::kind::examine_dependent:
-      return examine_dependent(std::move(in), std::move(one.place));
+      return examine_dependent(std::move(in), std::move(task.place));
     case gc_task::kind::finish_owner:
       break;
   }
-  return finish_owner(std::move(in), std::move(one.place));
+  return finish_owner(std::move(in), std::move(task.place));
 }
 
-asio::awaitable<bool> garbage_collector::remove(call what, std::string propagation) {
+asio::awaitable<bool> garbage_collector::remove(call call, std::string propagation) {
   delete_options with;
   with.propagation = std::move(propagation);
-  writes::request request{what, [this, what, with] { return with_.planner.remove(what, with); }};
+  writes::request request{call,
+                          [this, call, with] { return environment_.planner.remove(call, with); }};
   request.context.options = options_of(with);
-  request.asks_webhooks = !is_definition_controller(what);
-  const auto name = what.path();
-  const auto done = co_await with_.write.write(std::move(request));
+  request.asks_webhooks = !is_definition_controller(call);
+  const auto name = call.path();
+  const auto done = co_await environment_.write.write(std::move(request));
   if (done.has_value() || done.error().code == 404) co_return true;
-  with_.log.limited(failures_, core::log_level::warning,
-                    "dependent object could not be deleted; retrying in a second",
-                    {{"object", name}, {"error", done.error().message}});
+  environment_.log.limited(failures_, core::log_level::warning,
+                           "dependent object could not be deleted; retrying in a second",
+                           {{"object", name}, {"error", done.error().message}});
   co_return false;
 }
 
-asio::awaitable<bool> garbage_collector::edit(call what, std::function<void(json::value&)> change) {
-  writes::request request{
-      what, [this, what, change = std::move(change)] { return with_.planner.edit(what, change); }};
-  request.asks_webhooks = !is_definition_controller(what);
-  const auto name = what.path();
-  const auto done = co_await with_.write.write(std::move(request));
+asio::awaitable<bool> garbage_collector::edit(call call, std::function<void(json::value&)> change) {
+  writes::request request{call, [this, call, change = std::move(change)] {
+                            return environment_.planner.edit(call, change);
+                          }};
+  request.asks_webhooks = !is_definition_controller(call);
+  const auto name = call.path();
+  const auto done = co_await environment_.write.write(std::move(request));
   if (done.has_value() || done.error().code == 404) co_return true;
-  with_.log.limited(failures_, core::log_level::warning,
-                    "dependent object could not be changed; retrying in a second",
-                    {{"object", name}, {"error", done.error().message}});
+  environment_.log.limited(failures_, core::log_level::warning,
+                           "dependent object could not be changed; retrying in a second",
+                           {{"object", name}, {"error", done.error().message}});
   co_return false;
 }
 
@@ -275,16 +278,16 @@ asio::awaitable<bool> garbage_collector::empty_namespace(std::shared_ptr<cluster
   if (!home || !home->is_being_deleted()) co_return true;
   std::vector<call> content;
   bool waits = false;
-  in->objects.each([&](const std::string& key, collection& one) {
-    for (const auto& object : one.all(name)) {
+  in->objects.each([&](const std::string& key, collection& collection) {
+    for (const auto& object : collection.all(name)) {
       waits = waits || object->is_being_deleted();
       if (object->is_being_deleted()) continue;
       content.push_back(call_for(in, view_of(*in, key), object->key(), "namespace-controller"));
     }
   });
   bool good = true;
-  for (auto& one : content) {
-    const bool gone = co_await remove(std::move(one), "Background");
+  for (auto& record : content) {
+    const bool gone = co_await remove(std::move(record), "Background");
     good = good && gone;
   }
   // The deletion of an object that a finalizer keeps adds this task again.
@@ -305,8 +308,8 @@ asio::awaitable<bool> garbage_collector::empty_definition(std::shared_ptr<cluste
   bool good = true;
   for (const auto& object : all) {
     if (object->is_being_deleted()) continue;
-    auto what = call_for(in, view_of(*in, name), object->key(), "crd-controller");
-    const bool gone = co_await remove(std::move(what), "Background");
+    auto call = call_for(in, view_of(*in, name), object->key(), "crd-controller");
+    const bool gone = co_await remove(std::move(call), "Background");
     good = good && gone;
   }
   if (!all.empty()) {
@@ -319,16 +322,16 @@ asio::awaitable<bool> garbage_collector::empty_definition(std::shared_ptr<cluste
 }
 
 asio::awaitable<bool> garbage_collector::examine_dependent(std::shared_ptr<cluster> in,
-                                                           object_place what) {
-  const auto present = find_object(*in, what);
+                                                           object_place object_place) {
+  const auto present = find_object(*in, object_place);
   if (!present || present->owners() == nullptr || present->is_being_deleted()) co_return true;
   const auto object = present->parse();
   std::vector<std::string> gone;
   bool kept = false;
   bool awaited = false;  // by an owner that is deleted after its dependents
-  for (const auto& one : *references_of(object)) {
-    const std::string uid(find_string(one, {"uid"}));
-    const auto place = place_of(*in, one, present->ns());
+  for (const auto& reference : *references_of(object)) {
+    const std::string uid(find_string(reference, {"uid"}));
+    const auto place = place_of(*in, reference, present->ns());
     // If the kind is not served, the owner may still exist.
     const auto owner = find_object(*in, place);
     const bool there = owner && find_string(owner->parse(), {"metadata", "uid"}) == uid;
@@ -344,8 +347,8 @@ asio::awaitable<bool> garbage_collector::examine_dependent(std::shared_ptr<clust
     }
   }
   if (gone.empty()) co_return true;
-  auto to =
-      call_for(in, view_of(*in, what.storage_key), present->key(), "generic-garbage-collector");
+  auto to = call_for(in, view_of(*in, object_place.storage_key), present->key(),
+                     "generic-garbage-collector");
   if (kept) {
     co_return co_await edit(std::move(to),
                             [gone](json::value& changed) { drop_references(changed, gone); });
@@ -358,18 +361,18 @@ asio::awaitable<bool> garbage_collector::examine_dependent(std::shared_ptr<clust
 }
 
 asio::awaitable<bool> garbage_collector::finish_owner(std::shared_ptr<cluster> in,
-                                                      object_place what) {
-  const auto present = find_object(*in, what);
+                                                      object_place object_place) {
+  const auto present = find_object(*in, object_place);
   if (!present || !present->is_being_deleted()) co_return true;
   const auto object = present->parse();
   const std::string uid(find_string(object, {"metadata", "uid"}));
-  const auto to =
-      call_for(in, view_of(*in, what.storage_key), present->key(), "generic-garbage-collector");
+  const auto to = call_for(in, view_of(*in, object_place.storage_key), present->key(),
+                           "generic-garbage-collector");
   const auto dependents = in->owners.dependents_of(uid);
   if (has_finalizer(object, orphan)) {
     bool good = true;
-    for (const auto& one : dependents) {
-      auto dependent = call_for(in, view_of(*in, one.storage_key), key_of(one.path),
+    for (const auto& place : dependents) {
+      auto dependent = call_for(in, view_of(*in, place.storage_key), key_of(place.path),
                                 "generic-garbage-collector");
       const bool freed = co_await edit(
           std::move(dependent), [uid](json::value& changed) { drop_references(changed, {uid}); });
@@ -380,8 +383,8 @@ asio::awaitable<bool> garbage_collector::finish_owner(std::shared_ptr<cluster> i
   }
   if (!has_finalizer(object, foreground)) co_return true;
   bool blocked = false;
-  for (const auto& one : dependents) {
-    const auto dependent = find_object(*in, one);
+  for (const auto& place : dependents) {
+    const auto dependent = find_object(*in, place);
     if (!dependent) continue;
     const auto value = dependent->parse();
     for (const auto& reference : *references_of(value)) {
@@ -389,7 +392,7 @@ asio::awaitable<bool> garbage_collector::finish_owner(std::shared_ptr<cluster> i
         continue;
       }
       blocked = true;
-      in->gc_tasks.open.insert({gc_task::kind::examine_dependent, one});
+      in->gc_tasks.open.insert({gc_task::kind::examine_dependent, place});
     }
   }
   if (blocked) co_return true;

@@ -38,7 +38,7 @@ class garbage_collector {
   garbage_collector(boost::asio::any_io_executor executor, environment with);
 
   /// Observes a write.
-  void follow(const std::shared_ptr<cluster>& in, const resource& of, const change& what);
+  void follow(const std::shared_ptr<cluster>& in, const resource& of, const change& change);
 
   /// Continues the tasks of an earlier garbage_collector.
   void resume(const std::shared_ptr<cluster>& in);
@@ -47,20 +47,21 @@ class garbage_collector {
   boost::asio::awaitable<void> close();
 
  private:
-  void add(const std::shared_ptr<cluster>& in, gc_task one);
+  void add(const std::shared_ptr<cluster>& in, gc_task task);
   boost::asio::awaitable<void> work_off(std::shared_ptr<cluster> in);
-  boost::asio::awaitable<bool> perform(std::shared_ptr<cluster> in, gc_task one);
+  boost::asio::awaitable<bool> perform(std::shared_ptr<cluster> in, gc_task task);
 
   boost::asio::awaitable<bool> empty_namespace(std::shared_ptr<cluster> in, std::string name);
   boost::asio::awaitable<bool> empty_definition(std::shared_ptr<cluster> in, std::string name);
-  boost::asio::awaitable<bool> examine_dependent(std::shared_ptr<cluster> in, object_place what);
-  boost::asio::awaitable<bool> finish_owner(std::shared_ptr<cluster> in, object_place what);
+  boost::asio::awaitable<bool> examine_dependent(std::shared_ptr<cluster> in,
+                                                 object_place object_place);
+  boost::asio::awaitable<bool> finish_owner(std::shared_ptr<cluster> in, object_place object_place);
 
-  boost::asio::awaitable<bool> remove(call what, std::string propagation);
-  boost::asio::awaitable<bool> edit(call what, std::function<void(boost::json::value&)> change);
+  boost::asio::awaitable<bool> remove(call call, std::string propagation);
+  boost::asio::awaitable<bool> edit(call call, std::function<void(boost::json::value&)> change);
 
   const boost::asio::any_io_executor executor_;
-  const environment with_;
+  const environment environment_;
   core::log_limit failures_;
   core::task_group tasks_;
 };

@@ -17,7 +17,7 @@ struct gc_task {
     examine_dependent,  ///< check whether its owners still exist
     finish_owner,       ///< check whether dependents still block its deletion
   };
-  kind what;
+  kind work;
   object_place place;
 
   friend auto operator<=>(const gc_task&, const gc_task&) = default;

@@ -44,20 +44,20 @@ void append(std::string& out, const json::value& value, const style& as) {
     out += go_number(value.get_double());
   } else if (value.is_array()) {
     out += as.list_opens;
-    for (const auto& one : value.get_array()) {
+    for (const auto& entry : value.get_array()) {
       separate();
-      append(out, one, as);
+      append(out, entry, as);
     }
     out += as.list_closes;
   } else if (value.is_object()) {
     std::map<std::string_view, const json::value*> sorted;
-    for (const auto& [name, one] : value.get_object()) sorted.emplace(name, &one);
+    for (const auto& [name, member] : value.get_object()) sorted.emplace(name, &member);
     out += as.map_opens;
-    for (const auto& [name, one] : sorted) {
+    for (const auto& [name, member] : sorted) {
       separate();
       out += as.source ? json::serialize(json::string(name)) : std::string(name);
       out += ':';
-      append(out, *one, as);
+      append(out, *member, as);
     }
     out += as.map_closes;
   } else {

@@ -47,9 +47,9 @@ std::vector<std::string> organizations(const tls::certificate& of) {
 outcome<identity> from_certificate(std::string_view der) {
   const auto certificate = tls::certificate::from_der(der);
   if (certificate.has_error() || certificate->common_name().empty()) return unauthorized();
-  identity who{certificate->common_name(), organizations(*certificate)};
-  who.groups.emplace_back(authenticated);
-  return who;
+  identity user{certificate->common_name(), organizations(*certificate)};
+  user.groups.emplace_back(authenticated);
+  return user;
 }
 
 }  // namespace
@@ -79,9 +79,9 @@ void identities::add_token(std::string_view cluster, std::string token, std::str
 }
 
 void identities::forget(std::string_view cluster) {
-  std::erase_if(tokens_, [&](const auto& one) {
-    if (one.second.cluster != cluster) return false;
-    if (!one.second.credential.empty()) --issued_;
+  std::erase_if(tokens_, [&](const auto& token) {
+    if (token.second.cluster != cluster) return false;
+    if (!token.second.credential.empty()) --issued_;
     return true;
   });
 }
@@ -90,7 +90,7 @@ outcome<std::string> identities::issue(std::string_view cluster, account of,
                                        const json::value& audiences, time_point now,
                                        time_point end) {
   if (issued_ >= most_issued) {
-    issued_ -= std::erase_if(tokens_, [&](const auto& one) { return one.second.end <= now; });
+    issued_ -= std::erase_if(tokens_, [&](const auto& token) { return token.second.end <= now; });
   }
   if (issued_ >= most_issued) return too_many_requests();
   const auto seconds = [](time_point at) {
@@ -155,11 +155,11 @@ outcome<identity> identities::authenticate(const http::request& from, std::strin
 
 outcome<identity> identities::identify(const http::request& from, std::string_view cluster,
                                        time_point now) const {
-  auto who = authenticate(from, cluster, now);
+  auto user = authenticate(from, cluster, now);
   const auto as = from.headers.get("impersonate-user");
-  if (who.has_error() || as.empty()) return who;
-  if (!who->in(masters)) {
-    return forbidden({"", "users", as}, "User \"" + who->user +
+  if (user.has_error() || as.empty()) return user;
+  if (!user->in(masters)) {
+    return forbidden({"", "users", as}, "User \"" + user->user +
                                             "\" cannot impersonate resource \"users\" in API group "
                                             "\"\" at the cluster scope");
   }

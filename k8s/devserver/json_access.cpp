@@ -46,18 +46,18 @@ json::object& object_in(json::object& of, std::string_view field) {
   return value.get_object();
 }
 
-void set_default(json::object& of, std::string_view field, json::value what) {
+void set_default(json::object& of, std::string_view field, json::value initial) {
   auto& value = of[field];
-  if (value.is_null()) value = std::move(what);
+  if (value.is_null()) value = std::move(initial);
 }
 
-std::optional<json::value> parse_json(std::string_view text, std::string& why) {
+std::optional<json::value> parse_json(std::string_view text, std::string& reason) {
   json::parse_options options;
   options.max_depth = deepest_json;
   boost::system::error_code error;
   auto value = json::parse({text.data(), text.size()}, error, {}, options);
   if (!error) return value;
-  why = error.message();
+  reason = error.message();
   return {};
 }
 

@@ -36,10 +36,10 @@ bool true_at(const boost::json::value& from, std::initializer_list<std::string_v
 boost::json::object& object_in(boost::json::object& of, std::string_view field);
 
 /// Sets the field unless it is present; null counts as absent.
-void set_default(boost::json::object& of, std::string_view field, boost::json::value what);
+void set_default(boost::json::object& of, std::string_view field, boost::json::value initial);
 
 /// Parses JSON as deep as an API server must accept. Returns nothing on failure, with the error in
 /// `why`.
-std::optional<boost::json::value> parse_json(std::string_view text, std::string& why);
+std::optional<boost::json::value> parse_json(std::string_view text, std::string& reason);
 
 }  // namespace rw::k8s::devserver

@@ -24,11 +24,12 @@ std::size_t text_size(const json::value& value) {
   std::size_t sum = 0;
   if (value.is_string()) return value.get_string().size() + 2;
   if (value.is_array()) {
-    for (const auto& one : value.get_array()) sum += 1 + text_size(one);
+    for (const auto& entry : value.get_array()) sum += 1 + text_size(entry);
     return sum + 2;
   }
   if (value.is_object()) {
-    for (const auto& [name, one] : value.get_object()) sum += 4 + name.size() + text_size(one);
+    for (const auto& [name, member] : value.get_object())
+      sum += 4 + name.size() + text_size(member);
     return sum + 2;
   }
   return 8;
@@ -37,11 +38,11 @@ std::size_t text_size(const json::value& value) {
 std::size_t depth(const json::value& value) {
   std::size_t most = 0;
   if (value.is_array()) {
-    for (const auto& one : value.get_array()) most = std::max(most, depth(one));
+    for (const auto& entry : value.get_array()) most = std::max(most, depth(entry));
     return most + 1;
   }
   if (value.is_object()) {
-    for (const auto& [name, one] : value.get_object()) most = std::max(most, depth(one));
+    for (const auto& [name, member] : value.get_object()) most = std::max(most, depth(member));
     return most + 1;
   }
   return 0;
@@ -249,8 +250,8 @@ outcome<void> json_patch(json::value& target, const json::value& operations) {
   if (operations.is_null()) return {};
   if (!operations.is_array()) return no_patch(kind_of(operations), "jsonpatch.Patch");
   const auto& all = operations.get_array();
-  for (const auto& one : all) {
-    if (!one.is_object()) return no_patch(kind_of(one), "jsonpatch.Operation");
+  for (const auto& operation : all) {
+    if (!operation.is_object()) return no_patch(kind_of(operation), "jsonpatch.Operation");
   }
   if (all.size() > most_operations) {
     return problem{.code = 413,
@@ -261,8 +262,8 @@ outcome<void> json_patch(json::value& target, const json::value& operations) {
                        std::to_string(most_operations) + ", got " + std::to_string(all.size())};
   }
   patcher into(target);
-  for (const auto& one : all) {
-    if (!into.apply(one.get_object())) {
+  for (const auto& operation : all) {
+    if (!into.apply(operation.get_object())) {
       return problem{.code = 422,
                      .reason = "Invalid",
                      .message = "the server rejected our request due to an error in our request"};

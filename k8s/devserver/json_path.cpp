@@ -60,11 +60,11 @@ class json_path::parser {
     if (take("[?(@.")) return filter(into);
     if (rest_.starts_with("['") || rest_.starts_with("[\"")) return quoted_name(into);
     take("[");
-    step one{step::kind::index};
-    const auto end = std::from_chars(rest_.data(), rest_.data() + rest_.size(), one.index);
+    step step{step::kind::index};
+    const auto end = std::from_chars(rest_.data(), rest_.data() + rest_.size(), step.index);
     if (end.ec != std::errc()) return false;
     rest_.remove_prefix(static_cast<std::size_t>(end.ptr - rest_.data()));
-    into.push_back(std::move(one));
+    into.push_back(std::move(step));
     return take("]");
   }
 
@@ -81,10 +81,10 @@ class json_path::parser {
   bool filter(std::vector<step>& into) {
     const auto end = rest_.find_first_of("=! ");
     if (end == std::string_view::npos) return false;
-    step one{step::kind::filter, std::string(rest_.substr(0, end))};
+    step step{step::kind::filter, std::string(rest_.substr(0, end))};
     rest_.remove_prefix(end);
     skip_blanks();
-    one.equal = rest_.starts_with("==");
+    step.equal = rest_.starts_with("==");
     if (!take("==") && !take("!=")) return false;
     skip_blanks();
     const auto close = rest_.find(")]");
@@ -92,12 +92,12 @@ class json_path::parser {
     std::string literal(rest_.substr(0, close));
     while (!literal.empty() && literal.back() == ' ') literal.pop_back();
     if (literal.size() >= 2 && literal.front() == '\'') literal.front() = literal.back() = '"';
-    std::string why;
-    auto value = parse_json(literal, why);
+    std::string reason;
+    auto value = parse_json(literal, reason);
     if (!value) return false;
-    one.value = std::move(*value);
+    step.value = std::move(*value);
     rest_.remove_prefix(close);
-    into.push_back(std::move(one));
+    into.push_back(std::move(step));
     return take(")]");
   }
 
@@ -116,30 +116,30 @@ std::optional<json_path> json_path::parse(std::string_view text) {
 
 std::vector<const json::value*> json_path::find(const json::value& in) const {
   std::vector<const json::value*> found{&in};
-  for (const auto& one : steps_) {
+  for (const auto& step : steps_) {
     std::vector<const json::value*> next;
     for (const auto* value : found) {
-      if (one.what == step::kind::name) {
-        const auto* field = devserver::find(*value, {one.name});
+      if (step.form == step::kind::name) {
+        const auto* field = devserver::find(*value, {step.name});
         if (field != nullptr) next.push_back(field);
         continue;
       }
-      if (value->is_object() && one.what == step::kind::all) {
+      if (value->is_object() && step.form == step::kind::all) {
         for (const auto& field : value->get_object()) next.push_back(&field.value());
       }
       if (!value->is_array()) continue;
       const auto& items = value->get_array();
-      if (one.what == step::kind::index) {
+      if (step.form == step::kind::index) {
         const auto size = static_cast<std::int64_t>(items.size());
-        const auto index = one.index < 0 ? size + one.index : one.index;
+        const auto index = step.index < 0 ? size + step.index : step.index;
         if (index >= 0 && index < size) next.push_back(&items[static_cast<std::size_t>(index)]);
         continue;
       }
       for (const auto& item : items) {
         const auto* field =
-            one.what == step::kind::filter ? devserver::find(item, {one.name}) : nullptr;
-        if (one.what == step::kind::all ||
-            (field != nullptr && (*field == one.value) == one.equal)) {
+            step.form == step::kind::filter ? devserver::find(item, {step.name}) : nullptr;
+        if (step.form == step::kind::all ||
+            (field != nullptr && (*field == step.value) == step.equal)) {
           next.push_back(&item);
         }
       }
@@ -149,14 +149,14 @@ std::vector<const json::value*> json_path::find(const json::value& in) const {
   return found;
 }
 
-bool json_path::set(json::value& in, json::value what) const {
+bool json_path::set(json::value& in, json::value value) const {
   auto* at = &in;
-  for (const auto& one : steps_) {
-    if (one.what != step::kind::name) return false;
+  for (const auto& step : steps_) {
+    if (step.form != step::kind::name) return false;
     if (!at->is_object()) at->emplace_object();
-    at = &at->get_object()[one.name];
+    at = &at->get_object()[step.name];
   }
-  *at = std::move(what);
+  *at = std::move(value);
   return true;
 }
 

@@ -22,12 +22,12 @@ class json_path {
   std::vector<const boost::json::value*> find(const boost::json::value& in) const;
 
   /// Sets the value at a path of names only; returns false for others.
-  bool set(boost::json::value& in, boost::json::value what) const;
+  bool set(boost::json::value& in, boost::json::value value) const;
 
  private:
   struct step {
     enum class kind : std::uint8_t { name, index, all, filter };
-    kind what;
+    kind form;
     std::string name = {};  ///< also of the field that a filter compares
     std::int64_t index = 0;
     boost::json::value value = {};  ///< the value that a filter compares with

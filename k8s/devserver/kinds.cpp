@@ -128,7 +128,7 @@ std::vector<std::string> words(std::string_view text) {
 }
 
 std::shared_ptr<const resource> make(const row& from) {
-  const auto has = [&](traits one) { return (from.traits & one) != 0; };
+  const auto has = [&](traits traits) { return (from.traits & traits) != 0; };
   auto made = std::make_shared<resource>();
   made->group = from.group;
   made->plural = from.plural;
@@ -163,15 +163,15 @@ std::span<const own_subresource> own_subresources() noexcept {
 
 const own_subresource* find_subresource(std::string_view storage_key,
                                         std::string_view name) noexcept {
-  const auto found = std::ranges::find_if(subresources, [&](const own_subresource& one) {
-    return one.storage_key == storage_key && one.name == name;
+  const auto found = std::ranges::find_if(subresources, [&](const own_subresource& subresource) {
+    return subresource.storage_key == storage_key && subresource.name == name;
   });
   return found != subresources.end() ? &*found : nullptr;
 }
 
 const served_version* resource::find(std::string_view version) const noexcept {
-  for (const auto& one : versions) {
-    if (one.name == version && one.served) return &one;
+  for (const auto& served : versions) {
+    if (served.name == version && served.served) return &served;
   }
   return nullptr;
 }
@@ -184,15 +184,16 @@ const std::vector<std::shared_ptr<const resource>>& builtin_resources() {
   static const auto all = [] {
     std::vector<std::shared_ptr<const resource>> made;
     made.reserve(rows.size());
-    for (const auto& one : rows) made.push_back(make(one));
+    for (const auto& row : rows) made.push_back(make(row));
     return made;
   }();
   return all;
 }
 
 std::shared_ptr<const resource> find_builtin(std::string_view group, std::string_view plural) {
-  for (const auto& one : builtin_resources()) {
-    if (one->plural == plural && one->group == group) return one;
+  for (const auto& builtin_resource : builtin_resources()) {
+    if (builtin_resource->plural == plural && builtin_resource->group == group)
+      return builtin_resource;
   }
   return nullptr;
 }

@@ -99,16 +99,16 @@ outcome<void> take_over(field_managers& managers, const field_manager& by,
   auto written = changes.modified;
   written.unite(changes.added);
   std::map<std::string, std::vector<std::string>> conflicts;
-  for (auto& one : managers.all()) {
-    if (one.same(by)) continue;
-    auto both = one.fields;
-    both.intersect(written);
-    if (!both.empty() && !force) {
-      auto& paths = conflicts[one.printed()];
-      for (auto& path : printed(both)) paths.push_back(std::move(path));
+  for (auto& manager : managers.all()) {
+    if (manager.same(by)) continue;
+    auto shared = manager.fields;
+    shared.intersect(written);
+    if (!shared.empty() && !force) {
+      auto& paths = conflicts[manager.printed()];
+      for (auto& path : printed(shared)) paths.push_back(std::move(path));
     }
-    one.fields.subtract(both);
-    one.fields.subtract(changes.removed);
+    manager.fields.subtract(shared);
+    manager.fields.subtract(changes.removed);
   }
   if (!conflicts.empty()) return conflict_of(conflicts);
   managers.remove_empty();
@@ -138,8 +138,8 @@ void prune(json::value& merged, const field_managers& managers, const field_set&
   };
   const auto applied_before = with_declared_fields(last, type);
   field_set still_owned;
-  for (const auto& one : managers.all()) {
-    still_owned.unite(with_declared_fields(one.fields, type));
+  for (const auto& manager : managers.all()) {
+    still_owned.unite(with_declared_fields(manager.fields, type));
   }
   const auto all = set_of(merged);
   auto pruned = merged;
@@ -215,8 +215,8 @@ outcome<json::value> apply(const json::value& live, const json::value& applied, 
   }
   auto merged = before;
   merge_fields(merged, wanted, type);
-  const auto* const mine = managers.find(self);
-  const auto last = mine != nullptr ? mine->fields : field_set();
+  const auto* const own = managers.find(self);
+  const auto last = own != nullptr ? own->fields : field_set();
   managers.set(self, std::move(fields));
   const auto unpruned = merged;
   prune(merged, managers, last, type);

@@ -41,14 +41,14 @@ std::optional<field_manager> parse(const json::value& entry) {
                        text_of(object, "time"),       std::move(*set)};
 }
 
-json::value to_json(const field_manager& one) {
-  json::object entry = {{"manager", one.name},
-                        {"operation", one.applies ? "Apply" : "Update"},
-                        {"apiVersion", one.api_version}};
-  if (!one.time.empty()) entry["time"] = one.time;
+json::value to_json(const field_manager& field_manager) {
+  json::object entry = {{"manager", field_manager.name},
+                        {"operation", field_manager.applies ? "Apply" : "Update"},
+                        {"apiVersion", field_manager.api_version}};
+  if (!field_manager.time.empty()) entry["time"] = field_manager.time;
   entry["fieldsType"] = "FieldsV1";
-  entry["fieldsV1"] = one.fields.to_json();
-  if (!one.subresource.empty()) entry["subresource"] = one.subresource;
+  entry["fieldsV1"] = field_manager.fields.to_json();
+  if (!field_manager.subresource.empty()) entry["subresource"] = field_manager.subresource;
   return entry;
 }
 
@@ -70,8 +70,8 @@ field_managers field_managers::of(const json::value& object) {
   field_managers made;
   const auto* const entries = entries_of(object);
   if (entries == nullptr || !entries->is_array()) return made;
-  for (const auto& one : entries->get_array()) {
-    auto parsed = parse(one);
+  for (const auto& entry : entries->get_array()) {
+    auto parsed = parse(entry);
     if (!parsed) return {};
     if (made.find(*parsed) == nullptr) made.all_.push_back(std::move(*parsed));
   }
@@ -88,7 +88,7 @@ bool field_managers::reset_by(const json::value& object) {
 
 field_manager* field_managers::find(const field_manager& like) {
   const auto found =
-      std::ranges::find_if(all_, [&like](const auto& one) { return one.same(like); });
+      std::ranges::find_if(all_, [&like](const auto& manager) { return manager.same(like); });
   return found != all_.end() ? &*found : nullptr;
 }
 
@@ -100,46 +100,48 @@ field_manager& field_managers::set(const field_manager& like, field_set fields) 
 }
 
 void field_managers::remove_empty() {
-  std::erase_if(all_, [](const auto& one) { return one.fields.empty(); });
+  std::erase_if(all_, [](const auto& manager) { return manager.fields.empty(); });
 }
 
 void field_managers::merge_ancient() {
   auto updates = std::ranges::count(all_, false, &field_manager::applies);
   if (static_cast<std::size_t>(updates) <= most_updates) return;
-  std::ranges::sort(all_, {}, [](const auto& one) {
-    return std::tie(one.applies, one.time, one.name, one.api_version, one.subresource);
+  std::ranges::sort(all_, {}, [](const auto& manager) {
+    return std::tie(manager.applies, manager.time, manager.name, manager.api_version,
+                    manager.subresource);
   });
   // The first update of each version is merged only with a second one: alone it keeps its name.
   std::map<std::string, field_manager> first;
   std::vector<field_manager> kept;
-  for (auto& one : all_) {
-    if (one.applies || static_cast<std::size_t>(updates) <= most_updates) {
-      kept.push_back(std::move(one));
+  for (auto& manager : all_) {
+    if (manager.applies || static_cast<std::size_t>(updates) <= most_updates) {
+      kept.push_back(std::move(manager));
       continue;
     }
-    const auto [met, added] = first.try_emplace(one.api_version, one);
+    const auto [met, added] = first.try_emplace(manager.api_version, manager);
     if (added) continue;
-    met->second.fields.unite(one.fields);
+    met->second.fields.unite(manager.fields);
     met->second.name = ancient;
     met->second.subresource.clear();
-    met->second.time = one.time;
+    met->second.time = manager.time;
     --updates;
   }
-  for (auto& [version, one] : first) {
+  for (auto& [version, manager] : first) {
     const auto there =
-        std::ranges::find_if(kept, [&one](const auto& other) { return other.same(one); });
+        std::ranges::find_if(kept, [&manager](const auto& other) { return other.same(manager); });
     if (there != kept.end()) {
-      there->fields.unite(one.fields);
+      there->fields.unite(manager.fields);
     } else {
-      kept.push_back(std::move(one));
+      kept.push_back(std::move(manager));
     }
   }
   all_ = std::move(kept);
 }
 
 void field_managers::write_to(json::value& object) {
-  std::ranges::sort(all_, {}, [](const auto& one) {
-    return std::tuple(!one.applies, std::tie(one.time, one.name, one.api_version, one.subresource));
+  std::ranges::sort(all_, {}, [](const auto& manager) {
+    return std::tuple(!manager.applies, std::tie(manager.time, manager.name, manager.api_version,
+                                                 manager.subresource));
   });
   auto& fields = object.is_object() ? object.get_object() : object.emplace_object();
   auto& metadata = fields["metadata"];
@@ -149,7 +151,7 @@ void field_managers::write_to(json::value& object) {
   }
   if (!metadata.is_object()) metadata.emplace_object();
   json::array list;
-  for (const auto& one : all_) list.push_back(to_json(one));
+  for (const auto& manager : all_) list.push_back(to_json(manager));
   metadata.get_object()["managedFields"] = std::move(list);
 }
 

@@ -65,11 +65,11 @@ std::optional<json::value> describe_group(const cluster& in, std::string_view gr
                                           std::string_view version) {
   json::object paths;
   json::object schemas;
-  in.kinds.each([&](const std::shared_ptr<const resource>& one) {
-    const resource_view of{one, one->group == group ? one->find(version) : nullptr};
+  in.kinds.each([&](const std::shared_ptr<const resource>& kind) {
+    const resource_view of{kind, kind->group == group ? kind->find(version) : nullptr};
     if (!of) return;
-    auto path = (group.empty() ? "/api/" : "/apis/" + one->group + "/") + of.version->name;
-    path += (one->namespaced ? "/namespaces/{namespace}/" : "/") + one->plural;
+    auto path = (group.empty() ? "/api/" : "/apis/" + kind->group + "/") + of.version->name;
+    path += (kind->namespaced ? "/namespaces/{namespace}/" : "/") + kind->plural;
     paths[path] = json::object{{"post", operation(of, "post", "application/json")}};
     paths[path + "/{name}"] =
         json::object{{"patch", operation(of, "patch", "application/merge-patch+json")},
@@ -85,12 +85,12 @@ std::optional<json::value> describe_group(const cluster& in, std::string_view gr
 
 json::value describe_index(const cluster& in) {
   json::object paths;
-  in.kinds.each([&](const std::shared_ptr<const resource>& one) {
-    for (const auto& version : one->versions) {
-      const auto name = (one->group.empty() ? "api/" : "apis/" + one->group + "/") + version.name;
+  in.kinds.each([&](const std::shared_ptr<const resource>& kind) {
+    for (const auto& version : kind->versions) {
+      const auto name = (kind->group.empty() ? "api/" : "apis/" + kind->group + "/") + version.name;
       if (!version.served || paths.contains(name)) continue;
       // Clients cache by the hash, which must change with the document.
-      const auto document = describe_group(in, one->group, version.name);
+      const auto document = describe_group(in, kind->group, version.name);
       const auto hash = core::string_hash().add(json::serialize(*document)).value();
       paths[name] = json::object{
           {"serverRelativeURL", "/openapi/v3/" + name + "?hash=" + std::to_string(hash)}};

@@ -2,12 +2,12 @@
 
 namespace rw::k8s::devserver {
 
-void owner_index::follow(const std::string& storage_key, const change& what) {
-  if (what.before && what.before->owners() != nullptr) {
-    for (const auto& uid : *what.before->owners()) {
+void owner_index::follow(const std::string& storage_key, const change& change) {
+  if (change.before && change.before->owners() != nullptr) {
+    for (const auto& uid : *change.before->owners()) {
       const auto range = dependents_.equal_range(uid);
       for (auto at = range.first; at != range.second; ++at) {
-        if (at->second.storage_key != storage_key || at->second.path != what.before->path()) {
+        if (at->second.storage_key != storage_key || at->second.path != change.before->path()) {
           continue;
         }
         dependents_.erase(at);
@@ -15,9 +15,9 @@ void owner_index::follow(const std::string& storage_key, const change& what) {
       }
     }
   }
-  if (what.deleted || what.after->owners() == nullptr) return;
-  for (const auto& uid : *what.after->owners()) {
-    dependents_.emplace(uid, object_place{storage_key, what.after->path()});
+  if (change.deleted || change.after->owners() == nullptr) return;
+  for (const auto& uid : *change.after->owners()) {
+    dependents_.emplace(uid, object_place{storage_key, change.after->path()});
   }
 }
 

@@ -22,7 +22,7 @@ struct object_place {
 class owner_index {
  public:
   /// Updates the index after a write.
-  void follow(const std::string& storage_key, const change& what);
+  void follow(const std::string& storage_key, const change& change);
 
   bool empty() const noexcept { return dependents_.empty(); }
   std::vector<object_place> dependents_of(std::string_view uid) const;

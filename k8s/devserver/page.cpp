@@ -98,13 +98,13 @@ outcome<wanted> parse(const query& parameters) {
   return result;
 }
 
-outcome<std::vector<record_ptr>> snapshot(const storage& in, const collection& what,
-                                          const selection& which, const wanted& how) {
-  if (how.version > in.version()) return too_large_version(how.version, in.version());
+outcome<std::vector<record_ptr>> snapshot(const storage& in, const collection& collection,
+                                          const selection& selection, const wanted& options) {
+  if (options.version > in.version()) return too_large_version(options.version, in.version());
   std::vector<record_ptr> all;
-  if (!how.exact || how.version == in.version()) return what.all(which.ns());
-  if (what.all_at(how.version, which.ns(), all)) return all;
-  if (how.continued) return continue_expired({how.version, how.from});
+  if (!options.exact || options.version == in.version()) return collection.all(selection.ns());
+  if (collection.all_at(options.version, selection.ns(), all)) return all;
+  if (options.continued) return continue_expired({options.version, options.from});
   return expired("The resourceVersion for the provided list is too old.");
 }
 
@@ -119,8 +119,8 @@ outcome<continue_token> continue_token::parse(std::string_view text) {
   const auto bad = [] { return bad_request("continue key is not valid"); };
   const auto plain = base64_decode(text);
   if (!plain) return bad();
-  std::string why;
-  const auto value = parse_json(*plain, why);
+  std::string reason;
+  const auto value = parse_json(*plain, reason);
   if (!value) return bad();
   const auto version = integer_at(*value, {"rv"});
   const auto from = find_string(*value, {"start"});
@@ -140,24 +140,24 @@ outcome<std::uint64_t> parse_version(std::string_view text) {
                      std::string(text) + "\": invalid syntax");
 }
 
-outcome<page> list_page(const storage& in, const collection& what, const selection& which,
+outcome<page> list_page(const storage& in, const collection& collection, const selection& selection,
                         const query& parameters) {
-  const auto how = parse(parameters);
-  if (how.has_error()) return how.error();
-  auto all = snapshot(in, what, which, *how);
+  const auto options = parse(parameters);
+  if (options.has_error()) return options.error();
+  auto all = snapshot(in, collection, selection, *options);
   if (all.has_error()) return all.error();
   page result;
-  result.version = how->exact ? how->version : in.version();
+  result.version = options->exact ? options->version : in.version();
   auto at = std::lower_bound(
-      all->begin(), all->end(), how->from,
-      [](const record_ptr& one, const std::string& path) { return one->path() < path; });
+      all->begin(), all->end(), options->from,
+      [](const record_ptr& record, const std::string& path) { return record->path() < path; });
   for (; at != all->end(); ++at) {
-    if (how->limit > 0 && result.items.size() == how->limit) break;
-    if (which.matches(**at)) result.items.push_back(std::move(*at));
+    if (options->limit > 0 && result.items.size() == options->limit) break;
+    if (selection.matches(**at)) result.items.push_back(std::move(*at));
   }
   if (at == all->end()) return result;
   result.continue_token = continue_token{result.version, (*at)->path()}.text();
-  if (!which.selective()) result.remaining = static_cast<std::uint64_t>(all->end() - at);
+  if (!selection.selective()) result.remaining = static_cast<std::uint64_t>(all->end() - at);
   return result;
 }
 

@@ -33,7 +33,7 @@ struct page {
 /// "Semantics for get and list"): all pages of one list show the same snapshot, rebuilt from
 /// history. Returns 410 if history is too short, with a token that continues with the current
 /// state.
-outcome<page> list_page(const storage& in, const collection& what, const selection& which,
+outcome<page> list_page(const storage& in, const collection& collection, const selection& selection,
                         const query& parameters);
 
 /// Parses a resourceVersion; 400 if it is invalid.

@@ -75,13 +75,13 @@ outcome<void> check_patched(const call& to, const json::value& object) {
   return {};
 }
 
-outcome<json::value> patched(const call& to, patch_kind how, const json::value& old,
+outcome<json::value> patched(const call& to, patch_kind patch_kind, const json::value& old,
                              const json::value& change) {
   auto object = old;
   outcome<void> done;
-  if (how == patch_kind::merge) {
+  if (patch_kind == patch_kind::merge) {
     merge_patch(object, change);
-  } else if (how == patch_kind::json) {
+  } else if (patch_kind == patch_kind::json) {
     done = json_patch(object, change);
   } else {
     const auto type = schema_of(to.view);
@@ -107,15 +107,16 @@ outcome<void> check_storable(const call& to, const json::value& change) {
 
 }  // namespace
 
-outcome<write_plan> write_planner::patch(const call& to, patch_kind how, const json::value& change,
+outcome<write_plan> write_planner::patch(const call& to, patch_kind patch_kind,
+                                         const json::value& change,
                                          const write_options& with) const {
-  if (to.subresource == scale_subresource) return patch_scale(to, how, change, with);
-  if (how == patch_kind::apply) return apply(to, change, with);
+  if (to.subresource == scale_subresource) return patch_scale(to, patch_kind, change, with);
+  if (patch_kind == patch_kind::apply) return apply(to, change, with);
   auto before = to.objects()->find(to.path());
-  if (!before) return not_found(to.what());
+  if (!before) return not_found(to.target());
   auto old = before->parse();
   to_view(old, to.view);
-  auto object = patched(to, how, old, change);
+  auto object = patched(to, patch_kind, old, change);
   if (object.has_error()) return object.error();
   auto good = check_patched(to, *object);
   if (good.has_error()) return good.error();
@@ -124,7 +125,7 @@ outcome<write_plan> write_planner::patch(const call& to, patch_kind how, const j
   // A patch needs no version, but a version in it is a precondition.
   const auto version = find_string(*object, {"metadata", "resourceVersion"});
   if (!version.empty() && version != find_string(old, {"metadata", "resourceVersion"})) {
-    return modified_meanwhile(to.what());
+    return modified_meanwhile(to.target());
   }
   return finish_update(to, std::move(before), std::move(old), std::move(*object), with, false);
 }
@@ -137,11 +138,11 @@ outcome<write_plan> write_planner::apply(const call& to, json::value change,
   good = check_applied(to, change);
   if (good.has_error()) return good.error();
   auto before = to.objects()->find(to.path());
-  if (!before && !to.subresource.empty()) return not_found(to.what());
+  if (!before && !to.subresource.empty()) return not_found(to.target());
   const std::string uid(find_string(change, {"metadata", "uid"}));
   if (!before && !uid.empty()) {
-    return conflict(to.what(), "uid mismatch: the provided object specified uid " + uid +
-                                   ", and no existing object was found");
+    return conflict(to.target(), "uid mismatch: the provided object specified uid " + uid +
+                                     ", and no existing object was found");
   }
   json::value old;
   if (before) {
@@ -149,7 +150,7 @@ outcome<write_plan> write_planner::apply(const call& to, json::value change,
     to_view(old, to.view);
     const auto version = find_string(change, {"metadata", "resourceVersion"});
     if (!version.empty() && version != find_string(old, {"metadata", "resourceVersion"})) {
-      return modified_meanwhile(to.what());
+      return modified_meanwhile(to.target());
     }
   }
   write_plan unused;
@@ -165,11 +166,11 @@ outcome<write_plan> write_planner::apply(const call& to, json::value change,
   const auto type = schema_of(to.view);
   auto merged = devserver::apply(old, change, *type, writer_of(to, with), with.force);
   if (merged.has_error()) {
-    auto why = merged.error();
-    why.name = to.key.name;
-    why.group = to.view.of->group;
-    why.kind = to.view.of->plural;
-    return why;
+    auto error = merged.error();
+    error.name = to.key.name;
+    error.group = to.view.of->group;
+    error.kind = to.view.of->plural;
+    return error;
   }
   auto plan =
       before ? finish_update(to, std::move(before), std::move(old), std::move(*merged), with, true)

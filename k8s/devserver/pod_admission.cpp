@@ -23,11 +23,11 @@ std::optional<json::value> find_class(const cluster& in, std::string_view name) 
   const auto classes = in.objects.find(std::string(classes_key));
   if (!classes) return {};
   if (!name.empty()) {
-    const auto one = classes->find(std::string(name));
-    return one ? std::optional(one->parse()) : std::nullopt;
+    const auto found = classes->find(std::string(name));
+    return found ? std::optional(found->parse()) : std::nullopt;
   }
-  for (const auto& one : classes->all({})) {
-    auto object = one->parse();
+  for (const auto& record : classes->all({})) {
+    auto object = record->parse();
     if (true_at(object, {"globalDefault"})) return object;
   }
   return {};
@@ -44,9 +44,9 @@ void add_tolerations(json::object& spec) {
   if (!tolerations.is_array()) tolerations = json::array();
   for (const std::string_view key :
        {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}) {
-    const auto tolerates = [&](const json::value& one) {
-      const auto effect = find_string(one, {"effect"});
-      const auto name = find_string(one, {"key"});
+    const auto tolerates = [&](const json::value& toleration) {
+      const auto effect = find_string(toleration, {"effect"});
+      const auto name = find_string(toleration, {"key"});
       return (effect.empty() || effect == "NoExecute") && (name.empty() || name == key);
     };
     if (std::ranges::any_of(tolerations.get_array(), tolerates)) continue;

@@ -30,14 +30,14 @@ class pod_checker {
 
   void check(const json::value& spec, const std::string& at) {
     std::size_t index = 0;
-    for (const auto& one : pod_items(spec, "volumes")) {
-      check_volume(one, at + ".volumes[" + std::to_string(index++) + "]");
+    for (const auto& pod_item : pod_items(spec, "volumes")) {
+      check_volume(pod_item, at + ".volumes[" + std::to_string(index++) + "]");
     }
     if (pod_items(spec, "containers").empty()) require(found_, at + ".containers");
     for (const auto* field : {"containers", "initContainers"}) {
       index = 0;
-      for (const auto& one : pod_items(spec, field)) {
-        check_container(one, at + "." + field + "[" + std::to_string(index++) + "]");
+      for (const auto& pod_item : pod_items(spec, field)) {
+        check_container(pod_item, at + "." + field + "[" + std::to_string(index++) + "]");
       }
     }
     const auto policy = find_string(spec, {"restartPolicy"});
@@ -52,17 +52,17 @@ class pod_checker {
   }
 
  private:
-  void invalid(const std::string& field, const json::value& value, std::string_view why) {
+  void invalid(const std::string& field, const json::value& value, std::string_view reason) {
     found_.push_back({field, "FieldValueInvalid",
-                      "Invalid value: " + json::serialize(value) + ": " + std::string(why)});
+                      "Invalid value: " + json::serialize(value) + ": " + std::string(reason)});
   }
 
   void supported(std::string_view value, texts among, const std::string& field) {
     if (std::ranges::find(among, value) != among.end()) return;
     std::string all;
-    for (const auto one : among) {
+    for (const auto candidate : among) {
       if (!all.empty()) all += ", ";
-      all += "\"" + std::string(one) + "\"";
+      all += "\"" + std::string(candidate) + "\"";
     }
     found_.push_back(
         {field, "FieldValueNotSupported",
@@ -81,44 +81,44 @@ class pod_checker {
     }
   }
 
-  void check_volume(const json::value& one, const std::string& at) {
-    check_name(one, at, volumes_);
-    if (one.is_object() && one.get_object().size() < 2) {
+  void check_volume(const json::value& volume, const std::string& at) {
+    check_name(volume, at, volumes_);
+    if (volume.is_object() && volume.get_object().size() < 2) {
       found_.push_back({at, "FieldValueRequired", "Required value: must specify a volume type"});
     }
   }
 
-  void check_container(const json::value& one, const std::string& at) {
-    check_name(one, at, containers_);
-    if (find_string(one, {"image"}).empty()) require(found_, at + ".image");
-    each(one, "ports", at,
-         [&](const json::value& port, const std::string& where) { check_port(port, where); });
-    each(one, "env", at, [&](const json::value& variable, const std::string& where) {
-      if (find_string(variable, {"name"}).empty()) require(found_, where + ".name");
+  void check_container(const json::value& container, const std::string& at) {
+    check_name(container, at, containers_);
+    if (find_string(container, {"image"}).empty()) require(found_, at + ".image");
+    each(container, "ports", at,
+         [&](const json::value& port, const std::string& path) { check_port(port, path); });
+    each(container, "env", at, [&](const json::value& variable, const std::string& path) {
+      if (find_string(variable, {"name"}).empty()) require(found_, path + ".name");
       if (!find_string(variable, {"value"}).empty() && find(variable, {"valueFrom"}) != nullptr) {
-        invalid(where + ".valueFrom", "", "may not be specified when `value` is not empty");
+        invalid(path + ".valueFrom", "", "may not be specified when `value` is not empty");
       }
     });
     std::set<std::string> paths;
-    each(one, "volumeMounts", at, [&](const json::value& mount, const std::string& where) {
-      check_mount(mount, where, paths);
+    each(container, "volumeMounts", at, [&](const json::value& mount, const std::string& path) {
+      check_mount(mount, path, paths);
     });
     for (const auto* probe : {"livenessProbe", "readinessProbe", "startupProbe"}) {
-      if (const auto* const is = find(one, {probe})) check_probe(*is, at + "." + probe);
+      if (const auto* const is = find(container, {probe})) check_probe(*is, at + "." + probe);
     }
-    const auto pull = find_string(one, {"imagePullPolicy"});
+    const auto pull = find_string(container, {"imagePullPolicy"});
     if (!pull.empty()) {
       supported(pull, {"Always", "IfNotPresent", "Never"}, at + ".imagePullPolicy");
     }
-    check_resources(one, at + ".resources");
+    check_resources(container, at + ".resources");
   }
 
   template <class Check>
   static void each(const json::value& of, std::string_view field, const std::string& at,
                    Check check) {
     std::size_t index = 0;
-    for (const auto& one : pod_items(of, field)) {
-      check(one, at + "." + std::string(field) + "[" + std::to_string(index++) + "]");
+    for (const auto& pod_item : pod_items(of, field)) {
+      check(pod_item, at + "." + std::string(field) + "[" + std::to_string(index++) + "]");
     }
   }
 
@@ -197,8 +197,8 @@ json::object fixed_part(const json::value& pod) {
   for (const auto* field : {"containers", "initContainers"}) {
     auto* const list = fixed.if_contains(field);
     if (list == nullptr || !list->is_array()) continue;
-    for (auto& one : list->get_array()) {
-      if (one.is_object()) one.get_object().erase("image");
+    for (auto& entry : list->get_array()) {
+      if (entry.is_object()) entry.get_object().erase("image");
     }
   }
   return fixed;
@@ -218,8 +218,8 @@ void warn_of_pod_spec(const json::value& spec, const std::string& at,
     std::string field = at;
     for (const auto part : path) field += "." + std::string(part);
     for (std::size_t i = 0; i < list->get_array().size(); ++i) {
-      const auto& one = list->get_array()[i];
-      const auto* const selects = term.empty() ? &one : find(one, {term});
+      const auto& entry = list->get_array()[i];
+      const auto* const selects = term.empty() ? &entry : find(entry, {term});
       if (selects == nullptr || find(*selects, {"labelSelector"}) != nullptr) continue;
       warnings.push_back(field + "[" + std::to_string(i) + "]" +
                          (term.empty() ? "" : "." + std::string(term)) +

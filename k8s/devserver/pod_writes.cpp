@@ -30,8 +30,9 @@ void assign(json::value& pod, const std::string& node, const std::string& now) {
   auto& conditions = object_in(pod.as_object(), "status")["conditions"];
   if (!conditions.is_array()) conditions = json::array();
   auto& all = conditions.get_array();
-  const auto scheduled = std::ranges::find_if(
-      all, [](const json::value& one) { return find_string(one, {"type"}) == "PodScheduled"; });
+  const auto scheduled = std::ranges::find_if(all, [](const json::value& condition) {
+    return find_string(condition, {"type"}) == "PodScheduled";
+  });
   json::value made{{"type", "PodScheduled"},
                    {"status", "True"},
                    {"lastProbeTime", nullptr},
@@ -56,8 +57,8 @@ std::vector<json::value> budgets_of(const cluster& in, std::string_view ns,
   std::vector<json::value> found;
   const auto all = in.objects.find("poddisruptionbudgets.policy");
   if (!all) return found;
-  for (const auto& one : all->all(ns)) {
-    auto budget = one->parse();
+  for (const auto& record : all->all(ns)) {
+    auto budget = record->parse();
     const auto* const selector = find(budget, {"spec", "selector"});
     const auto matches = label_selector::from_json(selector == nullptr ? json::value() : *selector);
     if (matches.has_value() && matches->matches(find(pod, {"metadata", "labels"}))) {
@@ -93,16 +94,16 @@ asio::awaitable<void> writes::bind(call to, const http::request& from, http::res
 }
 
 asio::awaitable<void> writes::bind_to(call to, std::string node, http::response* into) {
-  const auto now = format_time(with_.clock.wall());
+  const auto now = format_time(parts_.clock.wall());
   auto make_plan = [this, to, node, now]() -> outcome<write_plan> {
     const auto pod = to.objects()->find(to.path());
-    if (!pod) return not_found(to.what());
+    if (!pod) return not_found(to.target());
     const auto bound = std::string(find_string(pod->parse(), {"spec", "nodeName"}));
     if (!bound.empty()) {
       return conflict({"", "pods/binding", to.key.name},
                       "pod " + to.key.name + " is already assigned to node \"" + bound + "\"");
     }
-    return with_.planner.edit(to, [&](json::value& one) { assign(one, node, now); });
+    return parts_.planner.edit(to, [&](json::value& pod) { assign(pod, node, now); });
   };
   write_context context{.dry_run = to.parameters.has("dryRun"), .options = options_of(to)};
   const auto done = co_await write({std::move(to), std::move(make_plan), std::move(context)});
@@ -132,7 +133,7 @@ asio::awaitable<void> writes::evict(call to, const http::request& from, http::re
 asio::awaitable<void> writes::evict_by(call to, delete_options with, http::response* into) {
   const auto pod = to.objects()->find(to.path());
   if (!pod) {
-    answer(*into, not_found(to.what()));
+    answer(*into, not_found(to.target()));
     co_return;
   }
   const auto object = pod->parse();
@@ -154,13 +155,13 @@ asio::awaitable<void> writes::evict_by(call to, delete_options with, http::respo
     auto view = to.in->kinds.find("policy", "v1", "poddisruptionbudgets");
     call of{to.in, std::move(view), {to.key.ns, name}, "status", {}, {}, {}, {}};
     auto make_plan = [this, of, allowed] {
-      return with_.planner.edit(of, [&](json::value& one) {
-        object_in(one.as_object(), "status")["disruptionsAllowed"] = allowed - 1;
+      return parts_.planner.edit(of, [&](json::value& object) {
+        object_in(object.as_object(), "status")["disruptionsAllowed"] = allowed - 1;
       });
     };
-    request what{of, std::move(make_plan), {.dry_run = with.dry_run}};
-    what.asks_webhooks = false;
-    const auto taken = co_await write(std::move(what));
+    request request{of, std::move(make_plan), {.dry_run = with.dry_run}};
+    request.asks_webhooks = false;
+    const auto taken = co_await write(std::move(request));
     if (taken.has_error()) {
       answer(*into, taken.error());
       co_return;
@@ -168,7 +169,7 @@ asio::awaitable<void> writes::evict_by(call to, delete_options with, http::respo
   }
   auto single = to;
   single.subresource.clear();
-  auto make_plan = [this, single, with] { return with_.planner.remove(single, with); };
+  auto make_plan = [this, single, with] { return parts_.planner.remove(single, with); };
   const auto done = co_await write(
       {std::move(single), std::move(make_plan), {with.dry_run, false, options_of(with)}});
   if (done.has_error()) {

@@ -63,10 +63,11 @@ void append_type(std::string& out, std::string_view api_version, std::string_vie
   out += "\",";
 }
 
-void append_metadata_only(std::string& out, const record& one, const presentation& how) {
-  append_type(out, "meta.k8s.io/" + std::string(how.version), "PartialObjectMetadata");
+void append_metadata_only(std::string& out, const record& record,
+                          const presentation& presentation) {
+  append_type(out, "meta.k8s.io/" + std::string(presentation.version), "PartialObjectMetadata");
   out += "\"metadata\":";
-  out += one.metadata();
+  out += record.metadata();
   out += '}';
 }
 
@@ -78,9 +79,9 @@ void append_list_metadata(std::string& out, const list_metadata& about) {
 }
 
 /// Appends a table up to its rows.
-void begin_table(std::string& out, const resource_view& in, const presentation& how,
+void begin_table(std::string& out, const resource_view& in, const presentation& presentation,
                  const list_metadata& about) {
-  append_type(out, "meta.k8s.io/" + std::string(how.version), "Table");
+  append_type(out, "meta.k8s.io/" + std::string(presentation.version), "Table");
   append_list_metadata(out, about);
   out += ",\"columnDefinitions\":";
   append_columns(out, in);
@@ -88,8 +89,8 @@ void begin_table(std::string& out, const resource_view& in, const presentation& 
 }
 
 /// Replaces the event in JSON that begins at `from` by a frame.
-void to_frame(std::string& out, std::size_t from, const presentation& how) {
-  if (!how.protobuf) return;
+void to_frame(std::string& out, std::size_t from, const presentation& presentation) {
+  if (!presentation.protobuf) return;
   const auto event = boost::json::parse(std::string_view(out).substr(from));
   out.resize(from);
   append_protobuf_event(out, event);
@@ -99,41 +100,41 @@ void to_frame(std::string& out, std::size_t from, const presentation& how) {
 
 outcome<presentation> negotiate(std::string_view accept, std::string_view include_object,
                                 bool custom, const core::clock& time) {
-  presentation how;
-  how.time = &time;
-  if (include_object == "None") how.rows = row_objects::none;
-  if (include_object == "Object") how.rows = row_objects::whole;
-  if (trimmed(accept).empty()) return how;
+  presentation presentation;
+  presentation.time = &time;
+  if (include_object == "None") presentation.rows = row_objects::none;
+  if (include_object == "Object") presentation.rows = row_objects::whole;
+  if (trimmed(accept).empty()) return presentation;
   while (!accept.empty()) {
-    if (serve(take(accept, ','), custom, how)) return how;
+    if (serve(take(accept, ','), custom, presentation)) return presentation;
   }
   return not_acceptable("application/json");
 }
 
-void append_object(std::string& out, const record& one, const resource_view& in,
-                   const presentation& how) {
-  if (how.as == shape::metadata) {
-    append_metadata_only(out, one, how);
-  } else if (how.as == shape::table) {
-    begin_table(out, in, how, {one.version()});
-    append_row(out, one, in, how);
+void append_object(std::string& out, const record& record, const resource_view& in,
+                   const presentation& presentation) {
+  if (presentation.as == shape::metadata) {
+    append_metadata_only(out, record, presentation);
+  } else if (presentation.as == shape::table) {
+    begin_table(out, in, presentation, {record.version()});
+    append_row(out, record, in, presentation);
     out += "]}";
   } else if (renames_fields(in) ||
              (in.of->custom && in.version != &in.of->versions[in.of->stored])) {
-    auto object = one.parse();
+    auto object = record.parse();
     to_view(object, in);
     out += boost::json::serialize(object);
   } else {
-    out += one.text();
+    out += record.text();
   }
 }
 
 void append_list(std::string& out, const std::vector<record_ptr>& items, const resource_view& in,
-                 const presentation& how, const list_metadata& about) {
-  if (how.as == shape::table) {
-    begin_table(out, in, how, about);
-    for (const auto& one : items) {
-      append_row(out, *one, in, how);
+                 const presentation& presentation, const list_metadata& about) {
+  if (presentation.as == shape::table) {
+    begin_table(out, in, presentation, about);
+    for (const auto& record : items) {
+      append_row(out, *record, in, presentation);
       out += ',';
     }
     if (!items.empty()) out.pop_back();
@@ -141,25 +142,26 @@ void append_list(std::string& out, const std::vector<record_ptr>& items, const r
     return;
   }
   std::size_t bytes = 256;
-  for (const auto& one : items) bytes += one->text().size() + 1;
+  for (const auto& record : items) bytes += record->text().size() + 1;
   out.reserve(bytes);
-  if (how.as == shape::metadata) {
-    append_type(out, "meta.k8s.io/" + std::string(how.version), "PartialObjectMetadataList");
+  if (presentation.as == shape::metadata) {
+    append_type(out, "meta.k8s.io/" + std::string(presentation.version),
+                "PartialObjectMetadataList");
   } else {
     append_type(out, in.api_version(), in.of->list_kind);
   }
   append_list_metadata(out, about);
   out += ",\"items\":[";
   bool first = true;
-  for (const auto& one : items) {
+  for (const auto& record : items) {
     if (!first) out += ',';
     first = false;
-    if (how.as == shape::whole && !in.of->custom && !renames_fields(in)) {
+    if (presentation.as == shape::whole && !in.of->custom && !renames_fields(in)) {
       // Items of a typed list omit apiVersion and kind.
       out += '{';
-      out += one->rest();
+      out += record->rest();
     } else {
-      append_object(out, *one, in, how);
+      append_object(out, *record, in, presentation);
     }
   }
   out += "]}";
@@ -169,28 +171,28 @@ bool prefers_protobuf(std::string_view accept) {
   return take(accept, ',').starts_with(protobuf_media_type);
 }
 
-void append_event(std::string& out, std::string_view type, const record& one,
-                  const resource_view& in, const presentation& how) {
+void append_event(std::string& out, std::string_view type, const record& record,
+                  const resource_view& in, const presentation& presentation) {
   const auto from = out.size();
   out += "{\"type\":\"";
   out += type;
   out += "\",\"object\":";
-  append_object(out, one, in, how);
+  append_object(out, record, in, presentation);
   out += "}\n";
-  to_frame(out, from, how);
+  to_frame(out, from, presentation);
 }
 
 void append_bookmark(std::string& out, std::uint64_t version, const resource_view& in,
-                     const presentation& how, bool ends_initial_events) {
+                     const presentation& presentation, bool ends_initial_events) {
   const auto from = out.size();
   out += "{\"type\":\"BOOKMARK\",\"object\":";
-  if (how.as == shape::table) {
-    begin_table(out, in, how, {version});
+  if (presentation.as == shape::table) {
+    begin_table(out, in, presentation, {version});
     out += "]}}\n";
     return;
   }
-  if (how.as == shape::metadata) {
-    append_type(out, "meta.k8s.io/" + std::string(how.version), "PartialObjectMetadata");
+  if (presentation.as == shape::metadata) {
+    append_type(out, "meta.k8s.io/" + std::string(presentation.version), "PartialObjectMetadata");
   } else {
     append_type(out, in.api_version(), in.of->kind);
   }
@@ -199,15 +201,15 @@ void append_bookmark(std::string& out, std::uint64_t version, const resource_vie
   out += ",\"creationTimestamp\":null";
   if (ends_initial_events) out += ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}";
   out += "}}}\n";
-  to_frame(out, from, how);
+  to_frame(out, from, presentation);
 }
 
-void append_error(std::string& out, const problem& why, const presentation& how) {
+void append_error(std::string& out, const problem& problem, const presentation& presentation) {
   const auto from = out.size();
   out += "{\"type\":\"ERROR\",\"object\":";
-  out += boost::json::serialize(to_status(why));
+  out += boost::json::serialize(to_status(problem));
   out += "}\n";
-  to_frame(out, from, how);
+  to_frame(out, from, presentation);
 }
 
 }  // namespace rw::k8s::devserver

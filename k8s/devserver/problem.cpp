@@ -5,30 +5,31 @@
 
 namespace rw::k8s::devserver {
 
-boost::json::value to_status(const problem& what) {
+boost::json::value to_status(const problem& problem) {
   boost::json::object details;
-  if (!what.name.empty()) details["name"] = what.name;
-  if (!what.group.empty()) details["group"] = what.group;
-  if (!what.kind.empty()) details["kind"] = what.kind;
-  if (!what.uid.empty()) details["uid"] = what.uid;
-  if (!what.causes.empty()) {
+  if (!problem.name.empty()) details["name"] = problem.name;
+  if (!problem.group.empty()) details["group"] = problem.group;
+  if (!problem.kind.empty()) details["kind"] = problem.kind;
+  if (!problem.uid.empty()) details["uid"] = problem.uid;
+  if (!problem.causes.empty()) {
     boost::json::array causes;
-    for (const auto& one : what.causes) {
-      causes.push_back({{"reason", one.reason}, {"message", one.message}, {"field", one.field}});
+    for (const auto& cause : problem.causes) {
+      causes.push_back(
+          {{"reason", cause.reason}, {"message", cause.message}, {"field", cause.field}});
     }
     details["causes"] = std::move(causes);
   }
-  if (what.retry_after > 0) details["retryAfterSeconds"] = what.retry_after;
+  if (problem.retry_after > 0) details["retryAfterSeconds"] = problem.retry_after;
   boost::json::object metadata;
-  if (!what.continue_token.empty()) metadata["continue"] = what.continue_token;
+  if (!problem.continue_token.empty()) metadata["continue"] = problem.continue_token;
   boost::json::object status{{"kind", "Status"},
                              {"apiVersion", "v1"},
                              {"metadata", std::move(metadata)},
                              {"status", "Failure"},
-                             {"message", what.message}};
-  if (!what.reason.empty()) status["reason"] = what.reason;
+                             {"message", problem.message}};
+  if (!problem.reason.empty()) status["reason"] = problem.reason;
   if (!details.empty()) status["details"] = std::move(details);
-  status["code"] = what.code;
+  status["code"] = problem.code;
   return status;
 }
 

@@ -32,7 +32,7 @@ struct problem {
 };
 
 /// Returns the response's body: metav1.Status (Kubernetes API reference, "Status").
-boost::json::value to_status(const problem& what);
+boost::json::value to_status(const problem& problem);
 
 template <class T>
 using outcome = boost::system::result<T, problem>;

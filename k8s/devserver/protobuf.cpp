@@ -41,19 +41,19 @@ class wire_reader {
   };
 
   field next() {
-    field one;
+    field field;
     const auto tag = varint();
-    one.number = static_cast<unsigned>(tag >> 3);
+    field.number = static_cast<unsigned>(tag >> 3);
     switch (tag & 7) {
       case 0:
-        one.value = varint();
+        field.value = varint();
         break;
       case 1:
         take(8);
         break;
       case 2:
-        one.is_bytes = true;
-        one.bytes = take(varint());
+        field.is_bytes = true;
+        field.bytes = take(varint());
         break;
       case 5:
         take(4);
@@ -61,7 +61,7 @@ class wire_reader {
       default:
         ok_ = false;
     }
-    return one;
+    return field;
   }
 
  private:
@@ -94,8 +94,8 @@ std::optional<std::string_view> text_field(std::string_view message, unsigned nu
   std::string_view found;
   wire_reader reader(message);
   while (!reader.at_end()) {
-    const auto one = reader.next();
-    if (one.number == number && one.is_bytes) found = one.bytes;
+    const auto field = reader.next();
+    if (field.number == number && field.is_bytes) found = field.bytes;
   }
   if (!reader.ok()) return std::nullopt;
   return found;
@@ -105,8 +105,8 @@ std::optional<std::int64_t> number_field(std::string_view message, unsigned numb
   std::uint64_t found = 0;
   wire_reader reader(message);
   while (!reader.at_end()) {
-    const auto one = reader.next();
-    if (one.number == number) found = one.value;
+    const auto field = reader.next();
+    if (field.number == number) found = field.value;
   }
   if (!reader.ok()) return std::nullopt;
   return static_cast<std::int64_t>(found);
@@ -134,8 +134,8 @@ maybe_value read_special(std::string_view bytes, go_type as) {
   }
   if (as == go_type::raw) {
     const auto text = text_field(bytes, 1);
-    std::string why;
-    return text ? text->empty() ? maybe_value(json::value()) : parse_json(*text, why)
+    std::string reason;
+    return text ? text->empty() ? maybe_value(json::value()) : parse_json(*text, reason)
                 : std::nullopt;
   }
   if (as == go_type::int_or_string) {
@@ -160,15 +160,15 @@ maybe_value read_texts(std::string_view bytes) {
   json::array all;
   wire_reader reader(bytes);
   while (!reader.at_end()) {
-    const auto one = reader.next();
-    if (one.number == 1) all.emplace_back(one.bytes);
+    const auto field = reader.next();
+    if (field.number == 1) all.emplace_back(field.bytes);
   }
   if (!reader.ok()) return std::nullopt;
   return all;
 }
 
-maybe_value read_value(const builtin_field& as, const wire_reader::field& one, unsigned depth) {
-  const auto number = static_cast<std::int64_t>(one.value);
+maybe_value read_value(const builtin_field& as, const wire_reader::field& field, unsigned depth) {
+  const auto number = static_cast<std::int64_t>(field.value);
   switch (as.type) {
     case go_type::boolean:
       return json::value(number != 0);
@@ -177,13 +177,13 @@ maybe_value read_value(const builtin_field& as, const wire_reader::field& one, u
     case go_type::integer:
       return json::value(number);
     case go_type::bytes:
-      return json::value(base64_encode(one.bytes));
+      return json::value(base64_encode(field.bytes));
     case go_type::text:
-      return json::value(one.bytes);
+      return json::value(field.bytes);
     case go_type::texts:
-      return read_texts(one.bytes);
+      return read_texts(field.bytes);
     case go_type::object: {
-      auto inner = read_message(one.bytes, builtin_types()[as.of], depth + 1);
+      auto inner = read_message(field.bytes, builtin_types()[as.of], depth + 1);
       if (!inner) return std::nullopt;
       return json::value(std::move(*inner));
     }
@@ -191,7 +191,7 @@ maybe_value read_value(const builtin_field& as, const wire_reader::field& one, u
     case go_type::duration:
       return std::nullopt;
     default:
-      return read_special(one.bytes, as.type);
+      return read_special(field.bytes, as.type);
   }
 }
 
@@ -205,9 +205,9 @@ bool read_entry(json::value& into, const builtin_field& as, std::string_view ent
   wire_reader::field value{2, 0, {}, !is_number(as.type)};
   wire_reader reader(entry);
   while (!reader.at_end()) {
-    const auto one = reader.next();
-    if (one.number == 1) key = one.bytes;
-    if (one.number == 2) value = one;
+    const auto field = reader.next();
+    if (field.number == 1) key = field.bytes;
+    if (field.number == 2) value = field;
   }
   auto read = reader.ok() ? read_value(as, value, depth) : std::nullopt;
   if (!read) return false;
@@ -216,11 +216,12 @@ bool read_entry(json::value& into, const builtin_field& as, std::string_view ent
   return true;
 }
 
-bool read_field(json::object& into, const builtin_field& as, const wire_reader::field& one,
+bool read_field(json::object& into, const builtin_field& as, const wire_reader::field& field,
                 unsigned depth) {
-  if (as.in == holder::map) return one.is_bytes && read_entry(into[as.name], as, one.bytes, depth);
-  if (one.is_bytes == is_number(as.type)) return false;
-  auto value = read_value(as, one, depth);
+  if (as.in == holder::map)
+    return field.is_bytes && read_entry(into[as.name], as, field.bytes, depth);
+  if (field.is_bytes == is_number(as.type)) return false;
+  auto value = read_value(as, field, depth);
   if (!value) return false;
   if (as.in == holder::list) {
     auto& list = into[as.name];
@@ -241,10 +242,10 @@ std::optional<json::object> read_message(std::string_view bytes, const builtin_t
   const auto fields = fields_of(as);
   wire_reader reader(bytes);
   while (!reader.at_end()) {
-    const auto one = reader.next();
+    const auto read = reader.next();
     if (!reader.ok()) break;
-    const auto field = std::ranges::find(fields, one.number, &builtin_field::number);
-    if (field != fields.end() && !read_field(into, *field, one, depth)) return std::nullopt;
+    const auto field = std::ranges::find(fields, read.number, &builtin_field::number);
+    if (field != fields.end() && !read_field(into, *field, read, depth)) return std::nullopt;
   }
   if (!reader.ok()) return std::nullopt;
   return into;
@@ -297,8 +298,8 @@ std::string special_message(const json::value& value, go_type as) {
     append_bytes(made, 3, text);
   } else if (as == go_type::texts) {
     if (!value.is_array()) return made;
-    for (const auto& one : value.get_array()) {
-      if (one.is_string()) append_bytes(made, 1, view(one.get_string()));
+    for (const auto& entry : value.get_array()) {
+      if (entry.is_string()) append_bytes(made, 1, view(entry.get_string()));
     }
   } else {
     append_bytes(made, 1, as == go_type::raw ? json::serialize(value) : std::string(text));
@@ -326,14 +327,14 @@ void append_value(std::string& out, const builtin_field& as, unsigned number,
 }
 
 void append_field(std::string& out, const builtin_field& as, const json::value& value) {
-  if (as.in == holder::one) return append_value(out, as, as.number, value);
+  if (as.in == holder::single) return append_value(out, as, as.number, value);
   if (value.is_array()) {
-    for (const auto& one : value.get_array()) append_value(out, as, as.number, one);
+    for (const auto& entry : value.get_array()) append_value(out, as, as.number, entry);
   } else if (value.is_object()) {
-    for (const auto& [key, one] : value.get_object()) {
+    for (const auto& [key, member] : value.get_object()) {
       std::string entry;
       append_bytes(entry, 1, key);
-      append_value(entry, as, 2, one);
+      append_value(entry, as, 2, member);
       append_bytes(out, as.number, entry);
     }
   }
@@ -393,15 +394,15 @@ std::string list_message(const builtin_type& item, const json::value& list) {
   }
   const auto* const items = find(list, {"items"});
   if (items == nullptr || !items->is_array()) return made;
-  for (const auto& one : items->get_array()) {
-    if (one.is_object()) append_bytes(made, 2, message_of(item, one.get_object()));
+  for (const auto& entry : items->get_array()) {
+    if (entry.is_object()) append_bytes(made, 2, message_of(item, entry.get_object()));
   }
   return made;
 }
 
-problem unsupported(const std::string& why) {
+problem unsupported(const std::string& reason) {
   auto result = unsupported_media_type("application/json");
-  result.message += " (protobuf: " + why + ")";
+  result.message += " (protobuf: " + reason + ")";
   return result;
 }
 

@@ -54,15 +54,15 @@ outcome<void> reads::get(const call& from, http::response& into) const {
     return too_large_version(*version, from.in->objects.version());
   }
   const auto found = from.objects()->find(from.path());
-  if (!found) return not_found(from.what());
+  if (!found) return not_found(from.target());
   answer(into, 200, from, *found);
   return {};
 }
 
 outcome<void> reads::list(const call& from, http::response& into) const {
-  const auto which = selection::parse(from.key, from.parameters, *from.view.of);
-  if (which.has_error()) return which.error();
-  auto found = list_page(from.in->objects, *from.objects(), *which, from.parameters);
+  const auto selected = selection::parse(from.key, from.parameters, *from.view.of);
+  if (selected.has_error()) return selected.error();
+  auto found = list_page(from.in->objects, *from.objects(), *selected, from.parameters);
   if (found.has_error()) return found.error();
   into.status = 200;
   into.headers.add("content-type", "application/json");
@@ -72,8 +72,8 @@ outcome<void> reads::list(const call& from, http::response& into) const {
 }
 
 outcome<void> reads::begin_watch(const call& from, const fault& wrong, http::response& into) const {
-  auto which = selection::parse(from.key, from.parameters, *from.view.of);
-  if (which.has_error()) return which.error();
+  auto selected = selection::parse(from.key, from.parameters, *from.view.of);
+  if (selected.has_error()) return selected.error();
   const auto good = check_initial_events(from.parameters);
   if (good.has_error()) return good.error();
   const auto version = parse_version(from.parameters.get("resourceVersion"));
@@ -81,7 +81,7 @@ outcome<void> reads::begin_watch(const call& from, const fault& wrong, http::res
   const auto timeout = timeout_of(from.parameters);
   if (timeout.has_error()) return timeout.error();
 
-  watch_request wanted{from.in, from.objects(), std::move(*which), from.view, from.show};
+  watch_request wanted{from.in, from.objects(), std::move(*selected), from.view, from.show};
   const bool asks_for_state = from.parameters.has("sendInitialEvents");
   const bool initial = from.parameters.flag("sendInitialEvents");
   wanted.version = *version;

@@ -35,10 +35,10 @@ problem already_exists(const subject& of) {
                of);
 }
 
-problem conflict(const subject& of, std::string_view why) {
+problem conflict(const subject& of, std::string_view reason) {
   return about(409, "Conflict",
                "Operation cannot be fulfilled on " + of.qualified() + spaced_quoted(of.name) +
-                   ": " + std::string(why),
+                   ": " + std::string(reason),
                of);
 }
 
@@ -48,17 +48,17 @@ problem modified_meanwhile(const subject& of) {
                   "and try again");
 }
 
-problem forbidden(const subject& of, std::string_view why) {
+problem forbidden(const subject& of, std::string_view reason) {
   auto text = of.qualified();
   if (!of.name.empty()) text += spaced_quoted(of.name);
-  return about(403, "Forbidden", text + " is forbidden: " + std::string(why), of);
+  return about(403, "Forbidden", text + " is forbidden: " + std::string(reason), of);
 }
 
 problem invalid(const subject& of, std::vector<cause> causes) {
   std::string all;
-  for (const auto& one : causes) {
+  for (const auto& cause : causes) {
     if (!all.empty()) all += ", ";
-    all += one.field + ": " + one.message;
+    all += cause.field + ": " + cause.message;
   }
   if (causes.size() > 1) all = "[" + all + "]";
   auto text = of.qualified();
@@ -68,20 +68,20 @@ problem invalid(const subject& of, std::vector<cause> causes) {
   return result;
 }
 
-problem bad_request(std::string why) {
-  return {400, "BadRequest", std::move(why)};
+problem bad_request(std::string reason) {
+  return {400, "BadRequest", std::move(reason)};
 }
 
 problem unauthorized() {
   return {401, "Unauthorized", "Unauthorized"};
 }
 
-problem internal_error(std::string_view why) {
-  return {500, "InternalError", "Internal error occurred: " + std::string(why)};
+problem internal_error(std::string_view reason) {
+  return {500, "InternalError", "Internal error occurred: " + std::string(reason)};
 }
 
-problem unsupported(std::string_view what) {
-  return {501, "NotImplemented", "not supported by this API server: " + std::string(what)};
+problem unsupported(std::string_view media_type) {
+  return {501, "NotImplemented", "not supported by this API server: " + std::string(media_type)};
 }
 
 problem unsupported_media_type(std::string_view accepted) {
@@ -99,12 +99,12 @@ problem no_such_resource() {
   return {404, "NotFound", "the server could not find the requested resource"};
 }
 
-problem method_not_allowed(std::string_view what) {
-  return {405, "MethodNotAllowed", std::string(what)};
+problem method_not_allowed(std::string_view method) {
+  return {405, "MethodNotAllowed", std::string(method)};
 }
 
-problem too_large(std::string why) {
-  return {413, "RequestEntityTooLarge", std::move(why)};
+problem too_large(std::string reason) {
+  return {413, "RequestEntityTooLarge", std::move(reason)};
 }
 
 problem too_many_requests() {
@@ -123,8 +123,8 @@ problem timed_out() {
   return {504, "Timeout", "Timeout: request did not complete within requested timeout"};
 }
 
-problem expired(std::string why) {
-  return {410, "Expired", std::move(why)};
+problem expired(std::string reason) {
+  return {410, "Expired", std::move(reason)};
 }
 
 problem too_large_version(std::uint64_t asked, std::uint64_t current) {

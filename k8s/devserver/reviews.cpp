@@ -22,15 +22,15 @@ constexpr std::string_view default_audience = "https://kubernetes.default.svc";
 constexpr std::int64_t shortest_token = 600;  // seconds
 constexpr std::int64_t longest_token = std::int64_t{1} << 32;
 
-cause invalid_value(std::string field, std::string_view why) {
-  return {std::move(field), "FieldValueInvalid", "Invalid value: " + std::string(why)};
+cause invalid_value(std::string field, std::string_view reason) {
+  return {std::move(field), "FieldValueInvalid", "Invalid value: " + std::string(reason)};
 }
 
-json::value user_info(const identity& who) {
-  json::object info{{"username", who.user},
-                    {"groups", json::array(who.groups.begin(), who.groups.end())}};
-  if (!who.credential.empty()) {
-    info["extra"] = {{"authentication.kubernetes.io/credential-id", {"JTI=" + who.credential}}};
+json::value user_info(const identity& user) {
+  json::object info{{"username", user.user},
+                    {"groups", json::array(user.groups.begin(), user.groups.end())}};
+  if (!user.credential.empty()) {
+    info["extra"] = {{"authentication.kubernetes.io/credential-id", {"JTI=" + user.credential}}};
   }
   return info;
 }
@@ -74,11 +74,11 @@ wanted_access wanted_in(const json::value& attributes) {
 }
 
 identity subject_of(const json::value& review) {
-  identity who{std::string(find_string(review, {"spec", "user"})), {}};
+  identity user{std::string(find_string(review, {"spec", "user"})), {}};
   const auto* const groups = find(review, {"spec", "groups"});
-  if (groups == nullptr) return who;
-  for (const auto& one : groups->as_array()) who.groups.emplace_back(one.as_string());
-  return who;
+  if (groups == nullptr) return user;
+  for (const auto& group : groups->as_array()) user.groups.emplace_back(group.as_string());
+  return user;
 }
 
 /// What every user may do: the cluster roles system:basic-user, system:discovery and
@@ -131,28 +131,28 @@ bool is_own_review(std::string_view group, std::string_view plural) noexcept {
          plural.starts_with("selfsubject");
 }
 
-bool account_exists(const cluster& in, const identity& who) {
-  if (who.account_uid.empty()) return true;
+bool account_exists(const cluster& in, const identity& user) {
+  if (user.account_uid.empty()) return true;
   const auto accounts = in.objects.find("serviceaccounts");
-  const auto one =
-      accounts ? accounts->find(storage_path(who.account.ns, who.account.name)) : nullptr;
-  return one && find_string(one->parse(), {"metadata", "uid"}) == who.account_uid;
+  const auto account =
+      accounts ? accounts->find(storage_path(user.account.ns, user.account.name)) : nullptr;
+  return account && find_string(account->parse(), {"metadata", "uid"}) == user.account_uid;
 }
 
 outcome<json::value> reviews::access_of(const call& to, const json::value& review) const {
   auto wrong = errors_of(to, review);
   if (!wrong.empty()) return invalid(to.what_kind(), std::move(wrong));
   const bool own = to.view.of->kind == "SelfSubjectAccessReview";
-  const auto who = own ? to.by : subject_of(review);
-  bool allowed = !with_.authorization;
+  const auto user = own ? to.by : subject_of(review);
+  bool allowed = !parts_.authorization;
   if (const auto* const attributes = find(review, {"spec", "resourceAttributes"})) {
     const auto wanted = wanted_in(*attributes);
-    allowed = allowed || is_allowed(*to.in, who, wanted) ||
+    allowed = allowed || is_allowed(*to.in, user, wanted) ||
               (wanted.verb == "create" && is_own_review(wanted.group, wanted.resource));
   } else {
     const auto* const path = find(review, {"spec", "nonResourceAttributes"});
     allowed = allowed ||
-              may_visit(*to.in, who, find_string(*path, {"verb"}), find_string(*path, {"path"}));
+              may_visit(*to.in, user, find_string(*path, {"verb"}), find_string(*path, {"path"}));
   }
   return json::value{{"allowed", allowed}};
 }
@@ -164,18 +164,18 @@ outcome<json::value> reviews::rules_of(const call& to, const json::value& review
   json::array paths;
   add_common_rules(resources, paths);
   const auto take = [&](const json::value& rule) {
-    auto one = rule.as_object();
-    if (one.contains("nonResourceURLs")) {
-      paths.push_back(std::move(one));
+    auto right = rule.as_object();
+    if (right.contains("nonResourceURLs")) {
+      paths.push_back(std::move(right));
     } else {
-      resources.push_back(std::move(one));
+      resources.push_back(std::move(right));
     }
     return false;
   };
-  if (with_.authorization) {
+  if (parts_.authorization) {
     any_rule(*to.in, to.by, ns, take);
   } else {
-    for (const auto& one : every_right()) take(one);
+    for (const auto& right : every_right()) take(right);
   }
   return json::value{{"resourceRules", std::move(resources)},
                      {"nonResourceRules", std::move(paths)},
@@ -183,12 +183,12 @@ outcome<json::value> reviews::rules_of(const call& to, const json::value& review
 }
 
 json::value reviews::token_of(const call& to, const json::value& review) const {
-  const auto who = with_.users.identify_token(find_string(review, {"spec", "token"}), to.in->name,
-                                              with_.clock.wall());
-  if (who.has_error() || !account_exists(*to.in, *who)) {
+  const auto user = parts_.users.identify_token(find_string(review, {"spec", "token"}), to.in->name,
+                                                parts_.clock.wall());
+  if (user.has_error() || !account_exists(*to.in, *user)) {
     return {{"user", json::object()}, {"error", "the token is not valid"}};
   }
-  return {{"authenticated", true}, {"user", user_info(*who)}, {"audiences", {default_audience}}};
+  return {{"authenticated", true}, {"user", user_info(*user)}, {"audiences", {default_audience}}};
 }
 
 outcome<json::value> reviews::status_of(const call& to, const json::value& review) const {
@@ -220,7 +220,7 @@ outcome<json::value> reviews::issue(const call& to, const http::request& from) c
   auto request = parse_object(to, from);
   if (request.has_error()) return request.error();
   const auto account = to.objects()->find(to.path());
-  if (!account) return not_found(to.what());
+  if (!account) return not_found(to.target());
   const auto* const type = find_builtin_type("authentication.k8s.io/v1", "TokenRequest");
   std::vector<std::string> unknown;
   auto undecodable = decode_builtin(*type, *request, unknown);
@@ -244,10 +244,10 @@ outcome<json::value> reviews::issue(const call& to, const http::request& from) c
   if (audiences == nullptr || audiences->as_array().empty()) {
     spec["audiences"] = {default_audience};
   }
-  const auto end = with_.clock.wall() + std::chrono::seconds(lifetime);
+  const auto end = parts_.clock.wall() + std::chrono::seconds(lifetime);
   const auto uid = std::string(find_string(account->parse(), {"metadata", "uid"}));
-  auto token = with_.users.issue(to.in->name, {to.key.ns, to.key.name, uid}, spec.at("audiences"),
-                                 with_.clock.wall(), end);
+  auto token = parts_.users.issue(to.in->name, {to.key.ns, to.key.name, uid}, spec.at("audiences"),
+                                  parts_.clock.wall(), end);
   if (token.has_error()) return token.error();
   auto& fields = request->get_object();
   fields["apiVersion"] = "authentication.k8s.io/v1";

@@ -21,7 +21,7 @@ class reviews {
     bool authorization;  ///< roles count; otherwise every authenticated user may do everything
   };
 
-  explicit reviews(parts with) : with_(with) {}
+  explicit reviews(parts with) : parts_(with) {}
 
   /// Writes the response to the creation of a review.
   void answer_review(const call& to, const http::request& from, http::response& into) const;
@@ -35,11 +35,11 @@ class reviews {
   boost::json::value token_of(const call& to, const boost::json::value& review) const;
   outcome<boost::json::value> issue(const call& to, const http::request& from) const;
 
-  const parts with_;
+  const parts parts_;
 };
 
 /// Returns false for a token of a ServiceAccount that has been deleted.
-bool account_exists(const cluster& in, const identity& who);
+bool account_exists(const cluster& in, const identity& user);
 
 /// Returns true for reviews of the caller's own identity and access, which every user may create.
 bool is_own_review(std::string_view group, std::string_view plural) noexcept;

@@ -26,8 +26,8 @@ const json::array& list_at(const json::value& from, std::string_view field) {
 }
 
 bool lists(const json::value& rule, std::string_view field, std::string_view wanted) {
-  return std::ranges::any_of(list_at(rule, field), [wanted](const json::value& one) {
-    return one.is_string() && (one.get_string() == "*" || view(one.get_string()) == wanted);
+  return std::ranges::any_of(list_at(rule, field), [wanted](const json::value& entry) {
+    return entry.is_string() && (entry.get_string() == "*" || view(entry.get_string()) == wanted);
   });
 }
 
@@ -45,13 +45,13 @@ std::string account_name(const json::value& subject, std::string_view home) {
          std::string(find_string(subject, {"name"}));
 }
 
-bool is_bound(const json::value& binding, const identity& who, std::string_view home) {
+bool is_bound(const json::value& binding, const identity& user, std::string_view home) {
   return std::ranges::any_of(list_at(binding, "subjects"), [&](const json::value& subject) {
     const auto kind = find_string(subject, {"kind"});
     const auto name = find_string(subject, {"name"});
-    if (kind == "User") return name == who.user;
-    if (kind == "Group") return who.in(name);
-    return kind == "ServiceAccount" && account_name(subject, home) == who.user;
+    if (kind == "User") return name == user.user;
+    if (kind == "Group") return user.in(name);
+    return kind == "ServiceAccount" && account_name(subject, home) == user.user;
   });
 }
 
@@ -76,22 +76,22 @@ std::optional<json::array> rules_of(const cluster& in, const json::value& bindin
 }
 
 bool any_bound_rule(const cluster& in, std::string_view kind, std::string_view ns,
-                    const identity& who, const rule_taker& take) {
+                    const identity& user, const rule_taker& take) {
   const auto bindings = in.objects.find(std::string(kind) + std::string(group_suffix));
   if (!bindings) return false;
-  return std::ranges::any_of(bindings->all(ns), [&](const record_ptr& one) {
-    const auto binding = one->parse();
-    if (!is_bound(binding, who, one->ns())) return false;
-    const auto rules = rules_of(in, binding, one->ns());
+  return std::ranges::any_of(bindings->all(ns), [&](const record_ptr& record) {
+    const auto binding = record->parse();
+    if (!is_bound(binding, user, record->ns())) return false;
+    const auto rules = rules_of(in, binding, record->ns());
     return rules && any_of(*rules, take);
   });
 }
 
 /// "/api/*" stands for all that begins with "/api/".
 bool names_path(const json::value& rule, std::string_view path) {
-  return std::ranges::any_of(list_at(rule, "nonResourceURLs"), [&](const json::value& one) {
-    if (!one.is_string()) return false;
-    const auto text = view(one.get_string());
+  return std::ranges::any_of(list_at(rule, "nonResourceURLs"), [&](const json::value& entry) {
+    if (!entry.is_string()) return false;
+    const auto text = view(entry.get_string());
     return text == path ||
            (text.ends_with('*') && path.starts_with(text.substr(0, text.size() - 1)));
   });
@@ -102,8 +102,8 @@ bool each_right(const json::value& rule, const std::function<bool(const wanted_a
   static const json::array no_name{""};
   const auto texts = [](const json::array& from) {
     std::vector<std::string> all;
-    for (const auto& one : from) {
-      if (one.is_string()) all.emplace_back(view(one.get_string()));
+    for (const auto& subject : from) {
+      if (subject.is_string()) all.emplace_back(view(subject.get_string()));
     }
     return all;
   };
@@ -123,9 +123,9 @@ bool each_right(const json::value& rule, const std::function<bool(const wanted_a
   return true;
 }
 
-bool has_right(const cluster& in, const identity& who, std::string_view ns,
+bool has_right(const cluster& in, const identity& user, std::string_view ns,
                const json::value& rule) {
-  const auto held = [&](const rule_taker& take) { return any_rule(in, who, ns, take); };
+  const auto held = [&](const rule_taker& take) { return any_rule(in, user, ns, take); };
   for (const auto& verb : list_at(rule, "verbs")) {
     for (const auto& path : list_at(rule, "nonResourceURLs")) {
       if (!verb.is_string() || !path.is_string()) return false;
@@ -151,10 +151,11 @@ const json::array& every_right() {
   return all;
 }
 
-bool any_rule(const cluster& in, const identity& who, std::string_view ns, const rule_taker& take) {
-  if (who.in("system:masters") && any_of(every_right(), take)) return true;
-  if (any_bound_rule(in, "clusterrolebindings", {}, who, take)) return true;
-  return !ns.empty() && any_bound_rule(in, "rolebindings", ns, who, take);
+bool any_rule(const cluster& in, const identity& user, std::string_view ns,
+              const rule_taker& take) {
+  if (user.in("system:masters") && any_of(every_right(), take)) return true;
+  if (any_bound_rule(in, "clusterrolebindings", {}, user, take)) return true;
+  return !ns.empty() && any_bound_rule(in, "rolebindings", ns, user, take);
 }
 
 bool grants(const json::value& rule, const wanted_access& wanted) {
@@ -163,28 +164,29 @@ bool grants(const json::value& rule, const wanted_access& wanted) {
     return false;
   }
   const auto& names = list_at(rule, "resourceNames");
-  return names.empty() || std::ranges::any_of(names, [&](const json::value& one) {
-           return one.is_string() && !wanted.name.empty() && view(one.get_string()) == wanted.name;
+  return names.empty() || std::ranges::any_of(names, [&](const json::value& name) {
+           return name.is_string() && !wanted.name.empty() &&
+                  view(name.get_string()) == wanted.name;
          });
 }
 
-bool is_allowed(const cluster& in, const identity& who, const wanted_access& wanted) {
-  return any_rule(in, who, wanted.ns,
+bool is_allowed(const cluster& in, const identity& user, const wanted_access& wanted) {
+  return any_rule(in, user, wanted.ns,
                   [&](const json::value& rule) { return grants(rule, wanted); });
 }
 
-bool may_visit(const cluster& in, const identity& who, std::string_view verb,
+bool may_visit(const cluster& in, const identity& user, std::string_view verb,
                std::string_view path) {
   static const json::value common{{"nonResourceURLs",
                                    {"/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez",
                                     "/openapi", "/openapi/*", "/readyz", "/version", "/version/"}}};
-  if (verb == "get" && who.in("system:authenticated") && names_path(common, path)) return true;
-  return any_rule(in, who, {}, [&](const json::value& rule) {
+  if (verb == "get" && user.in("system:authenticated") && names_path(common, path)) return true;
+  return any_rule(in, user, {}, [&](const json::value& rule) {
     return lists(rule, "verbs", verb) && names_path(rule, path);
   });
 }
 
-outcome<void> check_escalation(const cluster& in, const identity& who, const json::value& before,
+outcome<void> check_escalation(const cluster& in, const identity& user, const json::value& before,
                                const json::value& object) {
   const auto kind = find_string(object, {"kind"});
   const bool binds = kind.ends_with("Binding");
@@ -201,25 +203,25 @@ outcome<void> check_escalation(const cluster& in, const identity& who, const jso
   };
   if (binds ? same("subjects") && same("roleRef") : same("rules")) return {};
   const auto group = std::string(group_suffix.substr(1));
-  if (is_allowed(in, who, {binds ? "bind" : "escalate", group, roles, {}, ns, role})) return {};
+  if (is_allowed(in, user, {binds ? "bind" : "escalate", group, roles, {}, ns, role})) return {};
   const auto rules = binds ? rules_of(in, object, ns) : std::optional(list_at(object, "rules"));
   if (!rules) return not_found({group, roles, role});
   std::string missing;
   for (const auto& rule : *rules) {
-    if (rule.is_object() && !has_right(in, who, ns, rule)) missing += "\n" + json::serialize(rule);
+    if (rule.is_object() && !has_right(in, user, ns, rule)) missing += "\n" + json::serialize(rule);
   }
   if (missing.empty()) return {};
   const auto plural = core::lower(kind) + "s";
   return forbidden({group, plural, name},
-                   "user \"" + who.user +
+                   "user \"" + user.user +
                        "\" is attempting to grant RBAC permissions not currently held:" + missing);
 }
 
-problem access_denied(const identity& who, const wanted_access& wanted) {
+problem access_denied(const identity& user, const wanted_access& wanted) {
   auto resource = wanted.resource;
   if (!wanted.subresource.empty()) resource += "/" + wanted.subresource;
   return forbidden({wanted.group, wanted.resource, wanted.name},
-                   "User \"" + who.user + "\" cannot " + wanted.verb + " resource \"" + resource +
+                   "User \"" + user.user + "\" cannot " + wanted.verb + " resource \"" + resource +
                        "\" in API group \"" + wanted.group + "\" " +
                        (wanted.ns.empty() ? std::string("at the cluster scope")
                                           : "in the namespace \"" + wanted.ns + "\""));

@@ -29,14 +29,14 @@ std::int64_t number_at(const json::value& object, const std::string& path) {
 
 std::string joined(const json::array& values) {
   std::vector<std::string> all;
-  for (const auto& one : values) {
-    if (one.is_string()) all.emplace_back(view(one.get_string()));
+  for (const auto& value : values) {
+    if (value.is_string()) all.emplace_back(view(value.get_string()));
   }
   std::sort(all.begin(), all.end());
   std::string out;
-  for (const auto& one : all) {
+  for (const auto& requirement : all) {
     if (!out.empty()) out += ',';
-    out += one;
+    out += requirement;
   }
   return out;
 }
@@ -44,12 +44,12 @@ std::string joined(const json::array& values) {
 /// Formats one of matchExpressions for a query parameter.
 std::string text_of(const json::value& expression) {
   const std::string key(find_string(expression, {"key"}));
-  const auto how = find_string(expression, {"operator"});
-  if (how == "Exists") return key;
-  if (how == "DoesNotExist") return "!" + key;
+  const auto operation = find_string(expression, {"operator"});
+  if (operation == "Exists") return key;
+  if (operation == "DoesNotExist") return "!" + key;
   const auto* values = find(expression, {"values"});
   const auto all = values != nullptr && values->is_array() ? joined(values->get_array()) : "";
-  return key + (how == "NotIn" ? " notin (" : " in (") + all + ")";
+  return key + (operation == "NotIn" ? " notin (" : " in (") + all + ")";
 }
 
 void add_labels(const json::object& labels, std::vector<std::pair<std::string, std::string>>& to) {
@@ -70,8 +70,8 @@ std::string selector_text(const json::value& selector) {
   if (labels == nullptr && expressions == nullptr) add_labels(selector.get_object(), terms);
   if (labels != nullptr && labels->is_object()) add_labels(labels->get_object(), terms);
   if (expressions != nullptr && expressions->is_array()) {
-    for (const auto& one : expressions->get_array()) {
-      terms.emplace_back(find_string(one, {"key"}), text_of(one));
+    for (const auto& expression : expressions->get_array()) {
+      terms.emplace_back(find_string(expression, {"key"}), text_of(expression));
     }
   }
   std::sort(terms.begin(), terms.end());
@@ -84,11 +84,11 @@ std::string selector_text(const json::value& selector) {
 }
 
 problem wrong_replicas(const resource_view& of, const json::value& object, std::int64_t replicas,
-                       const std::string& why) {
+                       const std::string& reason) {
   const auto name = find_string(object, {"metadata", "name"});
   return invalid({of.of->group, of.of->kind, name},
                  {{"spec.replicas", "FieldValueInvalid",
-                   "Invalid value: " + std::to_string(replicas) + ": " + why}});
+                   "Invalid value: " + std::to_string(replicas) + ": " + reason}});
 }
 
 }  // namespace

@@ -37,13 +37,13 @@ outcome<write_plan> write_planner::update_scale(const call& to, const json::valu
   auto good = check_scale(to, scale);
   if (good.has_error()) return good.error();
   auto before = to.objects()->find(to.path());
-  if (!before) return not_found(to.what());
+  if (!before) return not_found(to.target());
   auto old = before->parse();
   to_view(old, to.view);
   // A Scale without a version applies to any version.
   const auto version = find_string(scale, {"metadata", "resourceVersion"});
   if (!version.empty() && version != find_string(old, {"metadata", "resourceVersion"})) {
-    return modified_meanwhile(to.what());
+    return modified_meanwhile(to.target());
   }
   auto object = old;
   good = set_scale(to.view, object, scale);
@@ -51,21 +51,21 @@ outcome<write_plan> write_planner::update_scale(const call& to, const json::valu
   return finish_update(to, std::move(before), std::move(old), std::move(object), with, false);
 }
 
-outcome<write_plan> write_planner::patch_scale(const call& to, patch_kind how,
+outcome<write_plan> write_planner::patch_scale(const call& to, patch_kind patch_kind,
                                                const json::value& change,
                                                const write_options& with) const {
-  if (how == patch_kind::apply) {
+  if (patch_kind == patch_kind::apply) {
     return unsupported_media_type("application/json-patch+json, application/merge-patch+json");
   }
   const auto before = to.objects()->find(to.path());
-  if (!before) return not_found(to.what());
+  if (!before) return not_found(to.target());
   auto old = before->parse();
   to_view(old, to.view);
   auto scale = scale_of(to.view, old);
   outcome<void> done;
-  if (how == patch_kind::json) {
+  if (patch_kind == patch_kind::json) {
     done = json_patch(scale, change);
-  } else if (how == patch_kind::merge) {
+  } else if (patch_kind == patch_kind::merge) {
     merge_patch(scale, change);
   } else {
     done = strategic_merge_patch(scale, change, *builtin_schema("autoscaling/v1", "Scale"));

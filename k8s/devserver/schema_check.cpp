@@ -31,16 +31,16 @@ void add(std::vector<cause>& found, std::string field, std::string_view reason,
 
 /// "Invalid value: 11: spec.replicas in body …".
 void add_invalid(std::vector<cause>& found, const value_path& at, std::string_view value,
-                 const std::string& why) {
+                 const std::string& reason) {
   const auto path = at.text();
   add(found, path, "FieldValueInvalid",
-      "Invalid value: " + std::string(value) + ": " + path + " in body " + why);
+      "Invalid value: " + std::string(value) + ": " + path + " in body " + reason);
 }
 
 /// Adds the finding of one alternative of several, or of all together.
-void add_alternative(std::vector<cause>& found, const value_path& at, std::string_view why) {
+void add_alternative(std::vector<cause>& found, const value_path& at, std::string_view reason) {
   add(found, "<nil>", "FieldValueInvalid",
-      "Invalid value: \"\": \"" + at.text() + "\" must " + std::string(why));
+      "Invalid value: \"\": \"" + at.text() + "\" must " + std::string(reason));
 }
 
 bool is_integer(const json::value& value) {
@@ -108,8 +108,8 @@ std::size_t length_of(std::string_view text) {
 void check_number(const value_rules& rules, const json::value& value, const value_path& at,
                   std::vector<cause>& found) {
   const auto number = number_of(value);
-  const auto wrong = [&](std::string_view why, double bound) {
-    add_invalid(found, at, go_text(value), std::string(why) + " " + go_number(bound));
+  const auto wrong = [&](std::string_view reason, double bound) {
+    add_invalid(found, at, go_text(value), std::string(reason) + " " + go_number(bound));
   };
   if (rules.multiple_of && !is_multiple(value, *rules.multiple_of)) {
     wrong("should be a multiple of", *rules.multiple_of);
@@ -131,7 +131,9 @@ void check_number(const value_rules& rules, const json::value& value, const valu
 void check_string(const value_rules& rules, const json::value& value, const value_path& at,
                   std::vector<cause>& found) {
   const std::string_view text = value.get_string();
-  const auto wrong = [&](const std::string& why) { add_invalid(found, at, go_value(value), why); };
+  const auto wrong = [&](const std::string& reason) {
+    add_invalid(found, at, go_value(value), reason);
+  };
   if (rules.max_length && length_of(text) > *rules.max_length) {
     wrong("should be at most " + std::to_string(*rules.max_length) + " chars long");
   }
@@ -183,9 +185,9 @@ void check_enum(const value_rules& rules, const json::value& value, const value_
     return;
   }
   auto message = "Unsupported value: " + go_value(value) + ": supported values: ";
-  for (const auto& one : rules.allowed) {
+  for (const auto& allowed : rules.allowed) {
     if (!message.ends_with(": ")) message += ", ";
-    message += json::serialize(json::string(go_text(one)));
+    message += json::serialize(json::string(go_text(allowed)));
   }
   add(found, at.text(), "FieldValueNotSupported", std::move(message));
 }
@@ -196,18 +198,18 @@ using nodes = std::vector<std::unique_ptr<schema_node>>;
 std::size_t count_valid(const nodes& alternatives, const json::value& value, const value_path& at,
                         std::vector<cause>& wrong) {
   std::size_t valid = 0;
-  for (const auto& one : alternatives) {
+  for (const auto& alternative : alternatives) {
     std::vector<cause> here;
-    one->check(value, at, here);
+    alternative->check(value, at, here);
     if (here.empty()) ++valid;
-    if (&one == alternatives.data()) wrong = std::move(here);
+    if (&alternative == alternatives.data()) wrong = std::move(here);
   }
   return valid;
 }
 
 void append(std::vector<cause>& found, std::vector<cause> more) {
-  for (auto& one : more) {
-    if (found.size() < most_findings) found.push_back(std::move(one));
+  for (auto& cause : more) {
+    if (found.size() < most_findings) found.push_back(std::move(cause));
   }
 }
 
@@ -231,9 +233,9 @@ void check_alternatives(const value_rules& rules, const json::value& value, cons
     }
   }
   std::size_t valid = 0;
-  for (const auto& one : rules.all_of) {
+  for (const auto& schema : rules.all_of) {
     const auto before = found.size();
-    one->check(value, at, found);
+    schema->check(value, at, found);
     if (found.size() == before) ++valid;
   }
   if (valid < rules.all_of.size() && found.size() < most_findings) {
@@ -269,7 +271,7 @@ void schema_node::check_children(const json::value& value, const value_path& at,
                                  std::vector<cause>& found) const {
   if (value.is_array()) {
     if (item() == nullptr) return;
-    for (const auto& one : value.get_array()) item()->check(one, at, found);
+    for (const auto& entry : value.get_array()) item()->check(entry, at, found);
   }
   if (!value.is_object()) return;
   for (const auto& [name, field] : value.get_object()) {
@@ -327,22 +329,23 @@ void schema_node::check_lists(const json::value& value, const std::string& path,
   std::set<std::string> seen;
   for (std::size_t i = 0; i < items.size(); ++i) {
     const auto at = path + "[" + std::to_string(i) + "]";
-    const auto& one = items[i];
-    if (list == list_type::map && !one.is_object()) {
+    const auto& entry = items[i];
+    if (list == list_type::map && !entry.is_object()) {
       add(found, at, "FieldValueInvalid",
-          "Invalid value: " + go_value(one) + ": must be an object for an array of list-type map");
+          "Invalid value: " + go_value(entry) +
+              ": must be an object for an array of list-type map");
     } else if (list != list_type::atomic) {
       json::object keys;
       for (const auto& name : map_keys) {
-        const auto* const key = one.get_object().if_contains(name);
+        const auto* const key = entry.get_object().if_contains(name);
         if (key != nullptr) keys.emplace(name, *key);
       }
-      const auto shown = go_value(list == list_type::map ? json::value(std::move(keys)) : one);
+      const auto shown = go_value(list == list_type::map ? json::value(std::move(keys)) : entry);
       if (!seen.insert(shown).second) {
         add(found, at, "FieldValueDuplicate", "Duplicate value: " + shown);
       }
     }
-    item()->check_lists(one, at, found);
+    item()->check_lists(entry, at, found);
   }
 }
 

@@ -60,7 +60,7 @@ std::string regex_error(const re2::RE2& pattern) {
       {re2::RE2::ErrorBadPerlOp, "invalid or unsupported Perl syntax"},
       {re2::RE2::ErrorBadNamedCapture, "invalid named capture"}};
   const auto* const found =
-      std::ranges::find(known, pattern.error_code(), [](const auto& one) { return one.first; });
+      std::ranges::find(known, pattern.error_code(), [](const auto& text) { return text.first; });
   if (found == std::end(known)) return pattern.error();
   return std::string(found->second) + ": `" + pattern.error_arg() + "`";
 }
@@ -110,14 +110,14 @@ class schema_compiler : public schema_findings {
     const auto name = text(object, "type");
     if (name.empty()) {
       if (as != role::root && (made.int_or_string || made.preserves_unknown)) return;
-      static constexpr std::array<std::string_view, 3> where{
+      static constexpr std::array<std::string_view, 3> keywords{
           "at the root", "for specified object fields", "for specified array items"};
       required(path + ".type",
-               "must not be empty " + std::string(where[static_cast<std::size_t>(as)]));
+               "must not be empty " + std::string(keywords[static_cast<std::size_t>(as)]));
       return;
     }
     const auto* const found =
-        std::ranges::find(types, name, [](const auto& one) { return one.first; });
+        std::ranges::find(types, name, [](const auto& type) { return type.first; });
     if (found == std::end(types)) {
       not_supported(path + ".type", object.at("type"),
                     R"("array", "boolean", "integer", "number", "object", "string")");
@@ -213,8 +213,8 @@ class schema_compiler : public schema_findings {
       any = true;
     }
     if (const auto* const names = member(object, "required"); names && names->is_array()) {
-      for (const auto& one : names->get_array()) {
-        if (one.is_string()) rules.required.emplace_back(one.get_string());
+      for (const auto& name : names->get_array()) {
+        if (name.is_string()) rules.required.emplace_back(name.get_string());
       }
       any = true;
     }
@@ -377,9 +377,9 @@ class schema_compiler : public schema_findings {
     }
     std::vector<cause> found;
     made.validate(*value, "", found);
-    for (auto& one : found) {
-      one.field = path + ".default" + (one.field.empty() ? "" : "." + one.field);
-      errors.push_back(std::move(one));
+    for (auto& rule : found) {
+      rule.field = path + ".default" + (rule.field.empty() ? "" : "." + rule.field);
+      errors.push_back(std::move(rule));
     }
     made.by_default = *value;
   }
@@ -387,8 +387,8 @@ class schema_compiler : public schema_findings {
   /// Reads the rules in CEL, which see the node and what is below it.
   void read_validations(schema_node& made, const json::object& object, const std::string& path) {
     made.has_validations = made.element != nullptr && made.element->has_validations;
-    for (const auto& [name, one] : made.properties) {
-      made.has_validations = made.has_validations || one->has_validations;
+    for (const auto& [name, property] : made.properties) {
+      made.has_validations = made.has_validations || property->has_validations;
     }
     static constexpr std::string_view keyword = "x-kubernetes-validations";
     const auto* const list = member(object, keyword);
@@ -459,9 +459,9 @@ outcome<std::shared_ptr<const schema>> compile_schema(const json::value& open_ap
   root->unsupported = std::move(compiler.gaps);
   if (compiler.errors.empty()) return std::shared_ptr<const schema>(std::move(root));
   problem found{.code = 422, .reason = "Invalid", .message = {}};
-  for (const auto& one : compiler.errors) {
+  for (const auto& error : compiler.errors) {
     if (!found.message.empty()) found.message += ", ";
-    found.message += one.field + ": " + one.message;
+    found.message += error.field + ": " + error.message;
   }
   if (compiler.errors.size() > 1) found.message = "[" + found.message + "]";
   found.causes = std::move(compiler.errors);

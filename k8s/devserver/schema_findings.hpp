@@ -40,14 +40,15 @@ class schema_findings {
   void add(const std::string& field, std::string_view reason, std::string message) {
     errors.push_back({field, std::string(reason), std::move(message)});
   }
-  void forbidden(const std::string& field, std::string_view why) {
-    add(field, "FieldValueForbidden", "Forbidden: " + std::string(why));
+  void forbidden(const std::string& field, std::string_view reason) {
+    add(field, "FieldValueForbidden", "Forbidden: " + std::string(reason));
   }
-  void required(const std::string& field, std::string_view why) {
-    add(field, "FieldValueRequired", "Required value: " + std::string(why));
+  void required(const std::string& field, std::string_view reason) {
+    add(field, "FieldValueRequired", "Required value: " + std::string(reason));
   }
-  void invalid(const std::string& field, const boost::json::value& value, std::string_view why) {
-    add(field, "FieldValueInvalid", "Invalid value: " + go_value(value) + ": " + std::string(why));
+  void invalid(const std::string& field, const boost::json::value& value, std::string_view reason) {
+    add(field, "FieldValueInvalid",
+        "Invalid value: " + go_value(value) + ": " + std::string(reason));
   }
   void not_supported(const std::string& field, const boost::json::value& value,
                      std::string_view known) {

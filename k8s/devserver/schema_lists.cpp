@@ -70,8 +70,8 @@ void read_list_type(schema_node& made, const json::object& object, const std::st
   const auto* const type = member(object, "x-kubernetes-list-type");
   const auto* const keys = member(object, "x-kubernetes-list-map-keys");
   if (keys != nullptr && keys->is_array()) {
-    for (const auto& one : keys->get_array()) {
-      if (one.is_string()) made.map_keys.emplace_back(one.get_string());
+    for (const auto& key : keys->get_array()) {
+      if (key.is_string()) made.map_keys.emplace_back(key.get_string());
     }
   }
   const auto name = text(object, "x-kubernetes-list-type");

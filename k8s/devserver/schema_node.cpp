@@ -69,7 +69,7 @@ void schema_node::fill_defaults(json::value& value) const {
     as.fill_defaults(field);
   };
   if (value.is_array() && item() != nullptr) {
-    for (auto& one : value.get_array()) fill(one, *item());
+    for (auto& entry : value.get_array()) fill(entry, *item());
   }
   if (!value.is_object()) return;
   auto& fields = value.get_object();

@@ -41,16 +41,16 @@ const json::value* value_at_path(const json::value& root, std::string_view path)
 
 /// Removes errors of values that are as they were.
 void ratchet(std::vector<cause>& found, const json::value& before, const json::value& object) {
-  std::erase_if(found, [&](const cause& one) {
-    const auto* const was = value_at_path(before, one.field);
-    const auto* const is = value_at_path(object, one.field);
+  std::erase_if(found, [&](const cause& cause) {
+    const auto* const was = value_at_path(before, cause.field);
+    const auto* const is = value_at_path(object, cause.field);
     return was != nullptr && is != nullptr && *was == *is;
   });
 }
 
-bool blocks_rules(const cause& one) {
-  return one.reason == "FieldValueRequired" || one.reason == "FieldValueTooLong" ||
-         one.reason == "FieldValueTooMany" || one.reason == "FieldValueTypeInvalid";
+bool blocks_rules(const cause& cause) {
+  return cause.reason == "FieldValueRequired" || cause.reason == "FieldValueTooLong" ||
+         cause.reason == "FieldValueTooMany" || cause.reason == "FieldValueTypeInvalid";
 }
 
 std::string shown_type(const json::value& value) {
@@ -81,24 +81,24 @@ void run_rule(const cel_rule& rule, const json::value& value, const json::value*
   if (made.is_true()) return;
   auto field = made.error.empty() ? path + rule.field_path : path;
   if (field.starts_with('.')) field.erase(0, 1);
-  const auto why = made.error.empty()
-                       ? message_of(rule, value, before)
-                       : "rule evaluation error: " + made.error + " evaluating rule: " + rule.text;
+  const auto text = made.error.empty()
+                        ? message_of(rule, value, before)
+                        : "rule evaluation error: " + made.error + " evaluating rule: " + rule.text;
   const auto reason =
       made.error.empty() && !rule.reason.empty() ? rule.reason : std::string("FieldValueInvalid");
   const auto begin = reason == "FieldValueForbidden"   ? std::string("Forbidden")
                      : reason == "FieldValueRequired"  ? std::string("Required value")
                      : reason == "FieldValueDuplicate" ? "Duplicate value: " + shown_type(value)
                                                        : "Invalid value: " + shown_type(value);
-  found.push_back({field.empty() ? "<nil>" : field, reason, begin + ": " + why});
+  found.push_back({field.empty() ? "<nil>" : field, reason, begin + ": " + text});
 }
 
 /// Finds the item that one of a list of type map takes the place of.
-const json::value* same_key(const json::array& among, const json::value& one,
+const json::value* same_key(const json::array& among, const json::value& entry,
                             const std::vector<std::string>& keys) {
   const auto same = [&](const json::value& other) {
     return std::ranges::all_of(keys, [&](const std::string& key) {
-      const auto* const a = find(one, {key});
+      const auto* const a = find(entry, {key});
       const auto* const b = find(other, {key});
       return a != nullptr && b != nullptr && *a == *b;
     });
@@ -129,11 +129,11 @@ void schema_node::check_rules(const json::value& value, const json::value* befor
   const bool has_old = before != nullptr && before->is_array();
   const bool unchanged = has_old && *before == value;
   std::size_t index = 0;
-  for (const auto& one : value.get_array()) {
+  for (const auto& entry : value.get_array()) {
     const json::value* had = nullptr;
-    if (has_old && list == list_type::map) had = same_key(before->get_array(), one, map_keys);
+    if (has_old && list == list_type::map) had = same_key(before->get_array(), entry, map_keys);
     if (unchanged && had == nullptr) had = &before->get_array()[index];
-    item()->check_rules(one, had, path + "[" + std::to_string(index++) + "]", found);
+    item()->check_rules(entry, had, path + "[" + std::to_string(index++) + "]", found);
   }
 }
 

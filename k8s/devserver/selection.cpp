@@ -52,20 +52,20 @@ bool of_metadata(std::string_view path) {
 }
 
 bool supported(const resource& of, std::string_view path) {
-  const auto selects = [&](const served_version& one) {
-    return std::ranges::find(one.selectable, path) != one.selectable.end();
+  const auto selects = [&](const served_version& served_version) {
+    return std::ranges::find(served_version.selectable, path) != served_version.selectable.end();
   };
   return of_metadata(path) || std::ranges::any_of(of.versions, selects) ||
-         std::any_of(selectables.begin(), selectables.end(), [&](const selectable& one) {
-           return one.storage_key == of.storage_key && one.path == path;
+         std::any_of(selectables.begin(), selectables.end(), [&](const selectable& selectable) {
+           return selectable.storage_key == of.storage_key && selectable.path == path;
          });
 }
 
 problem unsupported_selector(const resource& of, const std::string& path) {
-  const bool any =
-      !of.custom && std::any_of(selectables.begin(), selectables.end(), [&](const selectable& one) {
-        return one.storage_key == of.storage_key;
-      });
+  const bool any = !of.custom && std::any_of(selectables.begin(), selectables.end(),
+                                             [&](const selectable& selectable) {
+                                               return selectable.storage_key == of.storage_key;
+                                             });
   if (any || of.custom) return bad_request("field label not supported: " + path);
   return bad_request("\"" + path +
                      "\" is not a known field selector: only \"metadata.name\", "
@@ -92,20 +92,20 @@ outcome<selection> selection::parse(const object_key& key, const query& paramete
   return result;
 }
 
-bool selection::matches(const record& one) const {
-  if (!ns_.empty() && one.ns() != ns_) return false;
-  if (!name_.empty() && one.name() != name_) return false;
-  if (!labels_.empty() && !labels_.matches(one.labels())) return false;
-  return fields_.empty() || matches_fields(one);
+bool selection::matches(const record& record) const {
+  if (!ns_.empty() && record.ns() != ns_) return false;
+  if (!name_.empty() && record.name() != name_) return false;
+  if (!labels_.empty() && !labels_.matches(record.labels())) return false;
+  return fields_.empty() || matches_fields(record);
 }
 
-bool selection::matches_fields(const record& one) const {
-  if (by_content_) return fields_.matches(one.parse());
-  return std::all_of(fields_.terms().begin(), fields_.terms().end(),
-                     [&](const field_selector::term& term) {
-                       const auto value = term.path == "metadata.name" ? one.name() : one.ns();
-                       return (value == term.value) == term.equal;
-                     });
+bool selection::matches_fields(const record& record) const {
+  if (by_content_) return fields_.matches(record.parse());
+  return std::all_of(
+      fields_.terms().begin(), fields_.terms().end(), [&](const field_selector::term& term) {
+        const auto value = term.path == "metadata.name" ? record.name() : record.ns();
+        return (value == term.value) == term.equal;
+      });
 }
 
 }  // namespace rw::k8s::devserver

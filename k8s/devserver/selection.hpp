@@ -18,13 +18,13 @@ class selection {
   static outcome<selection> parse(const object_key& key, const query& parameters,
                                   const resource& of);
 
-  bool matches(const record& one) const;
+  bool matches(const record& record) const;
   const std::string& ns() const noexcept { return ns_; }
   /// Returns true if selectors choose among the objects of the namespace.
   bool selective() const noexcept { return !labels_.empty() || !fields_.empty() || !name_.empty(); }
 
  private:
-  bool matches_fields(const record& one) const;
+  bool matches_fields(const record& record) const;
 
   std::string ns_;
   std::string name_;

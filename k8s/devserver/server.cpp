@@ -26,9 +26,9 @@ namespace asio = boost::asio;
 constexpr std::array first_namespaces{"default", "kube-node-lease", "kube-public", "kube-system"};
 
 template <class T>
-T need(tls::result<T> made, std::string_view what) {
+T need(tls::result<T> made, std::string_view purpose) {
   if (made.has_error()) {
-    throw std::runtime_error("embedded API server: " + std::string(what) + ": " +
+    throw std::runtime_error("embedded API server: " + std::string(purpose) + ": " +
                              made.error().message());
   }
   return std::move(*made);
@@ -114,9 +114,9 @@ class server::implementation {
               options_.services),
         writes_(
             {environment.clock, planner_, gate_, options_.object_bytes,
-             [this](const std::shared_ptr<cluster>& in, const resource& of, const change& what) {
-               gate_.follow(*in, of, what);
-               collector_.follow(in, of, what);
+             [this](const std::shared_ptr<cluster>& in, const resource& of, const change& change) {
+               gate_.follow(*in, of, change);
+               collector_.follow(in, of, change);
              }}),
         collector_(executor, {environment.clock, environment.log, writes_, planner_}),
         reviews_({environment.clock, memory_->users, options_.authorization}),
@@ -165,9 +165,9 @@ void server::implementation::add_cluster(std::string_view name) {
   auto made = std::make_shared<cluster>(std::string(name), options_.history);
   call to{made, made->kinds.find("", "v1", "namespaces"), {}, {}, {}, {}, {}, {}};
   const auto namespaces = to.objects();
-  for (const auto* one : first_namespaces) {
+  for (const auto* ns : first_namespaces) {
     const auto plan = planner_.create(
-        to, {{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", one}}}}, {});
+        to, {{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", ns}}}}, {});
     made->objects.put(*namespaces, made->objects.next(plan->key, plan->object));
   }
   clusters_.emplace(made->name, std::move(made));
@@ -193,11 +193,11 @@ cluster& server::implementation::of(std::string_view name) const {
 }
 
 std::string server::implementation::url(std::string_view name) const {
-  const auto where = http_.address();
-  const auto address = where.address();
+  const auto bound = http_.address();
+  const auto address = bound.address();
   std::string host = address.is_unspecified() ? "127.0.0.1" : address.to_string();
   if (host.find(':') != std::string::npos) host = "[" + host + "]";
-  return "https://" + host + ":" + std::to_string(where.port()) + "/clusters/" + std::string(name);
+  return "https://" + host + ":" + std::to_string(bound.port()) + "/clusters/" + std::string(name);
 }
 
 std::string server::implementation::token_fields(std::string_view name, std::string_view user) {
@@ -221,7 +221,7 @@ std::string server::implementation::kubeconfig(std::string_view name, std::strin
 asio::awaitable<void> server::implementation::run() {
   core::task_group background(executor_);
   background.spawn(schedule_.run());
-  for (const auto& [name, one] : clusters_) collector_.resume(one);
+  for (const auto& [name, cluster] : clusters_) collector_.resume(cluster);
   std::exception_ptr failure;
   try {
     co_await http_.run();
@@ -259,7 +259,7 @@ void server::remove_cluster(std::string_view name) {
 }
 std::vector<std::string> server::clusters() const {
   std::vector<std::string> names;
-  for (const auto& [name, one] : impl_->clusters_) names.push_back(name);
+  for (const auto& [name, cluster] : impl_->clusters_) names.push_back(name);
   return names;
 }
 std::string server::url(std::string_view cluster) const {

@@ -67,8 +67,8 @@ allocated allocated_in(const cluster& in, const json::value& except) {
   const auto services = in.objects.find("services");
   if (!services) return made;
   const auto uid = find_string(except, {"metadata", "uid"});
-  services->visit({}, [&](const record_ptr& one) {
-    auto service = one->parse();
+  services->visit({}, [&](const record_ptr& record) {
+    auto service = record->parse();
     if (find_string(service, {"metadata", "uid"}) == uid) return true;
     made.addresses.emplace(find_string(service, {"spec", "clusterIP"}));
     if (const auto* const ports = ports_of(service)) {
@@ -90,19 +90,21 @@ std::string free_address(const allocated& taken) {
 }
 
 void add_invalid(std::vector<cause>& found, std::string field, const std::string& value,
-                 const std::string& why) {
-  found.push_back({std::move(field), "FieldValueInvalid", "Invalid value: " + value + ": " + why});
+                 const std::string& reason) {
+  found.push_back(
+      {std::move(field), "FieldValueInvalid", "Invalid value: " + value + ": " + reason});
 }
 
 /// The list repeats the single address; whichever is given counts.
 void align_addresses(const json::value& before, json::object& spec) {
-  const auto* const one = spec.if_contains("clusterIP");
+  const auto* const address = spec.if_contains("clusterIP");
   const auto* const all = spec.if_contains("clusterIPs");
   const auto had = find_string(before, {"spec", "clusterIP"});
-  const bool changed = one != nullptr && one->is_string() && view(one->get_string()) != had;
-  if (one != nullptr && (all == nullptr || changed)) {
-    spec["clusterIPs"] = json::array{json::value(*one)};
-  } else if (one == nullptr && all != nullptr && all->is_array() && !all->get_array().empty()) {
+  const bool changed =
+      address != nullptr && address->is_string() && view(address->get_string()) != had;
+  if (address != nullptr && (all == nullptr || changed)) {
+    spec["clusterIPs"] = json::array{json::value(*address)};
+  } else if (address == nullptr && all != nullptr && all->is_array() && !all->get_array().empty()) {
     spec["clusterIP"] = json::value(all->get_array().front());
   }
 }
@@ -128,9 +130,9 @@ void allocate_address(const allocated& taken, const json::value& before, json::v
     }
   }
   const auto* const selector = spec.if_contains("selector");
-  const bool both = address == "None" && selector == nullptr;
-  set_default(spec, "ipFamilies", both ? json::array{"IPv4", "IPv6"} : json::array{"IPv4"});
-  set_default(spec, "ipFamilyPolicy", both ? "RequireDualStack" : "SingleStack");
+  const bool is_headless = address == "None" && selector == nullptr;
+  set_default(spec, "ipFamilies", is_headless ? json::array{"IPv4", "IPv6"} : json::array{"IPv4"});
+  set_default(spec, "ipFamilyPolicy", is_headless ? "RequireDualStack" : "SingleStack");
 }
 
 void allocate_node_ports(allocated& taken, const json::value& before, json::value& object,

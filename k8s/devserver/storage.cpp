@@ -25,7 +25,8 @@ std::unique_ptr<const std::vector<std::string>> owners_of(const json::value& met
   const auto* references = devserver::find(metadata, {"ownerReferences"});
   if (references == nullptr || !references->is_array()) return nullptr;
   std::vector<std::string> uids;
-  for (const auto& one : references->get_array()) uids.emplace_back(find_string(one, {"uid"}));
+  for (const auto& reference : references->get_array())
+    uids.emplace_back(find_string(reference, {"uid"}));
   if (uids.empty()) return nullptr;
   return std::make_unique<const std::vector<std::string>>(std::move(uids));
 }
@@ -70,9 +71,9 @@ std::string_view record::metadata() const noexcept {
 }
 
 json::value record::parse() const {
-  std::string why;
-  auto value = parse_json(text_, why);
-  if (!value) throw std::logic_error("a stored object is no JSON: " + why);
+  std::string reason;
+  auto value = parse_json(text_, reason);
+  if (!value) throw std::logic_error("a stored object is no JSON: " + reason);
   return std::move(*value);
 }
 
@@ -99,9 +100,9 @@ std::vector<record_ptr> collection::all(std::string_view ns) const {
   std::vector<record_ptr> result;
   std::string space;
   if (ns.empty()) result.reserve(objects_.size());
-  visit(ns.empty() ? ns : namespace_prefix(space, ns), [&](const record_ptr& one) {
-    if (!ns.empty() && one->ns() != ns) return false;
-    result.push_back(one);
+  visit(ns.empty() ? ns : namespace_prefix(space, ns), [&](const record_ptr& record) {
+    if (!ns.empty() && record->ns() != ns) return false;
+    result.push_back(record);
     return true;
   });
   return result;
@@ -115,19 +116,20 @@ bool collection::all_at(std::uint64_t version, std::string_view ns,
   for (auto at = since(version); at != history_.end(); ++at) {
     undone.emplace(at->after->path(), at->before);
   }
-  for (auto& one : all(ns)) {
-    if (!undone.contains(one->path())) into.push_back(std::move(one));
+  for (auto& record : all(ns)) {
+    if (!undone.contains(record->path())) into.push_back(std::move(record));
   }
-  for (const auto& [path, one] : undone) {
-    if (one && (ns.empty() || one->ns() == ns)) into.push_back(one);
+  for (const auto& [path, record] : undone) {
+    if (record && (ns.empty() || record->ns() == ns)) into.push_back(record);
   }
   std::sort(into.begin(), into.end(), by_path());
   return true;
 }
 
 std::deque<change>::const_iterator collection::since(std::uint64_t version) const {
-  return std::upper_bound(history_.begin(), history_.end(), version,
-                          [](std::uint64_t v, const change& one) { return v < one.version(); });
+  return std::upper_bound(
+      history_.begin(), history_.end(), version,
+      [](std::uint64_t v, const change& change) { return v < change.version(); });
 }
 
 void collection::forget(std::uint64_t version) {
@@ -142,15 +144,15 @@ void collection::close() {
   tell();
 }
 
-void collection::remove(follower* one) noexcept {
-  const auto at = std::find(followers_.begin(), followers_.end(), one);
+void collection::remove(follower* follower) noexcept {
+  const auto at = std::find(followers_.begin(), followers_.end(), follower);
   if (at == followers_.end()) return;
   *at = followers_.back();
   followers_.pop_back();
 }
 
-void collection::keep(change one) {
-  history_.push_back(std::move(one));
+void collection::keep(change change) {
+  history_.push_back(std::move(change));
   if (history_.size() > most_) {
     forgotten_ = lost_ = history_.front().version();
     history_.pop_front();
@@ -167,7 +169,7 @@ void collection::tell() {
 }
 
 void storage::close() {
-  for (const auto& [key, one] : collections_) one->close();
+  for (const auto& [key, collection] : collections_) collection->close();
 }
 
 std::shared_ptr<collection> storage::open(std::string_view key) {
@@ -187,11 +189,11 @@ std::shared_ptr<collection> storage::find(std::string_view key) const {
 void storage::drop(std::string_view key) {
   const auto at = collections_.find(key);
   if (at == collections_.end()) return;
-  const auto one = at->second;
+  const auto found = at->second;
   collections_.erase(at);
   // If the collection is made again, no watch may resume from before.
   forgotten_ = version_;
-  one->close();
+  found->close();
 }
 
 record_ptr storage::next(object_key key, json::value object) const {
@@ -200,17 +202,17 @@ record_ptr storage::next(object_key key, json::value object) const {
   return std::make_shared<const record>(std::move(key), version, std::move(object));
 }
 
-void storage::advance_to(const record& one) {
-  if (one.version() != version_ + 1) throw std::logic_error("a write overtook another");
-  version_ = one.version();
+void storage::advance_to(const record& record) {
+  if (record.version() != version_ + 1) throw std::logic_error("a write overtook another");
+  version_ = record.version();
 }
 
-void storage::put(collection& in, record_ptr one) {
-  advance_to(*one);
-  auto before = in.find(one->path());
+void storage::put(collection& in, record_ptr record) {
+  advance_to(*record);
+  auto before = in.find(record->path());
   if (before) in.objects_.erase(before);
-  in.objects_.insert(one);
-  in.keep({std::move(before), std::move(one), false});
+  in.objects_.insert(record);
+  in.keep({std::move(before), std::move(record), false});
 }
 
 void storage::remove(collection& in, record_ptr last) {
@@ -220,20 +222,20 @@ void storage::remove(collection& in, record_ptr last) {
   in.keep({std::move(present), std::move(last), true});
 }
 
-void storage::restate(collection& in, record_ptr one) {
-  const auto at = in.objects_.find(one->path());
+void storage::restate(collection& in, record_ptr record) {
+  const auto at = in.objects_.find(record->path());
   if (at == in.objects_.end()) return;
-  in.objects_.insert(in.objects_.erase(at), std::move(one));
+  in.objects_.insert(in.objects_.erase(at), std::move(record));
 }
 
 void storage::compact() {
   forgotten_ = version_;
-  for (const auto& [key, one] : collections_) one->forget(version_);
+  for (const auto& [key, collection] : collections_) collection->forget(version_);
 }
 
 storage::contents storage::save() const {
   contents out;
-  for (const auto& [key, one] : collections_) out.emplace(key, one->all(""));
+  for (const auto& [key, collection] : collections_) out.emplace(key, collection->all(""));
   return out;
 }
 
@@ -242,19 +244,19 @@ void storage::restore(const contents& from, bool reuse_versions) {
   if (reuse_versions) {
     version_ = 0;
     for (const auto& [key, objects] : from) {
-      for (const auto& one : objects) version_ = std::max(version_, one->version());
+      for (const auto& object : objects) version_ = std::max(version_, object->version());
     }
   }
   forgotten_ = ++version_;
   for (const auto& [key, objects] : from) {
     open(key)->objects_.insert(objects.begin(), objects.end());
   }
-  for (const auto& [key, one] : before) one->close();
+  for (const auto& [key, collection] : before) collection->close();
 }
 
 void storage::each(
-    const std::function<void(const std::string& key, collection& one)>& visit) const {
-  for (const auto& [key, one] : collections_) visit(key, *one);
+    const std::function<void(const std::string& key, collection& collection)>& visit) const {
+  for (const auto& [key, collection] : collections_) visit(key, *collection);
 }
 
 }  // namespace rw::k8s::devserver

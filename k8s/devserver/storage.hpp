@@ -120,8 +120,8 @@ class collection {
   void close();
   bool closed() const noexcept { return closed_; }
 
-  void add(follower* one) { followers_.push_back(one); }
-  void remove(follower* one) noexcept;
+  void add(follower* follower) { followers_.push_back(follower); }
+  void remove(follower* follower) noexcept;
 
  private:
   friend class storage;
@@ -137,7 +137,7 @@ class collection {
       return a < b->path();
     }
   };
-  void keep(change one);
+  void keep(change change);
   void tell();
 
   const std::size_t most_;  // maximum number of kept changes
@@ -172,13 +172,13 @@ class storage {
   /// metadata. Stores nothing.
   record_ptr next(object_key key, boost::json::value object) const;
   /// Stores a record made by `next`, with no write in between.
-  void put(collection& in, record_ptr one);
+  void put(collection& in, record_ptr record);
   /// Removes the object of that key; `last` is its last state, made by `next`.
   void remove(collection& in, record_ptr last);
 
   /// Replaces the text of an object under its version: its representation has changed, not its
   /// content. Followers are not notified.
-  static void restate(collection& in, record_ptr one);
+  static void restate(collection& in, record_ptr record);
 
   void compact();
 
@@ -191,10 +191,10 @@ class storage {
   /// once more.
   void restore(const contents& from, bool reuse_versions = false);
 
-  void each(const std::function<void(const std::string& key, collection& one)>& visit) const;
+  void each(const std::function<void(const std::string& key, collection& collection)>& visit) const;
 
  private:
-  void advance_to(const record& one);
+  void advance_to(const record& record);
 
   const std::size_t history_;
   std::uint64_t version_ = 0;

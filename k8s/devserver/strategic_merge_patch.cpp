@@ -21,10 +21,10 @@ constexpr std::string_view retain_directive = "$retainKeys";
 constexpr std::string_view order_directive = "$setElementOrder";
 constexpr std::string_view delete_directive = "$deleteFromPrimitiveList";
 
-problem malformed(std::string_view what) {
+problem malformed(std::string_view text) {
   return {.code = 400,
           .reason = "BadRequest",
-          .message = "invalid patch format of " + std::string(what)};
+          .message = "invalid patch format of " + std::string(text)};
 }
 
 /// kube-apiserver has no status for it.
@@ -53,13 +53,13 @@ json::value without_nulls(const json::value& value) {
   if (value.is_array()) {
     json::array list;
     list.reserve(value.get_array().size());
-    for (const auto& one : value.get_array()) list.push_back(without_nulls(one));
+    for (const auto& entry : value.get_array()) list.push_back(without_nulls(entry));
     return list;
   }
   if (!value.is_object()) return value;
   json::object object;
-  for (const auto& [name, one] : value.get_object()) {
-    if (!one.is_null()) object.emplace(name, without_nulls(one));
+  for (const auto& [name, member] : value.get_object()) {
+    if (!member.is_null()) object.emplace(name, without_nulls(member));
   }
   return object;
 }
@@ -177,18 +177,18 @@ outcome<void> merger::member(json::object& target, std::string_view name, const 
 
 /// Checks that items are all objects, or all something else.
 outcome<void> check_alike(const json::array& target, const json::array& change, bool& objects) {
-  bool others = false;
+  bool has_others = false;
   for (const auto* const list : {&target, &change}) {
-    for (const auto& one : *list) {
-      if (one.is_array()) {
+    for (const auto& entry : *list) {
+      if (entry.is_array()) {
         return problem{.code = 422,
                        .reason = "Invalid",
                        .message = "the server rejected our request due to an error in our request"};
       }
-      (one.is_object() ? objects : others) = true;
+      (entry.is_object() ? objects : has_others) = true;
     }
   }
-  if (!objects || !others) return {};
+  if (!objects || !has_others) return {};
   return contradictory("list element types are not identical: [" + go_text(target) + " " +
                        go_text(change) + "]");
 }

@@ -177,7 +177,7 @@ format_check find_format(std::string_view name) noexcept {
       {"cidr", is_cidr},           {"mac", is_mac},
       {"hostname", is_hostname},   {"uri", is_uri}};
   const auto* const found =
-      std::ranges::find(known, name, [](const auto& one) { return one.first; });
+      std::ranges::find(known, name, [](const auto& format) { return format.first; });
   return found != std::end(known) ? found->second : nullptr;
 }
 

@@ -19,12 +19,12 @@ const std::vector<printer_column>& custom_columns(const resource_view& of) {
   return of.version->columns.empty() ? age : of.version->columns;
 }
 
-json::value describe(const printer_column& one) {
-  return {{"name", one.name},
-          {"type", one.type},
-          {"format", one.format},
-          {"description", one.description},
-          {"priority", one.priority}};
+json::value describe(const printer_column& printer_column) {
+  return {{"name", printer_column.name},
+          {"type", printer_column.type},
+          {"format", printer_column.format},
+          {"description", printer_column.description},
+          {"priority", printer_column.priority}};
 }
 
 json::value cell(const printer_column& column, const json::value& object,
@@ -35,9 +35,9 @@ json::value cell(const printer_column& column, const json::value& object,
   if (found.empty()) return nullptr;
   const auto& value = *found.front();
   if (column.type == "date" && value.is_string()) {
-    const auto when = parse_rfc3339(value.get_string()).value_or(decltype(now){});
+    const auto since = parse_rfc3339(value.get_string()).value_or(decltype(now){});
     return json::string(
-        human_duration(std::chrono::duration_cast<std::chrono::seconds>(now - when)));
+        human_duration(std::chrono::duration_cast<std::chrono::seconds>(now - since)));
   }
   if (column.type != "string" || value.is_string()) return value;
   return json::string(json::serialize(value));
@@ -49,31 +49,32 @@ void append_columns(std::string& out, const resource_view& of) {
   json::array all;
   if (of.of->custom) {
     all.push_back(describe({"Name", "string", {}, "name"}));
-    for (const auto& one : custom_columns(of)) all.push_back(describe(one));
+    for (const auto& column : custom_columns(of)) all.push_back(describe(column));
   } else {
-    for (const auto& one : builtin_layout(of.of->storage_key).columns) all.push_back(describe(one));
+    for (const auto& column : builtin_layout(of.of->storage_key).columns)
+      all.push_back(describe(column));
   }
   out += json::serialize(all);
 }
 
-void append_row(std::string& out, const record& one, const resource_view& of,
-                const presentation& how) {
-  const auto object = one.parse();
-  const auto now = how.time->wall();
+void append_row(std::string& out, const record& record, const resource_view& of,
+                const presentation& presentation) {
+  const auto object = record.parse();
+  const auto now = presentation.time->wall();
   json::array cells;
   if (of.of->custom) {
-    cells.push_back(json::string(one.name()));
+    cells.push_back(json::string(record.name()));
     for (const auto& column : custom_columns(of)) cells.push_back(cell(column, object, now));
   } else {
     cells = builtin_layout(of.of->storage_key).cells(object, now);
   }
   out += "{\"cells\":";
   out += json::serialize(cells);
-  if (how.rows != row_objects::none) {
-    auto shown = how;
-    shown.as = how.rows == row_objects::whole ? shape::whole : shape::metadata;
+  if (presentation.rows != row_objects::none) {
+    auto shown = presentation;
+    shown.as = presentation.rows == row_objects::whole ? shape::whole : shape::metadata;
     out += ",\"object\":";
-    append_object(out, one, of, shown);
+    append_object(out, record, of, shown);
   }
   out += '}';
 }

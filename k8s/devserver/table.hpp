@@ -15,8 +15,8 @@ namespace rw::k8s::devserver {
 void append_columns(std::string& out, const resource_view& of);
 
 /// Appends one of its rows.
-void append_row(std::string& out, const record& one, const resource_view& of,
-                const presentation& how);
+void append_row(std::string& out, const record& record, const resource_view& of,
+                const presentation& presentation);
 
 /// Formats a time span as kubectl does: "5s", "3m12s", "2d4h".
 std::string human_duration(std::chrono::seconds span);

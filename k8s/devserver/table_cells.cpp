@@ -74,9 +74,9 @@ json::array pod(const json::value& object, when now) {
   std::int64_t restarts = 0;
   const auto* statuses = find(object, {"status", "containerStatuses"});
   if (statuses != nullptr && statuses->is_array()) {
-    for (const auto& one : statuses->get_array()) {
-      if (true_at(one, {"ready"})) ++ready;
-      restarts += number(one, {"restartCount"});
+    for (const auto& status : statuses->get_array()) {
+      if (true_at(status, {"ready"})) ++ready;
+      restarts += number(status, {"restartCount"});
     }
   }
   const auto all = static_cast<std::int64_t>(size_of(object, {"spec", "containers"}));
@@ -101,9 +101,9 @@ std::string each_container(const json::value& object, std::string_view field) {
   std::string text;
   const auto* const all = find(object, {"spec", "template", "spec", "containers"});
   if (all == nullptr || !all->is_array()) return text;
-  for (const auto& one : all->get_array()) {
+  for (const auto& entry : all->get_array()) {
     if (!text.empty()) text += ',';
-    text += find_string(one, {field});
+    text += find_string(entry, {field});
   }
   return text;
 }
@@ -170,12 +170,12 @@ std::string ports_of(const json::value& object) {
   const auto* ports = find(object, {"spec", "ports"});
   if (ports == nullptr || !ports->is_array() || ports->get_array().empty()) return "<none>";
   std::string text;
-  for (const auto& one : ports->get_array()) {
+  for (const auto& port : ports->get_array()) {
     if (!text.empty()) text += ',';
-    text += std::to_string(number(one, {"port"}));
-    const auto node = number(one, {"nodePort"});
+    text += std::to_string(number(port, {"port"}));
+    const auto node = number(port, {"nodePort"});
     if (node > 0) text += ":" + std::to_string(node);
-    text += "/" + text_or(one, {"protocol"}, "TCP");
+    text += "/" + text_or(port, {"protocol"}, "TCP");
   }
   return text;
 }
@@ -223,9 +223,9 @@ json::array node(const json::value& object, when now) {
   std::string status = "Unknown";
   const auto* conditions = find(object, {"status", "conditions"});
   if (conditions != nullptr && conditions->is_array()) {
-    for (const auto& one : conditions->get_array()) {
-      if (find_string(one, {"type"}) != "Ready") continue;
-      status = find_string(one, {"status"}) == "True" ? "Ready" : "NotReady";
+    for (const auto& condition : conditions->get_array()) {
+      if (find_string(condition, {"type"}) != "Ready") continue;
+      status = find_string(condition, {"status"}) == "True" ? "Ready" : "NotReady";
     }
   }
   return {name_of(object), json::string(status), "<none>", age(object, now),
@@ -248,9 +248,9 @@ printer_column wide(std::string name) {
 table_layout layout(std::vector<printer_column> middle, table_layout::cells_maker cells,
                     bool with_age = true, std::vector<printer_column> last = {}) {
   std::vector<printer_column> columns{{"Name", "string", {}, "name"}};
-  for (auto& one : middle) columns.push_back(std::move(one));
+  for (auto& column : middle) columns.push_back(std::move(column));
   if (with_age) columns.push_back(text("Age"));
-  for (auto& one : last) columns.push_back(std::move(one));
+  for (auto& column : last) columns.push_back(std::move(column));
   return {std::move(columns), cells};
 }
 
@@ -304,9 +304,9 @@ const std::map<std::string_view, table_layout>& layouts() {
 }  // namespace
 
 const table_layout& builtin_layout(std::string_view storage_key) {
-  static const auto others = layout({}, &plain);
+  static const auto plain_layout = layout({}, &plain);
   const auto at = layouts().find(storage_key);
-  return at == layouts().end() ? others : at->second;
+  return at == layouts().end() ? plain_layout : at->second;
 }
 
 std::string age_of(const json::value& object, std::string_view field, when now) {

@@ -23,7 +23,7 @@ struct fault_rule {
   std::vector<std::string> verbs;  ///< empty: all
   std::string path;                ///< prefix
   std::uint64_t times = std::numeric_limits<std::uint64_t>::max();
-  fault what;
+  fault injected;
 
   bool is_for(const std::string& verb, const std::string& at) const {
     return times > 0 && at.starts_with(path) &&
@@ -57,21 +57,22 @@ bool read_field(std::string_view name, const json::value& value, fault_rule& int
   }
   if (name == "latency" && value.is_string()) {
     const auto read = core::parse_duration(value.get_string());
-    if (read) into.what.latency = *read;
+    if (read) into.injected.latency = *read;
     return read.has_value();
   }
   if (name == "times") return assign(into.times, number(1u << 30));
-  if (name == "status") return assign(into.what.status, number(599)) && into.what.status >= 400;
-  if (name == "retryAfter") return assign(into.what.retry_after, number(1u << 30));
+  if (name == "status")
+    return assign(into.injected.status, number(599)) && into.injected.status >= 400;
+  if (name == "retryAfter") return assign(into.injected.retry_after, number(1u << 30));
   if (name == "events") {
     const auto read = number(1u << 30);
-    if (read) into.what.events = static_cast<unsigned>(*read);
+    if (read) into.injected.events = static_cast<unsigned>(*read);
     return read.has_value();
   }
-  bool* const flag = name == "disconnect" ? &into.what.drop
-                     : name == "goaway"   ? &into.what.last
-                     : name == "silent"   ? &into.what.silent
-                     : name == "torn"     ? &into.what.torn
+  bool* const flag = name == "disconnect" ? &into.injected.drop
+                     : name == "goaway"   ? &into.injected.last
+                     : name == "silent"   ? &into.injected.silent
+                     : name == "torn"     ? &into.injected.torn
                                           : nullptr;
   if (flag == nullptr || !value.is_bool()) return false;
   *flag = value.get_bool();
@@ -84,10 +85,10 @@ outcome<std::vector<fault_rule>> read_rules(std::string_view body) {
   if (error || !read.is_array()) return bad_request("faults must be a JSON array of rules");
   if (read.get_array().size() > most_rules) return bad_request("more than 100 rules");
   std::vector<fault_rule> rules;
-  for (const auto& one : read.get_array()) {
-    if (!one.is_object()) return bad_request("a rule must be a JSON object");
+  for (const auto& entry : read.get_array()) {
+    if (!entry.is_object()) return bad_request("a rule must be a JSON object");
     fault_rule rule;
-    for (const auto& [name, value] : one.get_object()) {
+    for (const auto& [name, value] : entry.get_object()) {
       if (read_field(name, value, rule)) continue;
       return bad_request("rule of faults: field \"" + std::string(name) +
                          "\" is unknown or has an invalid value");
@@ -105,7 +106,7 @@ std::function<fault(const std::string&, const std::string&)> decide_by(
     for (auto& rule : rules) {
       if (!rule.is_for(verb, path)) continue;
       --rule.times;
-      return rule.what;
+      return rule.injected;
     }
     return fault();
   };
@@ -119,24 +120,24 @@ void test_control::handle(const std::shared_ptr<cluster>& in, const identity& by
     return answer(into, forbidden({"", "", ""}, "User \"" + by.user + "\" cannot access path \"" +
                                                     to.path + "\""));
   }
-  const auto what = to.parts.size() == 2 ? std::string_view(to.parts[1]) : std::string_view();
+  const auto operation = to.parts.size() == 2 ? std::string_view(to.parts[1]) : std::string_view();
   const bool post = from.method == "POST";
-  if (what == "faults" && from.method == "PUT") {
+  if (operation == "faults" && from.method == "PUT") {
     auto rules = read_rules(from.body);
     if (rules.has_error()) return answer(into, rules.error());
     in->faults.decide = decide_by(std::move(*rules));
-  } else if (what == "faults" && from.method == "DELETE") {
+  } else if (operation == "faults" && from.method == "DELETE") {
     in->faults.decide = {};
-  } else if (what == "compact" && post) {
+  } else if (operation == "compact" && post) {
     in->objects.compact();
-  } else if (what == "backup" && post) {
-    std::erase_if(backups_, [](const auto& one) { return one.first.expired(); });
+  } else if (operation == "backup" && post) {
+    std::erase_if(backups_, [](const auto& backup) { return backup.first.expired(); });
     backups_.insert_or_assign(in, in->back_up());
-  } else if (what == "restore" && post) {
+  } else if (operation == "restore" && post) {
     const auto at = backups_.find(in);
     if (at == backups_.end()) return answer(into, bad_request("there is no backup"));
     in->restore(at->second, to.parameters.flag("reuseVersions"));
-  } else if (what == "disconnect" && post) {
+  } else if (operation == "disconnect" && post) {
     return disconnect_();
   } else {
     return answer(into, no_such_resource());

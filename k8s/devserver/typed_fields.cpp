@@ -46,8 +46,8 @@ std::string field_element(std::string_view name) {
 /// the reason in `error`.
 std::optional<std::string> item_element(const json::value& item, const schema& list,
                                         std::string* error = nullptr) {
-  const auto fail = [error](std::string why) -> std::optional<std::string> {
-    if (error != nullptr) *error = std::move(why);
+  const auto fail = [error](std::string reason) -> std::optional<std::string> {
+    if (error != nullptr) *error = std::move(reason);
     return std::nullopt;
   };
   if (list.merge() == list_type::set) {
@@ -127,10 +127,10 @@ class field_collector {
  private:
   void visit_items(const json::array& items, const schema& type, field_set& into) {
     for (std::size_t i = 0; i < items.size(); ++i) {
-      std::string why;
-      const auto element = item_element(items[i], type, &why);
+      std::string reason;
+      const auto element = item_element(items[i], type, &reason);
       if (!element) {
-        fail("element " + std::to_string(i) + ": " + why);
+        fail("element " + std::to_string(i) + ": " + reason);
         continue;
       }
       auto& child = into.children[*element];
@@ -164,7 +164,7 @@ class field_collector {
     }
   }
 
-  void fail(const std::string& what) { errors_.push_back(printed(path_) + ": " + what); }
+  void fail(const std::string& text) { errors_.push_back(printed(path_) + ": " + text); }
 
   std::vector<std::string>& errors_;
   field_set::path path_;
@@ -186,10 +186,10 @@ class comparer {
       return (before != nullptr && holds(*before)) || (after != nullptr && holds(*after));
     };
     const auto all = [&](auto holds) {
-      const auto one = [&](const json::value* value) {
+      const auto check = [&](const json::value* value) {
         return value == nullptr || value->is_null() || holds(*value);
       };
-      return one(before) && one(after);
+      return check(before) && check(after);
     };
     const auto is_map = [type](const json::value& value) { return granular(value, type); };
     const auto is_list = [type](const json::value& value) { return associative(value, type); };

@@ -23,26 +23,27 @@ watch::watch(watch_request wanted, watch_schedule& schedule, watch_counters& cou
       counters_(counters),
       seen_(wanted_.from_state ? wanted_.in->objects.version() : wanted_.version),
       ends_at_(schedule.now() + wanted_.timeout),
-      too_old_(!wanted_.from_state && !wanted_.what->reaches_back_to(wanted_.version)) {
+      too_old_(!wanted_.from_state && !wanted_.objects->reaches_back_to(wanted_.version)) {
   if (wanted_.from_state) {
-    initial_ = wanted_.what->all(wanted_.which.ns());
+    initial_ = wanted_.objects->all(wanted_.selected.ns());
     std::reverse(initial_.begin(), initial_.end());
   }
-  wanted_.what->add(this);
+  wanted_.objects->add(this);
   counters_.open.Increment();
   sleep();
 }
 
 watch::~watch() {
-  wanted_.what->remove(this);
+  wanted_.objects->remove(this);
   schedule_.remove(*this, wakes_at_);
   counters_.open.Decrement();
 }
 
 void watch::sleep() {
-  auto when = ends_at_;
-  if (wanted_.bookmarks) when = std::min(when, schedule_.now() + wanted_.bookmark_interval);
-  schedule_.set(*this, wakes_at_, when);
+  auto wake_time = ends_at_;
+  if (wanted_.bookmarks)
+    wake_time = std::min(wake_time, schedule_.now() + wanted_.bookmark_interval);
+  schedule_.set(*this, wakes_at_, wake_time);
 }
 
 void watch::due() {
@@ -71,11 +72,11 @@ http::body_source::state watch::read(std::string& into, std::size_t room) {
   if (wanted_.silent) return ended_ ? state::end : state::pending;
   if (broken()) return state::broken;
   if (!read_initial(into, room)) return state::more;
-  if (wanted_.what->closed()) return state::end;
-  if (too_old_ || !wanted_.what->holds_all_since(seen_)) {
+  if (wanted_.objects->closed()) return state::end;
+  if (too_old_ || !wanted_.objects->holds_all_since(seen_)) {
     append_error(into,
                  expired("too old resource version: " + std::to_string(seen_) + " (" +
-                         std::to_string(wanted_.what->forgotten()) + ")"),
+                         std::to_string(wanted_.objects->forgotten()) + ")"),
                  wanted_.show);
     counters_.expired.Increment();
     return state::end;
@@ -91,9 +92,9 @@ http::body_source::state watch::read(std::string& into, std::size_t room) {
 bool watch::read_initial(std::string& into, std::size_t room) {
   while (!initial_.empty()) {
     if (into.size() >= room || broken()) return false;
-    const auto one = std::move(initial_.back());
+    const auto change = std::move(initial_.back());
     initial_.pop_back();
-    if (wanted_.which.matches(*one)) append_plain(into, "ADDED", *one);
+    if (wanted_.selected.matches(*change)) append_plain(into, "ADDED", *change);
   }
   if (wanted_.initial_bookmark) {
     wanted_.initial_bookmark = false;
@@ -104,7 +105,7 @@ bool watch::read_initial(std::string& into, std::size_t room) {
 
 /// Returns true once all changes so far were sent.
 bool watch::read_changes(std::string& into, std::size_t room) {
-  const auto& history = *wanted_.what;
+  const auto& history = *wanted_.objects;
   for (auto at = history.since(seen_); at != history.end(); ++at) {
     if (into.size() >= room || broken()) return false;
     append(into, *at);
@@ -113,29 +114,29 @@ bool watch::read_changes(std::string& into, std::size_t room) {
   return !broken();
 }
 
-void watch::append(std::string& into, const change& one) {
-  const bool before = one.before && wanted_.which.matches(*one.before);
-  const bool after = !one.deleted && wanted_.which.matches(*one.after);
+void watch::append(std::string& into, const change& change) {
+  const bool before = change.before && wanted_.selected.matches(*change.before);
+  const bool after = !change.deleted && wanted_.selected.matches(*change.after);
   if (after) {
-    append_plain(into, before ? "MODIFIED" : "ADDED", *one.after);
-  } else if (before && one.deleted) {
-    append_plain(into, "DELETED", *one.after);
+    append_plain(into, before ? "MODIFIED" : "ADDED", *change.after);
+  } else if (before && change.deleted) {
+    append_plain(into, "DELETED", *change.after);
   } else if (before) {
-    append_departure(into, one);
+    append_departure(into, change);
   }
 }
 
 /// Appends the DELETED event of an object that left the selection: its last state within it, under
 /// the version of the change.
-void watch::append_departure(std::string& into, const change& one) {
-  auto object = one.before->parse();
-  object_in(object.as_object(), "metadata")["resourceVersion"] = std::to_string(one.version());
-  append_plain(into, "DELETED", record(one.before->key(), one.version(), std::move(object)));
+void watch::append_departure(std::string& into, const change& change) {
+  auto object = change.before->parse();
+  object_in(object.as_object(), "metadata")["resourceVersion"] = std::to_string(change.version());
+  append_plain(into, "DELETED", record(change.before->key(), change.version(), std::move(object)));
 }
 
-void watch::append_plain(std::string& into, std::string_view type, const record& one) {
+void watch::append_plain(std::string& into, std::string_view type, const record& record) {
   const auto begin = into.size();
-  append_event(into, type, one, wanted_.view, wanted_.show);
+  append_event(into, type, record, wanted_.view, wanted_.show);
   counters_.events.Increment();
   if (wanted_.break_after) --*wanted_.break_after;
   if (broken() && wanted_.torn) into.resize(begin + (into.size() - begin) / 2);

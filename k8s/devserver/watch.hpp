@@ -28,8 +28,8 @@ struct watch_counters {
 /// lists").
 struct watch_request {
   std::shared_ptr<cluster> in;
-  std::shared_ptr<collection> what;
-  selection which;
+  std::shared_ptr<collection> objects;
+  selection selected;
   resource_view view;
   presentation show;
   bool from_state = false;    ///< begins with all objects as ADDED
@@ -64,9 +64,9 @@ class watch final : public http::body_source, follower, watch_schedule::sleeper 
 
   bool read_initial(std::string& into, std::size_t room);
   bool read_changes(std::string& into, std::size_t room);
-  void append(std::string& into, const change& one);
-  void append_departure(std::string& into, const change& one);
-  void append_plain(std::string& into, std::string_view type, const record& one);
+  void append(std::string& into, const change& change);
+  void append_departure(std::string& into, const change& change);
+  void append_plain(std::string& into, std::string_view type, const record& record);
   void append_bookmark(std::string& into, std::uint64_t version, bool ends_initial_events);
   bool broken() const noexcept { return wanted_.break_after && *wanted_.break_after == 0; }
 

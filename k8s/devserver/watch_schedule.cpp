@@ -7,16 +7,16 @@ namespace asio = boost::asio;
 watch_schedule::watch_schedule(core::clock& clock, asio::any_io_executor executor)
     : clock_(clock), timer_(clock.make_timer(std::move(executor))) {}
 
-void watch_schedule::set(sleeper& one, core::time_point& present, core::time_point when) {
-  sleepers_.erase({present, &one});
-  present = when;
-  const bool first = sleepers_.empty() || when < sleepers_.begin()->first;
-  sleepers_.emplace(when, &one);
-  if (first) timer_->expires_at(when);
+void watch_schedule::set(sleeper& sleeper, core::time_point& present, core::time_point wake_time) {
+  sleepers_.erase({present, &sleeper});
+  present = wake_time;
+  const bool first = sleepers_.empty() || wake_time < sleepers_.begin()->first;
+  sleepers_.emplace(wake_time, &sleeper);
+  if (first) timer_->expires_at(wake_time);
 }
 
-void watch_schedule::remove(sleeper& one, core::time_point present) noexcept {
-  sleepers_.erase({present, &one});
+void watch_schedule::remove(sleeper& sleeper, core::time_point present) noexcept {
+  sleepers_.erase({present, &sleeper});
 }
 
 asio::awaitable<void> watch_schedule::run() {
@@ -25,9 +25,9 @@ asio::awaitable<void> watch_schedule::run() {
     co_await timer_->wait();
     const auto now = clock_.now();
     while (!sleepers_.empty() && sleepers_.begin()->first <= now) {
-      auto* one = sleepers_.begin()->second;
+      auto* sleeper = sleepers_.begin()->second;
       sleepers_.erase(sleepers_.begin());
-      one->due();
+      sleeper->due();
     }
   }
 }

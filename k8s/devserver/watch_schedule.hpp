@@ -27,8 +27,8 @@ class watch_schedule {
   core::time_point now() const noexcept { return clock_.now(); }
 
   /// Sets the time of `one`, and replaces its previous one.
-  void set(sleeper& one, core::time_point& present, core::time_point when);
-  void remove(sleeper& one, core::time_point present) noexcept;
+  void set(sleeper& sleeper, core::time_point& present, core::time_point wake_time);
+  void remove(sleeper& sleeper, core::time_point present) noexcept;
 
   std::size_t size() const noexcept { return sleepers_.size(); }
 

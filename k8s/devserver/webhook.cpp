@@ -29,15 +29,15 @@ std::vector<std::string> texts(const json::object& of, std::string_view name) {
   std::vector<std::string> out;
   const auto* const found = member(of, name);
   if (found == nullptr || !found->is_array()) return out;
-  for (const auto& one : found->get_array()) {
-    if (one.is_string()) out.emplace_back(one.get_string());
+  for (const auto& entry : found->get_array()) {
+    if (entry.is_string()) out.emplace_back(entry.get_string());
   }
   return out;
 }
 
-bool lists(const std::vector<std::string>& all, std::string_view one) {
+bool lists(const std::vector<std::string>& all, std::string_view text) {
   return std::ranges::any_of(
-      all, [one](const std::string& listed) { return listed == "*" || listed == one; });
+      all, [text](const std::string& listed) { return listed == "*" || listed == text; });
 }
 
 /// A namespace has no namespace, but the API treats it as part of itself.
@@ -93,8 +93,8 @@ webhook webhook::parse(const json::value& entry, bool mutates) {
   made.name = text_of(from, "name");
   const auto* const rules = member(from, "rules");
   if (rules != nullptr && rules->is_array()) {
-    for (const auto& one : rules->get_array()) {
-      if (one.is_object()) made.rules.push_back(read_rule(one.get_object()));
+    for (const auto& rule : rules->get_array()) {
+      if (rule.is_object()) made.rules.push_back(read_rule(rule.get_object()));
     }
   }
   made.read_client_config(from);
@@ -152,9 +152,9 @@ void webhook::read_policies(const json::object& from) {
   const auto effects = text_of(from, "sideEffects");
   reinvoked = text_of(from, "reinvocationPolicy") == "IfNeeded";
   side_effects = effects != "None" && effects != "NoneOnDryRun";
-  for (auto& one : texts(from, "admissionReviewVersions")) {
-    if (one != "v1" && one != "v1beta1") continue;
-    version = std::move(one);
+  for (auto& text : texts(from, "admissionReviewVersions")) {
+    if (text != "v1" && text != "v1beta1") continue;
+    version = std::move(text);
     return;
   }
   if (error.empty()) {
@@ -165,7 +165,7 @@ void webhook::read_policies(const json::object& from) {
 bool webhook::concerns(const admission_attributes& write) const {
   // No webhook may prevent an administrator from changing webhooks.
   if (write.type.gvk.group == "admissionregistration.k8s.io") return false;
-  if (std::ranges::none_of(rules, [&](const auto& one) { return one.matches(write); })) {
+  if (std::ranges::none_of(rules, [&](const auto& rule) { return rule.matches(write); })) {
     return false;
   }
   if (is_namespace(write)) {

@@ -91,9 +91,9 @@ webhook_decision judge_answer(const webhook& by, std::string_view uid, unsigned 
                               std::string_view body);
 
 /// 'Internal error occurred: failed calling webhook "x": …'.
-problem webhook_failed(const webhook& which, const std::string& why);
+problem webhook_failed(const webhook& webhook, const std::string& reason);
 
 /// 'admission webhook "x" does not support dry run'.
-problem no_dry_run(const webhook& which);
+problem no_dry_run(const webhook& webhook);
 
 }  // namespace rw::k8s::devserver

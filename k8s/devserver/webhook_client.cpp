@@ -42,10 +42,10 @@ std::string text_of_handshake(const std::string& cause, const std::string& serve
 }
 
 /// Parses "https://host:port" without a path.
-bool read_authority(const std::string& url, webhook_address& into, std::string& why) {
+bool read_authority(const std::string& url, webhook_address& into, std::string& reason) {
   const auto parsed = parse_server_url(url);
   if (!parsed || !parsed->tls) {
-    why = "\"" + url + "\" " + (parsed ? "is not https" : parsed.error().message);
+    reason = "\"" + url + "\" " + (parsed ? "is not https" : parsed.error().message);
     return false;
   }
   into.host = parsed->host;
@@ -55,31 +55,32 @@ bool read_authority(const std::string& url, webhook_address& into, std::string& 
 
 }  // namespace
 
-std::optional<webhook_address> webhook_address::of(const webhook& which,
+std::optional<webhook_address> webhook_address::of(const webhook& webhook,
                                                    const webhooks::service_resolver& resolver,
-                                                   std::string& why) {
+                                                   std::string& reason) {
   static constexpr std::string_view scheme = "https://";
   webhook_address made;
-  const auto query = "?timeout=" + std::to_string(which.timeout.count()) + "s";
-  if (!which.url.empty()) {
-    const auto slash = std::min(which.url.find('/', scheme.size()), which.url.size());
-    if (!read_authority(which.url.substr(0, slash), made, why)) return std::nullopt;
+  const auto query = "?timeout=" + std::to_string(webhook.timeout.count()) + "s";
+  if (!webhook.url.empty()) {
+    const auto slash = std::min(webhook.url.find('/', scheme.size()), webhook.url.size());
+    if (!read_authority(webhook.url.substr(0, slash), made, reason)) return std::nullopt;
     made.server_name = made.host;
-    made.target = slash < which.url.size() ? which.url.substr(slash) : "/";
+    made.target = slash < webhook.url.size() ? webhook.url.substr(slash) : "/";
     made.target += query;
-    made.url = which.url.substr(0, slash) + made.target;
+    made.url = webhook.url.substr(0, slash) + made.target;
     return made;
   }
-  made.server_name = which.service.name + "." + which.service.ns + ".svc";
-  made.target = which.service_path.starts_with('/') ? which.service_path : "/" + which.service_path;
+  made.server_name = webhook.service.name + "." + webhook.service.ns + ".svc";
+  made.target =
+      webhook.service_path.starts_with('/') ? webhook.service_path : "/" + webhook.service_path;
   made.target += query;
-  made.url = std::string(scheme) + made.server_name + ":" + std::to_string(which.service_port) +
+  made.url = std::string(scheme) + made.server_name + ":" + std::to_string(webhook.service_port) +
              made.target;
-  const auto found = resolver ? resolver(which.service, which.service_port) : service_route();
+  const auto found = resolver ? resolver(webhook.service, webhook.service_port) : service_route();
   if (!found.endpoint) {
-    const auto service = "service \"" + which.service.name + "\"";
-    why = "Post \"" + made.url + "\": " +
-          (found.exists ? "no endpoints available for " + service : service + " not found");
+    const auto service = "service \"" + webhook.service.name + "\"";
+    reason = "Post \"" + made.url + "\": " +
+             (found.exists ? "no endpoints available for " + service : service + " not found");
     return std::nullopt;
   }
   made.host = found.endpoint->address().to_string();
@@ -105,12 +106,12 @@ class webhook_client::in_flight_guard {
 
 std::shared_ptr<webhook_client> webhook_client::open(core::task_group& tasks, const webhook& to,
                                                      webhook_address at, webhooks::environment with,
-                                                     std::string& why) {
+                                                     std::string& reason) {
   auto trusted = tls::material::none();
   if (!to.authorities.empty()) {
     auto read = tls::material::from_text({.ca = to.authorities}, {.ca = "caBundle"});
     if (!read) {
-      why = "unable to load root certificates: " + read.error().message();
+      reason = "unable to load root certificates: " + read.error().message();
       return nullptr;
     }
     trusted = std::move(*read);
@@ -120,7 +121,7 @@ std::shared_ptr<webhook_client> webhook_client::open(core::task_group& tasks, co
                                           .least = tls::version::tls_1_2,
                                           .trust_system = to.authorities.empty()});
   if (!made) {
-    why = made.error().message();
+    reason = made.error().message();
     return nullptr;
   }
   return std::make_shared<webhook_client>(tasks, std::move(*made), std::move(at), with);
@@ -129,26 +130,27 @@ std::shared_ptr<webhook_client> webhook_client::open(core::task_group& tasks, co
 webhook_client::webhook_client(core::task_group& tasks, std::unique_ptr<core::transport> over,
                                webhook_address at, webhooks::environment with)
     : tasks_(tasks),
-      at_(std::move(at)),
-      with_(with),
+      address_(std::move(at)),
+      environment_(with),
       transport_(std::move(over)),
       client_(tasks.get_executor(),
               {.name = "webhook",
-               .host = at_.host,
-               .port = at_.port,
+               .host = address_.host,
+               .port = address_.port,
                .limits = {.connections = most_connections,
                           .streams = most_streams,
                           .body_bytes = most_answered}},
-              {*transport_, with_.watchdog, with_.log, with_.metrics}) {}
+              {*transport_, environment_.watchdog, environment_.log, environment_.metrics}) {}
 
 std::string webhook_client::text_of(boost::system::error_code error) const {
   if (error == client_error::timed_out) return "context deadline exceeded";
-  if (error == client_error::resolve) return "dial tcp: lookup " + at_.host + ": no such host";
+  if (error == client_error::resolve) return "dial tcp: lookup " + address_.host + ": no such host";
   const auto cause = in_lower_case(client_.connect_failure());
   if (error == client_error::connect) {
-    return "dial tcp " + at_.host + ":" + std::to_string(at_.port) + ": connect: " + cause;
+    return "dial tcp " + address_.host + ":" + std::to_string(address_.port) +
+           ": connect: " + cause;
   }
-  if (error == client_error::handshake) return text_of_handshake(cause, at_.server_name);
+  if (error == client_error::handshake) return text_of_handshake(cause, address_.server_name);
   return error.message();
 }
 
@@ -156,9 +158,9 @@ asio::awaitable<webhook_decision> webhook_client::ask(const webhook* to, const s
                                                       const std::string* uid) {
   const auto self = shared_from_this();
   const in_flight_guard here(*this);
-  const auto end = with_.clock.now() + to->timeout;
+  const auto end = environment_.clock.now() + to->timeout;
   http::request request;
-  request.target = at_.target;
+  request.target = address_.target;
   request.headers.add("content-type", "application/json");
   request.headers.add("accept", "application/json");
   request.headers.add("user-agent", "kube-apiserver-admission");
@@ -169,12 +171,12 @@ asio::awaitable<webhook_decision> webhook_client::ask(const webhook* to, const s
   if (!error) {
     const auto left =
         std::max(std::chrono::milliseconds(1),
-                 std::chrono::ceil<std::chrono::milliseconds>(end - with_.clock.now()));
+                 std::chrono::ceil<std::chrono::milliseconds>(end - environment_.clock.now()));
     const http::exchange_options options{.limit = left};
     error = co_await slot.exchange(request, answer, options);
   }
   if (error) {
-    co_return webhook_decision{.failed = "Post \"" + at_.url + "\": " + text_of(error),
+    co_return webhook_decision{.failed = "Post \"" + address_.url + "\": " + text_of(error),
                                .unseen = error == client_error::not_processed ||
                                          error == client_error::reused_connection_closed};
   }

@@ -24,9 +24,9 @@ struct webhook_address {
 
   /// Returns the address of a webhook; `resolver` resolves a service. Otherwise nothing, with the
   /// reason in `why`.
-  static std::optional<webhook_address> of(const webhook& which,
+  static std::optional<webhook_address> of(const webhook& webhook,
                                            const webhooks::service_resolver& resolver,
-                                           std::string& why);
+                                           std::string& reason);
 
   friend bool operator==(const webhook_address&, const webhook_address&) = default;
 };
@@ -39,11 +39,11 @@ class webhook_client : public std::enable_shared_from_this<webhook_client> {
   /// closes it when it is drained, and must outlive it.
   static std::shared_ptr<webhook_client> open(core::task_group& tasks, const webhook& to,
                                               webhook_address at, webhooks::environment with,
-                                              std::string& why);
+                                              std::string& reason);
   webhook_client(core::task_group& tasks, std::unique_ptr<core::transport> over, webhook_address at,
                  webhooks::environment with);
 
-  const webhook_address& address() const noexcept { return at_; }
+  const webhook_address& address() const noexcept { return address_; }
 
   /// Sends a review and evaluates the response; the arguments must live until then. Ends within the
   /// webhook's timeout, and at once if the coroutine is cancelled or the client closed.
@@ -61,8 +61,8 @@ class webhook_client : public std::enable_shared_from_this<webhook_client> {
   std::string text_of(boost::system::error_code error) const;
 
   core::task_group& tasks_;
-  const webhook_address at_;
-  const webhooks::environment with_;
+  const webhook_address address_;
+  const webhooks::environment environment_;
   const std::unique_ptr<core::transport> transport_;
   http::client client_;
   std::size_t calls_ = 0;

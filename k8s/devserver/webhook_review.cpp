@@ -75,8 +75,8 @@ problem denial(const webhook& by, const json::object& response) {
   }
   made.reason = text_of(*status, "reason");
   const auto message = text_of(*status, "message");
-  const auto& why = message.empty() ? made.reason : message;
-  made.message += why.empty() ? " without explanation" : ": " + why;
+  const auto& reason = message.empty() ? made.reason : message;
+  made.message += reason.empty() ? " without explanation" : ": " + reason;
   const auto* const code = status->if_contains("code");
   if (code != nullptr && code->is_int64() && code->get_int64() >= 400 && code->get_int64() < 600) {
     made.code = static_cast<unsigned>(code->get_int64());
@@ -85,9 +85,9 @@ problem denial(const webhook& by, const json::object& response) {
   if (details == nullptr || !details->is_object()) return made;
   const auto* const causes = details->get_object().if_contains("causes");
   if (causes == nullptr || !causes->is_array()) return made;
-  for (const auto& one : causes->get_array()) {
-    if (!one.is_object()) continue;
-    const auto& fields = one.get_object();
+  for (const auto& cause : causes->get_array()) {
+    if (!cause.is_object()) continue;
+    const auto& fields = cause.get_object();
     made.causes.push_back(
         {text_of(fields, "field"), text_of(fields, "reason"), text_of(fields, "message")});
   }
@@ -98,15 +98,15 @@ std::vector<std::string> warnings_of(const json::object& response) {
   std::vector<std::string> out;
   const auto* const given = response.if_contains("warnings");
   if (given == nullptr || !given->is_array()) return out;
-  for (const auto& one : given->get_array()) {
+  for (const auto& entry : given->get_array()) {
     if (out.size() == most_warnings) break;
-    if (one.is_string()) out.emplace_back(one.get_string(), 0, longest_warning);
+    if (entry.is_string()) out.emplace_back(entry.get_string(), 0, longest_warning);
   }
   return out;
 }
 
-webhook_decision failure(std::string why) {
-  return {.failed = std::move(why)};
+webhook_decision failure(std::string reason) {
+  return {.failed = std::move(reason)};
 }
 
 /// Reads a JSON patch in base64. Returns its error; empty if it is valid, or if there is none.
@@ -124,9 +124,9 @@ std::string read_patch(const webhook& by, const json::object& response, json::va
     return "webhook returned invalid response.patchType of \"" + type + "\"";
   }
   const auto text = base64_decode(encoded);
-  std::string why = "it is not base64";
-  auto patch = text ? parse_json(*text, why) : std::nullopt;
-  if (!patch) return "the response's patch can't be read: " + why;
+  std::string reason = "it is not base64";
+  auto patch = text ? parse_json(*text, reason) : std::nullopt;
+  if (!patch) return "the response's patch can't be read: " + reason;
   into = std::move(*patch);
   return "";
 }
@@ -218,18 +218,18 @@ webhook_decision judge_answer(const webhook& by, std::string_view uid, unsigned 
   return judge_response(by, uid, response->get_object());
 }
 
-problem webhook_failed(const webhook& which, const std::string& why) {
-  const auto message = "failed calling webhook \"" + which.name + "\": " + why;
+problem webhook_failed(const webhook& webhook, const std::string& reason) {
+  const auto message = "failed calling webhook \"" + webhook.name + "\": " + reason;
   return {.code = 500,
           .reason = "InternalError",
           .message = "Internal error occurred: " + message,
           .causes = {{"", "", message}}};
 }
 
-problem no_dry_run(const webhook& which) {
+problem no_dry_run(const webhook& webhook) {
   return {.code = 400,
           .reason = "BadRequest",
-          .message = "admission webhook \"" + which.name + "\" does not support dry run"};
+          .message = "admission webhook \"" + webhook.name + "\" does not support dry run"};
 }
 
 }  // namespace rw::k8s::devserver

@@ -18,7 +18,7 @@ namespace json = boost::json;
 class webhook_check {
  public:
   webhook_check(const json::value& of, std::string at, std::vector<cause>& found)
-      : of_(of), at_(std::move(at)), found_(found) {}
+      : object_(of), path_(std::move(at)), found_(found) {}
 
   void check_all() const {
     check_name();
@@ -30,14 +30,14 @@ class webhook_check {
 
  private:
   void add(std::string_view field, std::string_view reason, std::string message) const {
-    found_.push_back({at_ + "." + std::string(field), std::string(reason), std::move(message)});
+    found_.push_back({path_ + "." + std::string(field), std::string(reason), std::move(message)});
   }
-  void require(std::string_view field, std::string_view why) const {
-    add(field, "FieldValueRequired", "Required value: " + std::string(why));
+  void require(std::string_view field, std::string_view reason) const {
+    add(field, "FieldValueRequired", "Required value: " + std::string(reason));
   }
 
   void check_name() const {
-    const auto name = find_string(of_, {"name"});
+    const auto name = find_string(object_, {"name"});
     if (std::ranges::count(name, '.') >= 2) return;
     add("name", "FieldValueInvalid",
         "Invalid value: \"" + std::string(name) +
@@ -45,8 +45,8 @@ class webhook_check {
   }
 
   void check_client_config() const {
-    const auto url = find_string(of_, {"clientConfig", "url"});
-    const auto* service = find(of_, {"clientConfig", "service"});
+    const auto url = find_string(object_, {"clientConfig", "url"});
+    const auto* service = find(object_, {"clientConfig", "service"});
     const bool has_service = service != nullptr && !service->is_null();
     if (url.empty() != has_service) {
       require("clientConfig", "exactly one of url or service is required");
@@ -79,15 +79,15 @@ class webhook_check {
   }
 
   void check_policies() const {
-    const auto* effects = find(of_, {"sideEffects"});
+    const auto* effects = find(object_, {"sideEffects"});
     if (effects == nullptr || effects->is_null()) {
       require("sideEffects", "must specify one of None, NoneOnDryRun");
     } else {
-      check_one_of("sideEffects", find_string(of_, {"sideEffects"}), "None", "NoneOnDryRun");
+      check_one_of("sideEffects", find_string(object_, {"sideEffects"}), "None", "NoneOnDryRun");
     }
-    check_one_of("failurePolicy", find_string(of_, {"failurePolicy"}), "Fail", "Ignore");
-    check_one_of("matchPolicy", find_string(of_, {"matchPolicy"}), "Equivalent", "Exact");
-    const auto seconds = integer_at(of_, {"timeoutSeconds"}).value_or(0);
+    check_one_of("failurePolicy", find_string(object_, {"failurePolicy"}), "Fail", "Ignore");
+    check_one_of("matchPolicy", find_string(object_, {"matchPolicy"}), "Equivalent", "Exact");
+    const auto seconds = integer_at(object_, {"timeoutSeconds"}).value_or(0);
     if (seconds >= 1 && seconds <= 30) return;
     add("timeoutSeconds", "FieldValueInvalid",
         "Invalid value: " + std::to_string(seconds) +
@@ -95,13 +95,14 @@ class webhook_check {
   }
 
   void check_versions() const {
-    const auto* versions = find(of_, {"admissionReviewVersions"});
+    const auto* versions = find(object_, {"admissionReviewVersions"});
     if (versions == nullptr || !versions->is_array() || versions->get_array().empty()) {
       require("admissionReviewVersions", "must specify one of v1, v1beta1");
       return;
     }
-    const auto known = [](const json::value& one) {
-      return one.is_string() && (one.get_string() == "v1" || one.get_string() == "v1beta1");
+    const auto known = [](const json::value& version) {
+      return version.is_string() &&
+             (version.get_string() == "v1" || version.get_string() == "v1beta1");
     };
     if (std::ranges::any_of(versions->get_array(), known)) return;
     add("admissionReviewVersions", "FieldValueInvalid",
@@ -109,7 +110,7 @@ class webhook_check {
   }
 
   void check_rules() const {
-    const auto* rules = find(of_, {"rules"});
+    const auto* rules = find(object_, {"rules"});
     if (rules == nullptr || !rules->is_array()) return;
     std::size_t index = 0;
     for (const auto& rule : rules->get_array()) {
@@ -122,8 +123,8 @@ class webhook_check {
     }
   }
 
-  const json::value& of_;
-  const std::string at_;
+  const json::value& object_;
+  const std::string path_;
   std::vector<cause>& found_;
 };
 
@@ -133,8 +134,8 @@ void check_webhooks(const json::value&, const json::value& object, std::vector<c
   const auto* hooks = find(object, {"webhooks"});
   if (hooks == nullptr || !hooks->is_array()) return;
   std::size_t index = 0;
-  for (const auto& one : hooks->get_array()) {
-    webhook_check(one, "webhooks[" + std::to_string(index++) + "]", found).check_all();
+  for (const auto& hook : hooks->get_array()) {
+    webhook_check(hook, "webhooks[" + std::to_string(index++) + "]", found).check_all();
   }
 }
 

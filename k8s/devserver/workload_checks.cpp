@@ -19,7 +19,7 @@ namespace {
 namespace json = boost::json;
 
 void forbid_other_fields(const json::value& before, const json::value& object,
-                         std::span<const std::string_view> open, std::string_view what,
+                         std::span<const std::string_view> open, std::string_view kind,
                          std::vector<cause>& found) {
   const auto* const was = find(before, {"spec"});
   const auto* const is = find(object, {"spec"});
@@ -32,7 +32,7 @@ void forbid_other_fields(const json::value& before, const json::value& object,
   }
   if (old == now) return;
   found.push_back({"spec", "FieldValueForbidden",
-                   "Forbidden: updates to " + std::string(what) + " are forbidden"});
+                   "Forbidden: updates to " + std::string(kind) + " are forbidden"});
 }
 
 void check_immutable_field(const json::value& before, const json::value& object,
@@ -170,9 +170,9 @@ void check_role_binding(const json::value& before, const json::value& object,
       subjects != nullptr && subjects->is_array()) {
     for (std::size_t i = 0; i < subjects->get_array().size(); ++i) {
       const auto at = "subjects[" + std::to_string(i) + "]";
-      const auto& one = subjects->get_array()[i];
-      const auto kind = find_string(one, {"kind"});
-      if (find_string(one, {"name"}).empty()) require(found, at + ".name");
+      const auto& subject = subjects->get_array()[i];
+      const auto kind = find_string(subject, {"kind"});
+      if (find_string(subject, {"name"}).empty()) require(found, at + ".name");
       if (kind == "User" || kind == "Group" || kind == "ServiceAccount") continue;
       found.push_back({at + ".kind", "FieldValueNotSupported",
                        "Unsupported value: " + json::serialize(json::value(kind)) +

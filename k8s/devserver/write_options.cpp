@@ -69,10 +69,10 @@ outcome<write_options> write_options::parse(const call& from) {
 namespace {
 
 outcome<json::value> parse_options(std::string_view body) {
-  std::string why;
-  auto parsed = parse_json(body, why);
+  std::string reason;
+  auto parsed = parse_json(body, reason);
   if (parsed && parsed->is_object()) return std::move(*parsed);
-  return bad_request("couldn't get version/kind; json parse error: " + why);
+  return bad_request("couldn't get version/kind; json parse error: " + reason);
 }
 
 }  // namespace
@@ -96,8 +96,8 @@ outcome<delete_options> delete_options::parse(const call& from, std::string_view
     result.grace_period = integer_at(given, {"gracePeriodSeconds"});
     const auto* runs = find(given, {"dryRun"});
     if (runs != nullptr && runs->is_array()) {
-      for (const auto& one : runs->get_array()) {
-        if (one.is_string()) dry.push_back(view(one.get_string()));
+      for (const auto& run : runs->get_array()) {
+        if (run.is_string()) dry.push_back(view(run.get_string()));
       }
     }
   }

@@ -88,7 +88,7 @@ outcome<write_plan> write_planner::finish_create(const call& to, json::value obj
   plan.key = {to.key.ns, std::string(find_string(object, {"metadata", "name"}))};
   plan.object = std::move(object);
   plan.operation = "CREATE";
-  plan.what = write_plan::action::put;
+  plan.effect = write_plan::action::put;
   return plan;
 }
 
@@ -106,23 +106,23 @@ outcome<write_plan> write_planner::update(const call& to, json::value object,
                        ") does not match the name on the URL (" + to.key.name + ")");
   }
   // An object that can't be decoded is rejected for that first.
-  const auto reject = [&](problem why) -> outcome<write_plan> {
+  const auto reject = [&](problem problem) -> outcome<write_plan> {
     std::vector<std::string> unused;
     auto copy = object;
     auto decoded = prune_unknown(to, copy, with, unused);
     if (decoded.has_error()) return decoded.error();
-    return why;
+    return problem;
   };
   auto before = to.objects()->find(to.path());
-  if (!before) return reject(not_found(to.what()));
+  if (!before) return reject(not_found(to.target()));
   auto old = before->parse();
   to_view(old, to.view);
   const auto uid = find_string(object, {"metadata", "uid"});
   const auto had = find_string(old, {"metadata", "uid"});
   if (!uid.empty() && uid != had) {
     return reject(
-        conflict(to.what(), "Precondition failed: UID in precondition: " + std::string(uid) +
-                                ", UID in object meta: " + std::string(had)));
+        conflict(to.target(), "Precondition failed: UID in precondition: " + std::string(uid) +
+                                  ", UID in object meta: " + std::string(had)));
   }
   const auto current = check_version(to, old, object);
   if (current.has_error()) return reject(current.error());
@@ -165,9 +165,9 @@ outcome<write_plan> write_planner::finish_update(const call& to, record_ptr befo
   plan.key = to.key;
   plan.operation = "UPDATE";
   if (is_being_deleted(object) && finalizers_of(object).empty() && !holds_content(to, object)) {
-    plan.what = write_plan::action::remove;
+    plan.effect = write_plan::action::remove;
   } else if (object != old) {
-    plan.what = write_plan::action::put;
+    plan.effect = write_plan::action::put;
   }
   plan.old = std::move(old);
   plan.object = std::move(object);
@@ -201,8 +201,8 @@ outcome<void> write_planner::adopt(const call& to, write_plan& plan, json::value
   if (good.has_error()) return good.error();
   tidy_metadata(object);
   plan.object = std::move(object);
-  if (plan.what == write_plan::action::nothing && plan.object != plan.old) {
-    plan.what = write_plan::action::put;
+  if (plan.effect == write_plan::action::nothing && plan.object != plan.old) {
+    plan.effect = write_plan::action::put;
   }
   return {};
 }
@@ -210,7 +210,7 @@ outcome<void> write_planner::adopt(const call& to, write_plan& plan, json::value
 outcome<write_plan> write_planner::edit(const call& to,
                                         const std::function<void(json::value&)>& change) const {
   auto before = to.objects()->find(to.path());
-  if (!before) return not_found(to.what());
+  if (!before) return not_found(to.target());
   auto old = before->parse();
   to_view(old, to.view);
   auto object = old;

@@ -50,7 +50,7 @@ struct delete_options {
 struct write_plan {
   enum class action : std::uint8_t { nothing, put, remove };
 
-  action what = action::nothing;
+  action effect = action::nothing;
   record_ptr before;          ///< null: the object does not exist yet
   boost::json::value old;     ///< `before` in the request's version, or null
   boost::json::value object;  ///< the new state, in the request's version
@@ -70,7 +70,7 @@ class write_planner {
                              const write_options& with) const;
   outcome<write_plan> update(const call& to, boost::json::value object,
                              const write_options& with) const;
-  outcome<write_plan> patch(const call& to, patch_kind how, const boost::json::value& change,
+  outcome<write_plan> patch(const call& to, patch_kind patch_kind, const boost::json::value& change,
                             const write_options& with) const;
   outcome<write_plan> remove(const call& to, const delete_options& with) const;
   /// Replaces a plan's object by what mutating webhooks made of it: with defaults, validated, its
@@ -88,7 +88,8 @@ class write_planner {
                                     bool applied) const;
   outcome<write_plan> update_scale(const call& to, const boost::json::value& scale,
                                    const write_options& with) const;
-  outcome<write_plan> patch_scale(const call& to, patch_kind how, const boost::json::value& change,
+  outcome<write_plan> patch_scale(const call& to, patch_kind patch_kind,
+                                  const boost::json::value& change,
                                   const write_options& with) const;
   outcome<write_plan> apply(const call& to, boost::json::value change,
                             const write_options& with) const;

@@ -86,9 +86,9 @@ outcome<void> check_room(const call& to) {
   const auto found = namespaces->find(to.key.ns);
   if (!found) return not_found({"", "namespaces", to.key.ns});
   if (!found->is_being_deleted()) return {};
-  const auto why =
+  const auto reason =
       "unable to create new content in namespace " + to.key.ns + " because it is being terminated";
-  auto refused = forbidden(to.what(), why);
+  auto refused = forbidden(to.target(), reason);
   refused.causes.push_back({"metadata.namespace", "NamespaceTerminating",
                             "namespace " + to.key.ns + " is being terminated"});
   return refused;
@@ -109,8 +109,8 @@ outcome<void> prune_unknown(const call& to, json::value& object, const write_opt
   }
   if (with.unknown_fields == field_validation::ignore) return {};
   std::string all;
-  const auto add = [&](const std::string& what, const std::string& field) {
-    const auto text = what + " field \"" + field + "\"";
+  const auto add = [&](const std::string& right, const std::string& field) {
+    const auto text = right + " field \"" + field + "\"";
     if (!all.empty()) all += ", ";
     all += text;
     warnings.push_back(text);
@@ -170,9 +170,9 @@ outcome<void> check_object(const call& to, const json::value& before, const json
     check_builtin(*to.view.of, open ? json::value() : before, object, found);
   }
   if (found.empty()) return {};
-  auto what = to.what_kind();
-  if (what.name.empty()) what.name = find_string(object, {"metadata", "name"});
-  return invalid(what, std::move(found));
+  auto kind = to.what_kind();
+  if (kind.name.empty()) kind.name = find_string(object, {"metadata", "name"});
+  return invalid(kind, std::move(found));
 }
 
 outcome<void> check_rights(const call& to, const json::value& before, const json::value& object) {
@@ -236,7 +236,7 @@ outcome<void> check_version(const call& to, const json::value& before, const jso
                                      "Invalid value: 0x0: must be specified for an update"}});
   }
   if (asked != find_string(before, {"metadata", "resourceVersion"})) {
-    return modified_meanwhile(to.what());
+    return modified_meanwhile(to.target());
   }
   return {};
 }

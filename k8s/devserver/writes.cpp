@@ -36,12 +36,12 @@ bool is_protobuf(const http::request& from) {
 }
 
 outcome<json::value> parse_body(const call& to, const http::request& from, bool yaml = false) {
-  std::string why;
-  auto value = parse_json(from.body, why);
-  if (!value && yaml) value = parse_yaml(from.body, why);
+  std::string reason;
+  auto value = parse_json(from.body, reason);
+  if (!value && yaml) value = parse_yaml(from.body, reason);
   if (value) return std::move(*value);
   return bad_request("the object provided is unrecognized (must be of type " + to.view.of->kind +
-                     "): couldn't get version/kind; json parse error: " + why);
+                     "): couldn't get version/kind; json parse error: " + reason);
 }
 
 /// A body of YAML can't have a field twice, and in protobuf that means something else.
@@ -65,17 +65,17 @@ outcome<patch_kind> parse_patch_kind(const call& to, const http::request& from) 
 }
 
 /// Checks options that an apply requires, or that only an apply may have.
-outcome<void> check_patch_options(const call& to, patch_kind how) {
+outcome<void> check_patch_options(const call& to, patch_kind patch_kind) {
   const auto refused = [](std::string field, std::string reason,
                           std::string message) -> outcome<void> {
     return invalid({"meta.k8s.io", "PatchOptions", ""},
                    {{std::move(field), std::move(reason), std::move(message)}});
   };
-  if (how != patch_kind::apply && to.parameters.has("force")) {
+  if (patch_kind != patch_kind::apply && to.parameters.has("force")) {
     return refused("force", "FieldValueForbidden",
                    "Forbidden: may not be specified for non-apply patch");
   }
-  if (how == patch_kind::apply && to.parameters.get("fieldManager").empty()) {
+  if (patch_kind == patch_kind::apply && to.parameters.get("fieldManager").empty()) {
     return refused("fieldManager", "FieldValueRequired",
                    "Required value: is required for apply patch");
   }
@@ -101,7 +101,7 @@ void answer_write(const call& to, const outcome<writes::written>& done, http::re
   }
   const auto& plan = done->plan;
   const bool deletes = std::string_view(plan.operation) == "DELETE";
-  const bool gone = plan.what == write_plan::action::remove;
+  const bool gone = plan.effect == write_plan::action::remove;
   if (deletes && gone && !to.view.of->returns_deleted) {
     answer(into, 200, success(to, plan.object));
   } else {
@@ -126,12 +126,12 @@ bool has_room(const call& to, const write_plan& plan) {
 
 /// Returns the conflict of a plan that was computed just now.
 problem taken(const call& to, const write_plan& plan) {
-  const subject what{to.view.of->group, to.view.of->plural, plan.key.name};
-  auto why = already_exists(what);
+  const subject subject{to.view.of->group, to.view.of->plural, plan.key.name};
+  auto problem = already_exists(subject);
   if (present(to, plan)->is_being_deleted()) {
-    why.message = "object is being deleted: " + why.message;
+    problem.message = "object is being deleted: " + problem.message;
   }
-  return why;
+  return problem;
 }
 
 /// Other writes may have happened while webhooks ran: the kind or the namespace may be deleted.
@@ -163,7 +163,7 @@ asio::awaitable<void> writes::create(call to, const http::request& from, http::r
   }
   with->duplicate_fields = duplicates_in(from);
   auto make_plan = [this, to, object = std::move(*object), with = *with] {
-    return with_.planner.create(to, object, with);
+    return parts_.planner.create(to, object, with);
   };
   write_context context{.dry_run = with->dry_run, .options = options_of(to)};
   return perform({std::move(to), std::move(make_plan), std::move(context)}, into);
@@ -178,32 +178,32 @@ asio::awaitable<void> writes::update(call to, const http::request& from, http::r
   }
   with->duplicate_fields = duplicates_in(from);
   auto make_plan = [this, to, object = std::move(*object), with = *with] {
-    return with_.planner.update(to, object, with);
+    return parts_.planner.update(to, object, with);
   };
   write_context context{.dry_run = with->dry_run, .options = options_of(to)};
   return perform({std::move(to), std::move(make_plan), std::move(context)}, into);
 }
 
 asio::awaitable<void> writes::patch(call to, const http::request& from, http::response& into) {
-  const auto how = parse_patch_kind(to, from);
+  const auto patch_kind = parse_patch_kind(to, from);
   auto with = write_options::parse(to);
-  if (how.has_error() || with.has_error()) {
-    answer(into, how.has_error() ? how.error() : with.error());
+  if (patch_kind.has_error() || with.has_error()) {
+    answer(into, patch_kind.has_error() ? patch_kind.error() : with.error());
     return {};
   }
-  const auto good = check_patch_options(to, *how);
+  const auto good = check_patch_options(to, *patch_kind);
   if (good.has_error()) {
     answer(into, good.error());
     return {};
   }
-  auto change = parse_body(to, from, *how == patch_kind::apply);
+  auto change = parse_body(to, from, *patch_kind == patch_kind::apply);
   if (change.has_error()) {
     answer(into, change.error());
     return {};
   }
-  if (*how != patch_kind::json) with->duplicate_fields = duplicates_in(from);
-  auto make_plan = [this, to, how = *how, change = std::move(*change), with = *with] {
-    return with_.planner.patch(to, how, change, with);
+  if (*patch_kind != patch_kind::json) with->duplicate_fields = duplicates_in(from);
+  auto make_plan = [this, to, patch_kind = *patch_kind, change = std::move(*change), with = *with] {
+    return parts_.planner.patch(to, patch_kind, change, with);
   };
   write_context context{.dry_run = with->dry_run, .options = options_of(to)};
   return perform({std::move(to), std::move(make_plan), std::move(context)}, into);
@@ -215,32 +215,33 @@ asio::awaitable<void> writes::remove(call to, const http::request& from, http::r
     answer(into, with.error());
     return {};
   }
-  auto make_plan = [this, to, with = *with] { return with_.planner.remove(to, with); };
+  auto make_plan = [this, to, with = *with] { return parts_.planner.remove(to, with); };
   write_context context{.dry_run = with->dry_run, .options = options_of(*with)};
   return perform({std::move(to), std::move(make_plan), std::move(context)}, into);
 }
 
 asio::awaitable<void> writes::remove_all(call to, const http::request& from, http::response& into) {
   const auto with = delete_options::parse(to, from.body, is_protobuf(from));
-  const auto which = selection::parse(to.key, to.parameters, *to.view.of);
-  if (with.has_error() || which.has_error()) {
-    answer(into, with.has_error() ? with.error() : which.error());
+  const auto selected = selection::parse(to.key, to.parameters, *to.view.of);
+  if (with.has_error() || selected.has_error()) {
+    answer(into, with.has_error() ? with.error() : selected.error());
     return {};
   }
-  auto chosen = to.objects()->all(which->ns());
-  std::erase_if(chosen, [&](const record_ptr& one) { return !which->matches(*one); });
+  auto chosen = to.objects()->all(selected->ns());
+  std::erase_if(chosen, [&](const record_ptr& record) { return !selected->matches(*record); });
   return remove_each(std::move(to), *with, std::move(chosen), &into);
 }
 
 asio::awaitable<void> writes::remove_each(call to, delete_options with,
                                           std::vector<record_ptr> chosen, http::response* into) {
   std::vector<record_ptr> removed;
-  for (const auto& one : chosen) {
+  for (const auto& record : chosen) {
     auto single = to;
-    single.key = one->key();
-    auto make_plan = [this, single, with] { return with_.planner.remove(single, with); };
-    request what{std::move(single), std::move(make_plan), {with.dry_run, true, options_of(with)}};
-    const auto done = co_await write(std::move(what));
+    single.key = record->key();
+    auto make_plan = [this, single, with] { return parts_.planner.remove(single, with); };
+    request request{
+        std::move(single), std::move(make_plan), {with.dry_run, true, options_of(with)}};
+    const auto done = co_await write(std::move(request));
     if (done.has_value()) {
       removed.push_back(done->object);
     } else if (done.error().code != 404) {
@@ -254,83 +255,83 @@ asio::awaitable<void> writes::remove_each(call to, delete_options with,
   append_list(into->body, removed, to.view, to.show, {to.in->objects.version()});
 }
 
-asio::awaitable<void> writes::perform(request what, http::response& into) {
-  if (!with_.gate.is_open(*what.to.in)) return perform_asking(std::move(what), &into);
-  answer_write(what.to, write_now(what), into);
+asio::awaitable<void> writes::perform(request request, http::response& into) {
+  if (!parts_.gate.is_open(*request.to.in)) return perform_asking(std::move(request), &into);
+  answer_write(request.to, write_now(request), into);
   return {};
 }
 
-asio::awaitable<void> writes::perform_asking(request what, http::response* into) {
-  const auto to = what.to;
-  const auto done = co_await write_asking(std::move(what));
+asio::awaitable<void> writes::perform_asking(request request, http::response* into) {
+  const auto to = request.to;
+  const auto done = co_await write_asking(std::move(request));
   answer_write(to, done, *into);
 }
 
-asio::awaitable<outcome<writes::written>> writes::write(request what) {
-  if (what.asks_webhooks && !with_.gate.is_open(*what.to.in)) {
-    return write_asking(std::move(what));
+asio::awaitable<outcome<writes::written>> writes::write(request request) {
+  if (request.asks_webhooks && !parts_.gate.is_open(*request.to.in)) {
+    return write_asking(std::move(request));
   }
-  return write_at_once(std::move(what));
+  return write_at_once(std::move(request));
 }
 
-asio::awaitable<outcome<writes::written>> writes::write_at_once(request what) {
-  co_return write_now(what);
+asio::awaitable<outcome<writes::written>> writes::write_at_once(request request) {
+  co_return write_now(request);
 }
 
-asio::awaitable<outcome<writes::written>> writes::write_asking(request what) {
-  const auto& to = what.to;
-  const auto end = with_.clock.now() + longest_write;
-  auto plan = what.make_plan();
+asio::awaitable<outcome<writes::written>> writes::write_asking(request request) {
+  const auto& to = request.to;
+  const auto end = parts_.clock.now() + longest_write;
+  auto plan = request.make_plan();
   while (plan.has_value()) {
     const bool had_room = has_room(to, *plan);
-    auto attributes = attributes_of(to, *plan, what.context);
-    auto mutated = co_await with_.gate.mutate(to.in.get(), attributes);
+    auto attributes = attributes_of(to, *plan, request.context);
+    auto mutated = co_await parts_.gate.mutate(to.in.get(), attributes);
     if (mutated.has_error()) co_return mutated.error();
     std::ranges::move(mutated->warnings, std::back_inserter(plan->warnings));
     if (!mutated->object.is_null()) {
-      const auto good = with_.planner.adopt(to, *plan, std::move(mutated->object));
+      const auto good = parts_.planner.adopt(to, *plan, std::move(mutated->object));
       if (good.has_error()) co_return good.error();
       attributes.object = plan->object;
     }
-    auto warnings = co_await with_.gate.admit(to.in.get(), std::move(attributes));
+    auto warnings = co_await parts_.gate.admit(to.in.get(), std::move(attributes));
     if (warnings.has_error()) co_return warnings.error();
     const auto possible = check_still_possible(to, *plan);
     if (possible.has_error()) co_return possible.error();
     if (is_current(to, *plan) && (!had_room || has_room(to, *plan))) {
       std::ranges::move(*warnings, std::back_inserter(plan->warnings));
-      auto object = commit(what, *plan);
+      auto object = commit(request, *plan);
       if (object.has_error()) co_return object.error();
       co_return written{std::move(*plan), std::move(*object)};
     }
-    if (with_.clock.now() >= end) co_return timed_out();
-    plan = what.make_plan();
+    if (parts_.clock.now() >= end) co_return timed_out();
+    plan = request.make_plan();
     if (plan.has_value() && !is_current(to, *plan)) co_return taken(to, *plan);
   }
   co_return plan.error();
 }
 
-outcome<writes::written> writes::write_now(const request& what) {
-  auto plan = what.make_plan();
+outcome<writes::written> writes::write_now(const request& request) {
+  auto plan = request.make_plan();
   if (plan.has_error()) return plan.error();
-  if (!is_current(what.to, *plan)) return taken(what.to, *plan);
-  auto object = commit(what, *plan);
+  if (!is_current(request.to, *plan)) return taken(request.to, *plan);
+  auto object = commit(request, *plan);
   if (object.has_error()) return object.error();
   return written{std::move(*plan), std::move(*object)};
 }
 
-outcome<record_ptr> writes::commit(const request& what, const write_plan& plan) {
-  const auto& to = what.to;
-  if (plan.what == write_plan::action::nothing) return plan.before;
+outcome<record_ptr> writes::commit(const request& request, const write_plan& plan) {
+  const auto& to = request.to;
+  if (plan.effect == write_plan::action::nothing) return plan.before;
   auto object = plan.object;
   to_stored(object, to.view);
-  if (what.context.dry_run) {
+  if (request.context.dry_run) {
     const auto version = plan.before ? plan.before->version() : 0;
     return std::make_shared<const record>(plan.key, version, std::move(object));
   }
   const auto collection = to.objects();
   auto made = to.in->objects.next(plan.key, std::move(object));
-  const bool removes = plan.what == write_plan::action::remove;
-  if (!removes && made->text().size() > with_.object_bytes) {
+  const bool removes = plan.effect == write_plan::action::remove;
+  if (!removes && made->text().size() > parts_.object_bytes) {
     return too_large("etcdserver: request is too large");
   }
   if (removes) {
@@ -338,7 +339,7 @@ outcome<record_ptr> writes::commit(const request& what, const write_plan& plan) 
   } else {
     to.in->objects.put(*collection, made);
   }
-  if (with_.observer) with_.observer(to.in, *to.view.of, {plan.before, made, removes});
+  if (parts_.observer) parts_.observer(to.in, *to.view.of, {plan.before, made, removes});
   return made;
 }
 

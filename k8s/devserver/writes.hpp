@@ -16,8 +16,8 @@ namespace rw::k8s::devserver {
 
 /// Called after each write: the work of a real cluster's controllers begins here. Must not write
 /// from within.
-using write_observer =
-    std::function<void(const std::shared_ptr<cluster>& in, const resource& of, const change& what)>;
+using write_observer = std::function<void(const std::shared_ptr<cluster>& in, const resource& of,
+                                          const change& change)>;
 
 /// Parses a request's object: JSON, YAML or protobuf.
 outcome<boost::json::value> parse_object(const call& to, const http::request& from);
@@ -34,7 +34,7 @@ class writes {
     write_observer observer;
   };
 
-  explicit writes(parts with) : with_(std::move(with)) {}
+  explicit writes(parts with) : parts_(std::move(with)) {}
 
   /// Both messages live until the returned awaitable has ended; it is empty if all is done.
   boost::asio::awaitable<void> create(call to, const http::request& from, http::response& into);
@@ -67,21 +67,21 @@ class writes {
 
   /// Writes: plans, admits, stores. Stores exactly what the webhooks have admitted: if the object
   /// changes meanwhile, it plans and calls them again, for a minute at most (504).
-  boost::asio::awaitable<outcome<written>> write(request what);
+  boost::asio::awaitable<outcome<written>> write(request request);
 
  private:
-  boost::asio::awaitable<void> perform(request what, http::response& into);
-  boost::asio::awaitable<void> perform_asking(request what, http::response* into);
+  boost::asio::awaitable<void> perform(request request, http::response& into);
+  boost::asio::awaitable<void> perform_asking(request request, http::response* into);
   boost::asio::awaitable<void> bind_to(call to, std::string node, http::response* into);
   boost::asio::awaitable<void> evict_by(call to, delete_options with, http::response* into);
   boost::asio::awaitable<void> remove_each(call to, delete_options with,
                                            std::vector<record_ptr> chosen, http::response* into);
-  boost::asio::awaitable<outcome<written>> write_asking(request what);
-  boost::asio::awaitable<outcome<written>> write_at_once(request what);
-  outcome<written> write_now(const request& what);
-  outcome<record_ptr> commit(const request& what, const write_plan& plan);
+  boost::asio::awaitable<outcome<written>> write_asking(request request);
+  boost::asio::awaitable<outcome<written>> write_at_once(request request);
+  outcome<written> write_now(const request& request);
+  outcome<record_ptr> commit(const request& request, const write_plan& plan);
 
-  const parts with_;
+  const parts parts_;
 };
 
 }  // namespace rw::k8s::devserver

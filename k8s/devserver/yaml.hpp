@@ -11,6 +11,6 @@ namespace rw::k8s::devserver {
 /// states them): unquoted scalars may be a number, a boolean or null. Null if there is no document.
 /// Bounded in depth, and in the expansion of aliases. Returns nothing on failure, with the error
 /// and its position in `why`.
-std::optional<boost::json::value> parse_yaml(const std::string& text, std::string& why);
+std::optional<boost::json::value> parse_yaml(const std::string& text, std::string& reason);
 
 }  // namespace rw::k8s::devserver

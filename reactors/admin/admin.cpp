@@ -106,9 +106,9 @@ boost::asio::awaitable<void> pages::handle(http::request& from, http::response& 
 }
 
 boost::asio::awaitable<void> pages::show_leaders(http::request& from, http::response& into) const {
-  auto why = co_await options_.leader()->forward(from.target, into);
-  const bool shown = why.empty();
-  if (options_.on_leader) options_.on_leader(std::move(why));
+  auto error = co_await options_.leader()->forward(from.target, into);
+  const bool shown = error.empty();
+  if (options_.on_leader) options_.on_leader(std::move(error));
   if (!shown) show_own(from, into);
 }
 

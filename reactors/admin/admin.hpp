@@ -28,7 +28,7 @@ struct page_options {
   /// Where this process does not lead: the leader's pages, which are shown in place of its own.
   /// Null: the process leads. Takes why they can't be shown; empty: they are.
   std::function<leader_pages*()> leader = {};
-  std::function<void(std::string why)> on_leader = {};
+  std::function<void(std::string reason)> on_leader = {};
   core::labels labels = {};   ///< of all metrics
   live_feed* live = nullptr;  ///< must outlive the pages
 };

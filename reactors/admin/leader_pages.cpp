@@ -121,7 +121,7 @@ asio::awaitable<std::string> leader_pages::forward(std::string target, http::res
   const bool is_live = std::string_view(target).starts_with("/live");
   const auto leader = co_await find_();
   if (!leader.error.empty()) co_return leader.error;
-  const auto where = leader.at.host + ":" + std::to_string(leader.at.port);
+  const auto address = leader.at.host + ":" + std::to_string(leader.at.port);
   auto made = std::make_shared<relay>(executor_, environment_, leader, options_);
   made->request.target = target;
   if (!is_live) {
@@ -130,9 +130,9 @@ asio::awaitable<std::string> leader_pages::forward(std::string target, http::res
     if (!error) error = co_await slot.exchange(made->request, made->response);
     slot = {};
     co_await made->client.close();
-    if (error) co_return "no response from " + where + ": " + error.message();
+    if (error) co_return "no response from " + address + ": " + error.message();
     if (made->response.status != 200 && made->response.status != 400) {
-      co_return where + " responds " + std::to_string(made->response.status);
+      co_return address + " responds " + std::to_string(made->response.status);
     }
     into.status = made->response.status;
     into.headers.add("content-type", std::string(made->response.headers.get("content-type")));
@@ -149,7 +149,7 @@ asio::awaitable<std::string> leader_pages::forward(std::string target, http::res
   const auto cancelled = co_await made->begun.wait();
   if (cancelled || made->is_over) {
     made->is_left = true;
-    co_return "no response from " + where + ": " + made->error;
+    co_return "no response from " + address + ": " + made->error;
   }
   into.headers.add("content-type", "text/event-stream");
   into.source = std::make_unique<relay_source>(std::move(made));

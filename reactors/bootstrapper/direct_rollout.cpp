@@ -31,14 +31,15 @@ asio::awaitable<resource_writer::ended> direct_sync::ask_gate(pass* in, std::str
     gate_->leave(in->to.key);
     co_return std::nullopt;
   }
-  const auto loaded = co_await usual_.load(in_.clock.wall());
+  const auto loaded = co_await usual_.load(environment_.clock.wall());
   if (!loaded) co_return result::error(loaded.error());
   const auto& content = usual_.current();
   // What is pinned may have changed meanwhile, too.
   const bool pinned = !in->not_pinned.empty() || usual_.pinned_digest() == gate_->pinned();
   if (content.digest != digest || !pinned) co_return result::requeue_after(catch_up);
   auto& of = in->input.state.at(unit::bootstrapper);
-  const auto completed = revisions_.render_stored(in->view, usual_.completed(), in_.clock.wall());
+  const auto completed =
+      revisions_.render_stored(in->view, usual_.completed(), environment_.clock.wall());
   const bool shares = usual_.shares_credentials(in->view);
   const bool completed_removal =
       completed && shares && usual_.completed_removal() && !completed->uses_pull_secret;

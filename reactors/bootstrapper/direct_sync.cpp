@@ -51,20 +51,21 @@ direct_sync::direct_sync(asio::any_io_executor executor, options with, sources f
                          content_gate* gate)
     : runtime_controller(executor, names(), with, std::move(in), runtime_bootstrappers_type()),
       with_(std::move(with)),
-      writes_(core::make_counter(in_.metrics, "rw_bootstrapper_writes_total",
+      writes_(core::make_counter(environment_.metrics, "rw_bootstrapper_writes_total",
                                  "Number of writing requests to runtimes, without dry runs")),
       from_(from),
-      stored_(in_.kcp, with_.state_namespace, "bootstrapper-source-", true),
-      revisions_(from_, with_.to, with_.removal, stored_, in_.metrics),
+      stored_(environment_.kcp, with_.state_namespace, "bootstrapper-source-", true),
+      revisions_(from_, with_.to, with_.removal, stored_, environment_.metrics),
       usual_(from_, with_.defaults, with_.removal, with_.trust_at_once, stored_),
       gate_(gate),
-      kcp_(from_, with_.defaults, with_.mode, with_.allow_inline_manifests, in_.clock),
-      contents_(in_.metrics, "rw_bootstrapper_content",
+      kcp_(from_, with_.defaults, with_.mode, with_.allow_inline_manifests, environment_.clock),
+      contents_(environment_.metrics, "rw_bootstrapper_content",
                 {current, outdated, "in_step", "differing", "NoResource"}) {
   kcp_.watch(controller_, with_.create_for_runtimes,
              [this](std::vector<object_key> all, keys& rest) {
                for (const auto& key : all) {
-                 if (may(key, action::sync)) contents_.set(key, outdated, in_.clock.wall());
+                 if (may(key, action::sync))
+                   contents_.set(key, outdated, environment_.clock.wall());
                }
                spread(std::move(all), rest);
              });
@@ -93,19 +94,19 @@ asio::awaitable<void> direct_sync::run() {
 /// Deletes stored contents of sources that are no longer in use, now and then.
 asio::awaitable<void> direct_sync::collect_contents() {
   const auto executor = co_await asio::this_coro::executor;
-  const auto pause = in_.clock.make_timer(executor);
+  const auto pause = environment_.clock.make_timer(executor);
   bool due = co_await from_.bootstrappers.wait_synced();
   while (due) {
     std::function<bool(std::string_view)> used = [this](std::string_view source) {
       return is_used(source);
     };
-    const auto collected =
-        co_await stored_.collect(std::move(used), in_.clock.now(), with_.unused_content_after);
+    const auto collected = co_await stored_.collect(std::move(used), environment_.clock.now(),
+                                                    with_.unused_content_after);
     if (!collected) {
-      in_.log.warning("unused contents of sources can't be deleted",
-                      {{"error", collected.error().message}});
+      environment_.log.warning("unused contents of sources can't be deleted",
+                               {{"error", collected.error().message}});
     }
-    pause->expires_at(in_.clock.now() + with_jitter(with_.resync_period));
+    pause->expires_at(environment_.clock.now() + with_jitter(with_.resync_period));
     due = co_await pause->wait();
   }
 }
@@ -203,7 +204,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::run_sync(pass* in) {
   const auto digest = usual_.current().digest;
   auto pinned = usual_.used_by(in->view) ? usual_.pinned() : std::nullopt;
   const auto resolved =
-      co_await revisions_.resolve(in->view, in_.clock.wall(), std::move(pinned), &state);
+      co_await revisions_.resolve(in->view, environment_.clock.wall(), std::move(pinned), &state);
   if (!resolved) co_return result::error(resolved.error());
   if (!not_pinned.empty()) state.at(unit::bootstrapper).warnings.push_back(not_pinned);
   if (in->direct()) {
@@ -240,7 +241,7 @@ asio::awaitable<k8s::result<void>> direct_sync::execute(pass* in) {
   const auto rejected = rejected_.find(key);
   for (std::size_t i = 0; rejected != rejected_.end() && i < state.units.size(); ++i) {
     auto& known = rejected->second[i];
-    if (in_.clock.now() < known.until) state.units[i].skipped = known;
+    if (environment_.clock.now() < known.until) state.units[i].skipped = known;
   }
   request.may_write = [this, key] { return may(key, action::sync); };
   request.record = [this, in](unit of, revision_ptr to,
@@ -315,7 +316,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::finish(pass* in) {
   } else if (std::ranges::all_of(state.units, &unit_state::is_applied)) {
     contents_.set(key, current, {});
   } else {
-    contents_.set(key, outdated, in_.clock.wall());
+    contents_.set(key, outdated, environment_.clock.wall());
   }
   note_rejections(in);
   note_observed(*in);
@@ -323,7 +324,8 @@ asio::awaitable<k8s::reconcile_result> direct_sync::finish(pass* in) {
   auto again = next_pass(*in);
   for (const auto& each : state.units) {
     if (!each.recheck_at) continue;
-    const auto left = std::chrono::ceil<core::duration>(*each.recheck_at - in_.clock.wall());
+    const auto left =
+        std::chrono::ceil<core::duration>(*each.recheck_at - environment_.clock.wall());
     again = std::min(again, std::max<core::duration>(left, catch_up));
   }
   auto reported =
@@ -346,7 +348,7 @@ void direct_sync::note_rejections(pass* in) {
     const bool skipped = noted && unit.skipped.digest == unit.desired;
     if (!skipped) known[i] = {};
     if (noted && !skipped) {
-      known[i] = {unit.desired, *unit.rejected, in_.clock.now() + with_.resync_period};
+      known[i] = {unit.desired, *unit.rejected, environment_.clock.now() + with_.resync_period};
     }
     any = any || noted;
   }
@@ -365,13 +367,13 @@ core::duration direct_sync::next_pass(const pass& in) {
 }
 
 asio::awaitable<k8s::reconcile_result> direct_sync::report(pass* in, result then) {
-  auto status = next_status(in->resource, in->input, in_.clock.wall());
+  auto status = next_status(in->resource, in->input, environment_.clock.wall());
   const bool was_missing = is_source_missing(in->resource);
   resource_writer::ended ended;
   if (status) ended = co_await writer_.write_status(&in->resource, std::move(*status));
   if (!ended && !was_missing && is_source_missing(in->resource)) {
-    in_.events.warning(k8s::reference_to(in->resource), "SourceMissing",
-                       k8s::find_condition(in->resource, "Compatible")->message);
+    environment_.events.warning(k8s::reference_to(in->resource), "SourceMissing",
+                                k8s::find_condition(in->resource, "Compatible")->message);
   }
   if (!ended) ended = co_await copy_condition(in);
   if (!ended && gate_ != nullptr) {
@@ -392,9 +394,9 @@ asio::awaitable<resource_writer::ended> direct_sync::copy_condition(pass* in) {
   // A status without a state is invalid; Kyma Infrastructure Manager sets it first.
   if (!own || k8s::find_string(runtime, {"status", "state"}).empty()) co_return std::nullopt;
   own->observed_generation = 0;  // it is the RuntimeBootstrapper's
-  if (!k8s::set_condition(runtime, *own, in_.clock.wall())) co_return std::nullopt;
+  if (!k8s::set_condition(runtime, *own, environment_.clock.wall())) co_return std::nullopt;
   json::value change{{"status", {{"conditions", runtime.at("status").at("conditions")}}}};
-  resource_writer writer(in_.kcp, runtimes_type());  // remembers no Runtimes
+  resource_writer writer(environment_.kcp, runtimes_type());  // remembers no Runtimes
   auto ended = co_await writer.patch(&runtime, std::move(change), "status");
   co_return ended;
 }
@@ -439,18 +441,18 @@ void direct_sync::note_observed(const pass& in) {
   }
   const auto repairs = drift_.reconciled(in.to.key, repaired);
   if (!repaired || repairs != contested_after) return;
-  in_.log.warning(
+  environment_.log.warning(
       "repairs on a runtime are undone",
       {{"namespace", in.to.key.ns}, {"name", in.to.key.name}, {"difference", difference}});
-  in_.events.warning(k8s::reference_to(in.resource), "BootstrapperContested",
-                     "Repairs on the runtime are undone, " + std::to_string(repairs) +
-                         " times in a row by now, last " + difference +
-                         "; they are made less and less often");
+  environment_.events.warning(k8s::reference_to(in.resource), "BootstrapperContested",
+                              "Repairs on the runtime are undone, " + std::to_string(repairs) +
+                                  " times in a row by now, last " + difference +
+                                  "; they are made less and less often");
 }
 
 void direct_sync::count_pass(const char* outcome) {
-  core::make_counter(in_.metrics, "rw_bootstrapper_syncs_total", "Number of passes over runtimes",
-                     {{"result", outcome}})
+  core::make_counter(environment_.metrics, "rw_bootstrapper_syncs_total",
+                     "Number of passes over runtimes", {{"result", outcome}})
       .Increment();
 }
 

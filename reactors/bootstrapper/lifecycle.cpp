@@ -20,8 +20,8 @@ namespace json = boost::json;
 asio::awaitable<k8s::reconcile_result> direct_sync::create(k8s::object_key key) {
   const auto runtime = kcp_.runtime_of(key);
   if (runtime.is_null()) co_return result::done();
-  const auto made =
-      co_await in_.kcp.create(runtime_bootstrappers_type(), resource_for(runtime, with_.defaults));
+  const auto made = co_await environment_.kcp.create(runtime_bootstrappers_type(),
+                                                     resource_for(runtime, with_.defaults));
   if (made || made.error().is(k8s::errc::already_exists)) co_return result::done();
   co_return result::error(made.error());
 }
@@ -61,8 +61,8 @@ asio::awaitable<k8s::reconcile_result> direct_sync::release(pass* in, std::strin
                  !kcp_.facts_of(key).of_former_runtime;
   if (opt_out) {
     // Of a deleted definition nobody has decided about this runtime.
-    const auto definition = co_await find_definition_state(in_.kcp, runtime_bootstrappers_type(),
-                                                           times_of(in->resource));
+    const auto definition = co_await find_definition_state(
+        environment_.kcp, runtime_bootstrappers_type(), times_of(in->resource));
     const bool is_over = removal_left(in->resource) <= core::duration::zero();
     if (!definition && !is_over) co_return result::error(definition.error());
     opt_out = definition && !is_by_definition(*definition);
@@ -71,9 +71,9 @@ asio::awaitable<k8s::reconcile_result> direct_sync::release(pass* in, std::strin
     json::object annotations;
     annotations[opt_out_annotation] = "true";
     json::value change{{"metadata", {{"annotations", std::move(annotations)}}}};
-    const auto written =
-        co_await in_.kcp.patch(runtimes_type(), key, k8s::patch_type::merge, std::move(change),
-                               {.field_manager = with_.apply.field_manager});
+    const auto written = co_await environment_.kcp.patch(
+        runtimes_type(), key, k8s::patch_type::merge, std::move(change),
+        {.field_manager = with_.apply.field_manager});
     if (!written && !written.error().is(k8s::errc::not_found)) {
       co_return result::error(written.error());
     }
@@ -98,17 +98,17 @@ void direct_sync::note_decision(const k8s::object_key& key, const runtime_facts&
   const bool syncs = decided.what == action::sync;
   if (syncs && contents_.state(key) == "current") return;
   if (syncs) {
-    contents_.set(key, "outdated", in_.clock.wall());
+    contents_.set(key, "outdated", environment_.clock.wall());
     return;
   }
   const bool unmanaged = facts.mode == bootstrapper_mode::direct && !facts.deleting &&
                          !decided.reason.empty() && decided.what != action::undeploy;
   if (!unmanaged) return contents_.forget(key);
-  if (!contents_.set(key, decided.reason, in_.clock.wall())) return;
+  if (!contents_.set(key, decided.reason, environment_.clock.wall())) return;
   const auto runtime = kcp_.runtime_of(key);
   const auto& type = runtimes_type().gvk;
   // Where only metadata are watched, the object says that it is PartialObjectMetadata.
-  in_.events.warning(
+  environment_.events.warning(
       {.api_version = type.api_version(),
        .kind = type.kind,
        .ns = key.ns,

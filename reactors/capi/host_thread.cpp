@@ -94,8 +94,8 @@ void host_thread::start(std::function<boost::asio::awaitable<int>()> body) {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-void host_thread::post(std::function<void()> what) {
-  boost::asio::post(context_, std::move(what));
+void host_thread::post(std::function<void()> task) {
+  boost::asio::post(context_, std::move(task));
 }
 
 int host_thread::join() {

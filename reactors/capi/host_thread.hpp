@@ -40,7 +40,7 @@ class host_thread {
   /// Runs the coroutine on the thread until it ends. Once.
   void start(std::function<boost::asio::awaitable<int>()> body);
   /// Runs a function on the thread, soon.
-  void post(std::function<void()> what);
+  void post(std::function<void()> task);
   /// Waits for the coroutine. Returns its result; 1 if it threw, which is in the log.
   int join();
 

@@ -16,8 +16,8 @@ namespace json = boost::json;
 
 certificate_state failed(const k8s::failure& error) {
   certificate_state out;
-  out.what = certificate_state::kind::failed;
-  out.why = error.message;
+  out.state = certificate_state::kind::failed;
+  out.reason = error.message;
   out.failure = error;
   return out;
 }
@@ -28,8 +28,8 @@ void recheck_within(certificate_state& state, core::duration by) {
 
 certificate_state refused(core::text_error error) {
   certificate_state out;
-  out.what = certificate_state::kind::refused;
-  out.why = std::move(error.message);
+  out.state = certificate_state::kind::refused;
+  out.reason = std::move(error.message);
   return out;
 }
 
@@ -79,8 +79,8 @@ class certificate_service::implementation {
       if (left > wall_time::duration{}) *wanted = std::move(as_it_is);
     }
     if (!covers(present, *wanted)) {
-      k8s::apply_options how{.field_manager = options_.field_manager, .force = true};
-      auto request = api_.apply(type_, std::move(*wanted), std::move(how));
+      k8s::apply_options options{.field_manager = options_.field_manager, .force = true};
+      auto request = api_.apply(type_, std::move(*wanted), std::move(options));
       auto applied = co_await std::move(request);
       if (!applied) co_return failed(applied.error());
       present = std::move(*applied);
@@ -155,9 +155,9 @@ class certificate_service::implementation {
   boost::asio::awaitable<k8s::result<json::value>> patch(json::value change,
                                                          const json::value& certificate,
                                                          const char* subresource) {
-    k8s::write_options how{.field_manager = options_.field_manager, .subresource = subresource};
+    k8s::write_options options{.field_manager = options_.field_manager, .subresource = subresource};
     return api_.patch(type_, k8s::key_of(certificate), k8s::patch_type::merge, std::move(change),
-                      std::move(how));
+                      std::move(options));
   }
 
   /// Reports why the request failed, if the reason is new. Empty: it succeeded.

@@ -39,7 +39,7 @@ json::array dns_names(std::string_view domain, const certificate_options& option
   json::array names;
   const auto add = [&](std::string_view name) {
     const bool there = std::ranges::any_of(
-        names, [&](const json::value& one) { return one.get_string() == name; });
+        names, [&](const json::value& present) { return present.get_string() == name; });
     if (!there) names.emplace_back(name);
   };
   add(domain);

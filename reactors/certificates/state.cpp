@@ -12,7 +12,7 @@ namespace {
 
 judged_certificate waiting(std::string reason, core::duration again = {}) {
   judged_certificate out;
-  out.why = std::move(reason);
+  out.reason = std::move(reason);
   out.again = again;
   return out;
 }
@@ -50,7 +50,7 @@ judged_certificate deliver(const tls::key_pair& pair, const tls::certificate& le
     return waiting("the gateway is learning of the authority that issued it", settling);
   }
   judged_certificate out;
-  out.what = certificate_state::kind::ready;
+  out.state = certificate_state::kind::ready;
   out.current = pair;
   return out;
 }

@@ -19,7 +19,8 @@ constexpr auto unreadable_patience = std::chrono::seconds(5);
 
 bool manager_app::view::is_unreadable(const k8s::informer& one) const {
   const auto& failing = one.failing();
-  if (!failing || of_.services_.clock.now() - failing->since < unreadable_patience) return false;
+  if (!failing || manager_.services_.clock.now() - failing->since < unreadable_patience)
+    return false;
   return failing->cause.is(k8s::errc::not_found) || failing->cause.is(k8s::errc::forbidden);
 }
 
@@ -35,55 +36,56 @@ boost::json::array manager_app::view::conditions() const {
                    {"message", std::move(message)},
                    {"lastTransitionTime", k8s::format_time(since)}});
   };
-  if (of_.stands_back_)
-    add("StandsBack", "LifecycleManagerRuns", of_.stands_back_text(), of_.stands_since_);
-  if (of_.settings_.shadow)
-    add("StandsBack", "Shadow", "nothing is written, as --shadow says", of_.stands_since_);
-  if (const auto& plan = of_.rotator_->last(); !plan.held_up_by.empty()) {
+  if (manager_.stands_back_)
+    add("StandsBack", "LifecycleManagerRuns", manager_.stands_back_text(), manager_.stands_since_);
+  if (manager_.settings_.shadow)
+    add("StandsBack", "Shadow", "nothing is written, as --shadow says", manager_.stands_since_);
+  if (const auto& plan = manager_.rotator_->last(); !plan.held_up_by.empty()) {
     add("CARotationHeldUp", plan.held_up_by, plan.waiting, *plan.due_since);
   }
   // That the kind of Watchers is not served is named once, below.
-  const bool are_served = !is_unreadable(of_.watchers_);
-  for (const auto& one : of_.installer_->input_errors()) {
+  const bool are_served = !is_unreadable(manager_.watchers_);
+  for (const auto& one : manager_.installer_->input_errors()) {
     if (one.reason == status_reason::watchers_withdrawn && !are_served) continue;
     add("InputInvalid", to_string(one.reason), one.message, one.since);
   }
   std::vector<const k8s::informer*> informers;
-  for (const auto& one : of_.informers_) informers.push_back(one.get());
-  if (of_.runtime_config_)
-    std::ranges::copy(of_.runtime_config_->informers(), std::back_inserter(informers));
+  for (const auto& one : manager_.informers_) informers.push_back(one.get());
+  if (manager_.runtime_config_)
+    std::ranges::copy(manager_.runtime_config_->informers(), std::back_inserter(informers));
   for (const auto* const one : informers) {
     if (!is_unreadable(*one)) continue;
     const auto& failing = one->failing();
-    const auto lasts = of_.services_.clock.now() - failing->since;
+    const auto lasts = manager_.services_.clock.now() - failing->since;
     const bool absent = failing->cause.is(k8s::errc::not_found);
     using std::chrono::system_clock;
     add("ResourceUnreadable", absent ? kind_not_served : to_string(status_reason::rights_missing),
         to_string(one->type()) + ": " + failing->cause.message,
-        of_.services_.clock.wall() - std::chrono::duration_cast<system_clock::duration>(lasts));
+        manager_.services_.clock.wall() -
+            std::chrono::duration_cast<system_clock::duration>(lasts));
   }
   // Without the Gateway no Watcher has one: that is named already.
   const bool has_gateway = std::ranges::none_of(
-      of_.installer_->input_errors(),
+      manager_.installer_->input_errors(),
       [](const auto& one) { return one.reason == status_reason::gateway_invalid; });
-  for (const auto& [key, fault] : of_.watcher_controller_->faults()) {
+  for (const auto& [key, fault] : manager_.watcher_controller_->faults()) {
     const bool by_gateway = fault.error.reason.starts_with("Gateway");
     if (!has_gateway && by_gateway) continue;
     add("WatcherInError", fault.error.reason,
         "Watcher " + k8s::to_string(key) + ": " + fault.error.message, fault.since);
   }
-  if (const auto since = of_.installer_->records_not_kept_since()) {
+  if (const auto since = manager_.installer_->records_not_kept_since()) {
     add("RecordsNotKept", "RequestFailed",
         "what a new leader must know of the runtimes can't be read or written in namespace " +
-            of_.settings_.runtime_config.direct.state_namespace,
+            manager_.settings_.runtime_config.direct.state_namespace,
         *since);
   }
-  const auto contested = of_.installer_->contested();
+  const auto contested = manager_.installer_->contested();
   if (contested > 0) {
     add("Contested", "WrittenByOthers",
-        std::to_string(contested) + " runtimes are left to " + of_.settings_.former_field_manager +
-            ", which writes to them, too",
-        of_.installer_->contested_since());
+        std::to_string(contested) + " runtimes are left to " +
+            manager_.settings_.former_field_manager + ", which writes to them, too",
+        manager_.installer_->contested_since());
   }
   const auto add_closed = [&](const char* component, const runtime_rollout::runtime_rollout& of) {
     if (of.closed().empty()) return;
@@ -91,8 +93,8 @@ boost::json::array manager_app::view::conditions() const {
         "nothing of the " + std::string(component) + " is rolled out: " + of.closed(),
         of.closed_since());
   };
-  add_closed("watcher", *of_.rollout_);
-  if (of_.runtime_config_) add_closed("bootstrapper", of_.runtime_config_->rollout());
+  add_closed("watcher", *manager_.rollout_);
+  if (manager_.runtime_config_) add_closed("bootstrapper", manager_.runtime_config_->rollout());
   return out;
 }
 

@@ -79,33 +79,33 @@ gateway_secret::rotation_options rotation_options(const manager_settings& settin
 
 watcher_installer::options installer_options(const manager_settings& settings,
                                              std::shared_ptr<const bool> former_runs) {
-  watcher_installer::options how;
-  how.concurrent = settings.concurrent;
-  how.resync_period = settings.success_interval;
-  how.watch_runtimes = settings.runtime_config.direct.watch_runtimes;
-  how.how.delays.propagation = settings.ca_propagation;
-  how.how.delays.api_server = settings.ca_api_server_propagation;
-  how.how.field_manager = settings.field_manager;
-  how.how.former_manager = settings.former_field_manager;
-  how.how.contest_pause = settings.contest_pause;
-  how.how.former_runs = std::move(former_runs);
-  how.records_namespace = settings.runtime_config.direct.state_namespace;
-  how.only = *k8s::label_selector::parse(settings.only);
-  how.gateway = settings.gateway_name;
-  how.istio_namespace = settings.istio_namespace;
-  how.how.restart_on_renewal = settings.skr_restart_on_renewal;
-  if (settings.kcp_port != 0) how.kcp_port = settings.kcp_port;
-  how.how.set.image = settings.skr_image;
-  how.how.set.pull_secrets = settings.skr_pull_secrets;
-  how.how.set.webhook_sources = settings.skr_webhook_sources;
-  how.how.set.scope = settings.only;
-  how.how.set.probed = has_probes(settings);
-  how.how.set.memory_limit = settings.skr_memory_limit;
-  how.how.set.cpu_limit = settings.skr_cpu_limit;
+  watcher_installer::options options;
+  options.concurrent = settings.concurrent;
+  options.resync_period = settings.success_interval;
+  options.watch_runtimes = settings.runtime_config.direct.watch_runtimes;
+  options.install.delays.propagation = settings.ca_propagation;
+  options.install.delays.api_server = settings.ca_api_server_propagation;
+  options.install.field_manager = settings.field_manager;
+  options.install.former_manager = settings.former_field_manager;
+  options.install.contest_pause = settings.contest_pause;
+  options.install.former_runs = std::move(former_runs);
+  options.records_namespace = settings.runtime_config.direct.state_namespace;
+  options.only = *k8s::label_selector::parse(settings.only);
+  options.gateway = settings.gateway_name;
+  options.istio_namespace = settings.istio_namespace;
+  options.install.restart_on_renewal = settings.skr_restart_on_renewal;
+  if (settings.kcp_port != 0) options.kcp_port = settings.kcp_port;
+  options.install.set.image = settings.skr_image;
+  options.install.set.pull_secrets = settings.skr_pull_secrets;
+  options.install.set.webhook_sources = settings.skr_webhook_sources;
+  options.install.set.scope = settings.only;
+  options.install.set.probed = has_probes(settings);
+  options.install.set.memory_limit = settings.skr_memory_limit;
+  options.install.set.cpu_limit = settings.skr_cpu_limit;
   if (!settings.skr_manifests.empty()) {
-    how.how.manifests = load_skr_manifests(settings.skr_manifests, how.how.set);
+    options.install.manifests = load_skr_manifests(settings.skr_manifests, options.install.set);
   }
-  return how;
+  return options;
 }
 
 }  // namespace rw::cli

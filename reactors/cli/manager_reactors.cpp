@@ -51,10 +51,10 @@ void manager_app::make_reactors() {
   if (observer_ != nullptr) {
     on_reconcile = [this](const k8s::object_key& kyma) { observer_->reconciling(kyma); };
   }
-  auto how = installer_options(settings_, klm_runs_);
-  const auto installed = how.how.manifests;
+  auto options = installer_options(settings_, klm_runs_);
+  const auto installed = options.install.manifests;
   installer_ = std::make_unique<watcher_installer::watcher_installer>(
-      executor, std::move(how),
+      executor, std::move(options),
       watcher_installer::sources{kymas_,
                                  watchers_,
                                  kubeconfigs_,

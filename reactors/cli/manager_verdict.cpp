@@ -46,7 +46,7 @@ bool is_no_fault(std::string_view condition) {
 
 runtime_observation manager_app::view::observation_of(const k8s::object_key& kyma,
                                                       const runtime& known) const {
-  const auto* const cluster = of_.clusters_.find(kyma);
+  const auto* const cluster = manager_.clusters_.find(kyma);
   const auto scope = cluster == nullptr ? cluster_scope::managed : cluster->scope;
   runtime_observation out{.is_left_out = known.is_deleted || scope == cluster_scope::others ||
                                          scope == cluster_scope::left_alone ||
@@ -57,7 +57,7 @@ runtime_observation manager_app::view::observation_of(const k8s::object_key& kym
     out.since = known.installed->since;
   }
   // The watchers that another manager installed report to that one.
-  const bool expected = of_.heartbeats_ && !*of_.dry_run_ && cluster != nullptr;
+  const bool expected = manager_.heartbeats_ && !*manager_.dry_run_ && cluster != nullptr;
   if (expected && cluster->is_reporting()) {
     out.heartbeats = known.health == nullptr ? liveness::unknown : known.health->state;
     if (known.health != nullptr) out.heartbeat_reason = known.health->reason;
@@ -66,15 +66,15 @@ runtime_observation manager_app::view::observation_of(const k8s::object_key& kym
 }
 
 judged_runtime manager_app::view::judged(const k8s::object_key& kyma, const runtime& known) const {
-  return rw::judge(kyma.name, observation_of(kyma, known), of_.services_.clock.wall());
+  return rw::judge(kyma.name, observation_of(kyma, known), manager_.services_.clock.wall());
 }
 
 std::vector<fleet_fault> manager_app::view::faults() const {
   std::vector<fleet_fault> out;
-  of_.rollouts_.objects().for_each([&](const k8s::object& object) {
+  manager_.rollouts_.objects().for_each([&](const k8s::object& object) {
     if (auto fault = fault_of_rollout(object.parse())) out.push_back(std::move(*fault));
   });
-  const auto& plan = of_.rotator_->last();
+  const auto& plan = manager_.rotator_->last();
   if (const auto reason = gateway_secret::reason_of(plan.phase); !reason.empty()) {
     out.push_back({std::string(reason), "the CA rotation needs a person: " + plan.waiting,
                    "see deploy/pki/README.md"});
@@ -91,24 +91,24 @@ std::vector<fleet_fault> manager_app::view::faults() const {
 }
 
 fleet_verdict manager_app::view::verdict() const {
-  if (!of_.leads_) return no_leader(of_.leader_text());
+  if (!manager_.leads_) return no_leader(manager_.leader_text());
   if (!judged_at_) return no_leader("this replica begins to lead");
-  if (of_.services_.clock.now() - *judged_at_ > verdict_expiry) {
+  if (manager_.services_.clock.now() - *judged_at_ > verdict_expiry) {
     return no_leader("the leader's verdict is old");
   }
   return verdict_;
 }
 
 void manager_app::view::judge() {
-  if (!of_.kymas_.synced()) return;
+  if (!manager_.kymas_.synced()) return;
   std::vector<judged_runtime> all;
   objective path{"path"};
   objective delivery{"delivery"};
-  of_.kymas_.objects().for_each([&](const k8s::object& kyma) {
+  manager_.kymas_.objects().for_each([&](const k8s::object& kyma) {
     const auto key = kyma.key();
     const auto known = find(key);
     const auto seen = observation_of(key, known);
-    all.push_back(rw::judge(key.name, seen, of_.services_.clock.wall()));
+    all.push_back(rw::judge(key.name, seen, manager_.services_.clock.wall()));
     if (!seen.heartbeats || *seen.heartbeats == liveness::unknown) return;
     path.add(*seen.heartbeats == liveness::live);
     // A runtime's word counts for itself alone.
@@ -116,9 +116,9 @@ void manager_app::view::judge() {
     if (last != nullptr && last->delivery) delivery.add(*last->delivery < std::chrono::seconds(1));
   });
   verdict_ = rw::judge_fleet(all, faults());
-  judged_at_ = of_.services_.clock.now();
+  judged_at_ = manager_.services_.clock.now();
   // A replica that does not lead has no such series.
-  auto& metrics = of_.services_.metrics;
+  auto& metrics = manager_.services_.metrics;
   for (std::size_t i = 0; i < fleet_level_count; ++i) {
     const auto level = static_cast<fleet_level>(i);
     core::make_gauge(metrics, "rw_fleet_verdict",
@@ -134,7 +134,7 @@ void manager_app::view::judge() {
         .Set(static_cast<double>(verdict_.count(condition)));
   }
   for (const auto& each : {path, delivery}) each.publish(metrics);
-  const std::chrono::duration<double> since = of_.services_.clock.wall().time_since_epoch();
+  const std::chrono::duration<double> since = manager_.services_.clock.wall().time_since_epoch();
   core::make_gauge(metrics, "rw_fleet_verdict_timestamp_seconds",
                    "Unix time of the leader's latest verdict on the landscape")
       .Set(since.count());

@@ -68,9 +68,9 @@ std::string_view manager_app::view::runtime::state() const {
 }
 
 manager_app::view::runtime manager_app::view::find(const k8s::object_key& kyma) const {
-  return {of_.installer_->runtimes().find(kyma),
-          of_.heartbeats_ ? of_.heartbeats_->health().find(kyma) : nullptr,
-          is_being_deleted(of_.kymas_.objects().get(kyma))};
+  return {manager_.installer_->runtimes().find(kyma),
+          manager_.heartbeats_ ? manager_.heartbeats_->health().find(kyma) : nullptr,
+          is_being_deleted(manager_.kymas_.objects().get(kyma))};
 }
 
 runtime_summary manager_app::view::summary_of(const k8s::object_key& kyma) const {
@@ -82,11 +82,11 @@ runtime_summary manager_app::view::summary_of(const k8s::object_key& kyma) const
     out.reason = to_string(known.installed->reason);
     out.since = known.installed->since;
   }
-  if (!left_alone_text(of_.clusters_.find(kyma)).empty()) {
+  if (!left_alone_text(manager_.clusters_.find(kyma)).empty()) {
     out.reason = to_string(status_reason::left_alone);
   }
   if (known.is_deleted) {
-    const auto value = of_.kymas_.objects().get(kyma).parse();
+    const auto value = manager_.kymas_.objects().get(kyma).parse();
     const auto deleted = k8s::find_string(value, {"metadata", "deletionTimestamp"});
     out.since = k8s::parse_rfc3339(deleted).value_or(out.since);
     out.reason = {};
@@ -111,16 +111,17 @@ std::string manager_app::view::runtimes(std::string_view query, std::string& err
   const auto wanted = runtimes_query::parse(query, error);
   if (!error.empty()) return {};
   std::vector<runtime_summary> all;
-  of_.kymas_.objects().for_each(
+  manager_.kymas_.objects().for_each(
       [&](const k8s::object& kyma) { all.push_back(summary_of(kyma.key())); });
-  auto page = runtimes_page(std::move(all), wanted, of_.services_.clock.wall(),
+  auto page = runtimes_page(std::move(all), wanted, manager_.services_.clock.wall(),
                             [this](const auto& one, auto& row) { describe(one.kyma, row); });
-  page["leads"] = of_.leads_;
-  if (of_.leads_) judge();
-  const auto age = judged_at_ ? of_.services_.clock.now() - *judged_at_ : core::duration::zero();
+  page["leads"] = manager_.leads_;
+  if (manager_.leads_) judge();
+  const auto age =
+      judged_at_ ? manager_.services_.clock.now() - *judged_at_ : core::duration::zero();
   page["verdict"] =
       json_of(verdict(), std::chrono::duration_cast<std::chrono::system_clock::duration>(age));
-  if (of_.heartbeats_) page["heartbeats"] = heartbeat_counts();
+  if (manager_.heartbeats_) page["heartbeats"] = heartbeat_counts();
   page["conditions"] = conditions();
   page["rotation"] = rotation(nullptr);
   return boost::json::serialize(page);
@@ -131,13 +132,13 @@ boost::json::object manager_app::view::heartbeat_counts() const {
   boost::json::object out;
   for (const auto state :
        {liveness::live, liveness::degraded, liveness::silent, liveness::unknown}) {
-    out[to_string(state)] = of_.heartbeats_->health().count(state);
+    out[to_string(state)] = manager_.heartbeats_->health().count(state);
   }
   return out;
 }
 
 boost::json::object manager_app::view::rotation(const core::metrics_snapshot* values) const {
-  const auto& plan = of_.rotator_->last();
+  const auto& plan = manager_.rotator_->last();
   boost::json::object out{{"phase", gateway_secret::name_of(plan.phase)},
                           {"missing", plan.missing}};
   if (const auto reason = gateway_secret::reason_of(plan.phase); !reason.empty()) {
@@ -162,38 +163,38 @@ boost::json::object manager_app::view::rotation(const core::metrics_snapshot* va
 }
 
 void manager_app::view::describe(const k8s::object_key& kyma, boost::json::object& row) const {
-  const auto value = of_.kymas_.objects().get(kyma).parse();
+  const auto value = manager_.kymas_.objects().get(kyma).parse();
   row["runtimeId"] = k8s::label(value, runtime_id_label);
-  const auto* const seen = of_.installer_->runtimes().find(kyma);
+  const auto* const seen = manager_.installer_->runtimes().find(kyma);
   if (seen != nullptr && !seen->message.empty()) row["message"] = seen->message;
-  if (const auto text = left_alone_text(of_.clusters_.find(kyma)); !text.empty()) {
+  if (const auto text = left_alone_text(manager_.clusters_.find(kyma)); !text.empty()) {
     row["message"] = text;
   }
   if (k8s::is_being_deleted(value)) row["message"] = deletion_text(value);
-  const auto* const changes = *of_.dry_run_ ? of_.installer_->changes(kyma) : nullptr;
+  const auto* const changes = *manager_.dry_run_ ? manager_.installer_->changes(kyma) : nullptr;
   if (changes != nullptr && !changes->empty()) {
     row["reason"] = to_string(status_reason::would_write);
     row["message"] = "would write " + std::to_string(changes->size()) + " objects";
     auto& list = row["wouldWrite"].emplace_array();
     for (const auto& one : *changes) list.emplace_back(one);
   }
-  const auto kind = certificate_options(of_.settings_).certificates.kind;
+  const auto kind = certificate_options(manager_.settings_).certificates.kind;
   const auto certificate =
-      of_.certificates_.objects()
-          .get({of_.settings_.istio_namespace, certificates::certificate_name(kyma.name)})
+      manager_.certificates_.objects()
+          .get({manager_.settings_.istio_namespace, certificates::certificate_name(kyma.name)})
           .parse();
   if (const auto valid = certificates::validity_in_status(certificate, kind)) {
     row["certificate"] = {{"notBefore", k8s::format_time(valid->not_before)},
                           {"notAfter", k8s::format_time(valid->not_after)}};
   }
-  if (of_.rollout_->holds(kyma.name)) row["rollout"] = "waits for its turn";
-  if (of_.heartbeats_) describe_heartbeat(kyma, row);
-  const auto* const entry = of_.clusters_.find(kyma);
+  if (manager_.rollout_->holds(kyma.name)) row["rollout"] = "waits for its turn";
+  if (manager_.heartbeats_) describe_heartbeat(kyma, row);
+  const auto* const entry = manager_.clusters_.find(kyma);
   if (entry == nullptr) return;
   if (entry->observed) row["authorities"] = entry->observed->authorities.size();
-  if (const auto& demand = of_.rotator_->last().demand) {
-    const auto lacks = gateway_secret::lacks(*entry, *demand, rotation_options(of_.settings_),
-                                             of_.services_.clock.wall());
+  if (const auto& demand = manager_.rotator_->last().demand) {
+    const auto lacks = gateway_secret::lacks(*entry, *demand, rotation_options(manager_.settings_),
+                                             manager_.services_.clock.wall());
     if (!lacks.reason.empty()) row["rotation"] = lacks.reason;
   }
   if (!entry->error) return;
@@ -204,7 +205,7 @@ void manager_app::view::describe(const k8s::object_key& kyma, boost::json::objec
 
 void manager_app::view::describe_heartbeat(const k8s::object_key& kyma,
                                            boost::json::object& row) const {
-  const auto* const known = of_.heartbeats_->health().find(kyma);
+  const auto* const known = manager_.heartbeats_->health().find(kyma);
   if (known == nullptr) return;
   auto& out = row["heartbeat"].emplace_object();
   out["state"] = to_string(known->state);
@@ -239,8 +240,8 @@ void manager_app::view::describe_heartbeat(const k8s::object_key& kyma,
 // The live page.
 
 boost::json::object manager_app::view::state() {
-  boost::json::object out{{"version", RW_VERSION}, {"leads", of_.leads_}};
-  if (const auto reasons = of_.not_ready(); !reasons.empty()) {
+  boost::json::object out{{"version", RW_VERSION}, {"leads", manager_.leads_}};
+  if (const auto reasons = manager_.not_ready(); !reasons.empty()) {
     auto& list = out["notReady"].emplace_array();
     for (std::string_view rest = reasons; !rest.empty();) {
       const auto line = rest.substr(0, rest.find('\n'));
@@ -253,17 +254,17 @@ boost::json::object manager_app::view::state() {
   out["total"] = totals_.runtimes;
   auto& states = out["states"].emplace_object();
   for (const auto& [state, count] : totals_.states) states[state] = count;
-  if (of_.heartbeats_) {
+  if (manager_.heartbeats_) {
     out["heartbeats"] = heartbeat_counts();
     out["events"] = events();
     out["certificates"] = certificates();
   }
-  const core::metrics_snapshot values(of_.services_.metrics);
+  const core::metrics_snapshot values(manager_.services_.metrics);
   add_flow(values, out);
   out["rotation"] = rotation(&values);
   out["rollouts"] = rollouts();
   auto& warnings = out["warnings"].emplace_array();
-  for (const auto& line : of_.services_.log.latest_warnings()) {
+  for (const auto& line : manager_.services_.log.latest_warnings()) {
     boost::system::error_code error;
     auto parsed = boost::json::parse(line, error);
     if (!error) warnings.push_back(std::move(parsed));
@@ -272,7 +273,7 @@ boost::json::object manager_app::view::state() {
 }
 
 boost::json::object manager_app::view::events() const {
-  const auto& sum = of_.heartbeats_->health().observed_events();
+  const auto& sum = manager_.heartbeats_->health().observed_events();
   return {{"accepted", sum.accepted},
           {"delivered", sum.delivered},
           {"lost", sum.lost},
@@ -308,8 +309,8 @@ void manager_app::view::add_flow(const core::metrics_snapshot& values,
     taken += values.sum("rw_kyma_router_events_total", {{"outcome", outcome}});
   }
   to["channel"] = {{"taken", whole(taken)},
-                   {"size", of_.listener_.events->size()},
-                   {"capacity", of_.listener_.events->capacity()}};
+                   {"size", manager_.listener_.events->size()},
+                   {"capacity", manager_.listener_.events->capacity()}};
   const core::labels queue{{"name", "watcher-installer"}};
   to["queue"] = {
       {"depth", whole(values.sum("workqueue_depth", queue))},
@@ -325,7 +326,7 @@ void manager_app::view::add_flow(const core::metrics_snapshot& values,
 
 boost::json::array manager_app::view::rollouts() const {
   boost::json::array out;
-  of_.rollouts_.objects().for_each([&](const k8s::object& object) {
+  manager_.rollouts_.objects().for_each([&](const k8s::object& object) {
     const auto value = object.parse();
     const auto* const status = k8s::find(value, {"status"});
     if (status == nullptr) return;
@@ -348,7 +349,7 @@ void manager_app::view::add(const k8s::object_key& kyma, const heartbeat& last) 
   totals_.oldest = std::max(totals_.oldest, last.oldest_undelivered);
   const auto until = last.certificate_not_after;
   if (!until) return;
-  if (*until < of_.services_.clock.wall() + notice) ++totals_.expiring;
+  if (*until < manager_.services_.clock.wall() + notice) ++totals_.expiring;
   if (totals_.earliest_runtime.empty() || *until < totals_.earliest) {
     totals_.earliest = *until;
     totals_.earliest_runtime = kyma.name;
@@ -357,7 +358,7 @@ void manager_app::view::add(const k8s::object_key& kyma, const heartbeat& last) 
 
 void manager_app::view::for_each_row(const visitor& visit) {
   totals_ = {};
-  of_.kymas_.objects().for_each([&](const k8s::object& object) {
+  manager_.kymas_.objects().for_each([&](const k8s::object& object) {
     const auto kyma = object.key();
     const auto known = find(kyma);
     ++totals_.runtimes;
@@ -374,11 +375,11 @@ void manager_app::view::for_each_row(const visitor& visit) {
 /// A digest of all that `row` reads.
 std::uint64_t manager_app::view::digest_of(const k8s::object& kyma, const runtime& known) const {
   std::array<std::int64_t, 8> numbers{};
-  const auto* const cluster = of_.clusters_.find(kyma.key());
+  const auto* const cluster = manager_.clusters_.find(kyma.key());
   if (cluster != nullptr) numbers[5] = static_cast<int>(cluster->scope);
   core::string_hash hash;
   hash.add(to_string(judged(kyma.key(), known).condition));
-  hash.add(kyma.resource_version()).add(of_.rollout_->content_of(std::string(kyma.name())));
+  hash.add(kyma.resource_version()).add(manager_.rollout_->content_of(std::string(kyma.name())));
   if (const auto* const now = known.installed; now != nullptr) {
     hash.add(known.state()).add(to_string(now->reason)).add(now->message);
     numbers[0] = now->since.time_since_epoch().count();
@@ -404,10 +405,10 @@ boost::json::object manager_app::view::row(std::string_view name) {
   boost::json::object out{{"kyma", name},
                           {"state", known.state()},
                           {"condition", to_string(judged(kyma, known).condition)}};
-  const auto value = of_.kymas_.objects().get(kyma).parse();
+  const auto value = manager_.kymas_.objects().get(kyma).parse();
   add_text(out, "id", k8s::label(value, runtime_id_label));
-  add_text(out, "content", of_.rollout_->content_of(kyma.name));
-  const auto left_alone = left_alone_text(of_.clusters_.find(kyma));
+  add_text(out, "content", manager_.rollout_->content_of(kyma.name));
+  const auto left_alone = left_alone_text(manager_.clusters_.find(kyma));
   const bool is_installed =
       known.installed == nullptr || known.installed->state == runtime_state::installed;
   if (known.is_deleted) {

@@ -23,7 +23,7 @@ namespace rw::cli {
 /// rows of the live page (reactors/admin/page.html). Reads what the reactors keep in memory.
 class manager_app::view final : public admin::live_source {
  public:
-  explicit view(const manager_app& of) : of_(of) {}
+  explicit view(const manager_app& of) : manager_(of) {}
 
   /// Returns a page of runtimes (runtimes_view.hpp), and the state of the landscape.
   std::string runtimes(std::string_view query, std::string& error);
@@ -82,7 +82,7 @@ class manager_app::view final : public admin::live_source {
   boost::json::object certificates() const;
   void add_flow(const core::metrics_snapshot& values, boost::json::object& to) const;
 
-  const manager_app& of_;
+  const manager_app& manager_;
   totals totals_ = {};  ///< of the latest pass over all rows
   fleet_verdict verdict_ = {};
   std::optional<core::time_point> judged_at_ = {};

@@ -147,8 +147,8 @@ asio::awaitable<k8s::result<void>> uninstall_app::clean_runtime(std::string name
     if (!got && !got.error().is(k8s::errc::not_found)) co_return got.error();
     co_return k8s::result<void>();
   }
-  auto work = settings_.keep_runtimes ? watcher_installer::hand_over(std::move(*api), &how_)
-                                      : watcher_installer::uninstall(std::move(*api), &how_);
+  auto work = settings_.keep_runtimes ? watcher_installer::hand_over(std::move(*api), &options_)
+                                      : watcher_installer::uninstall(std::move(*api), &options_);
   auto cleaned = co_await std::move(work);
   pool_->evict(name);
   co_return cleaned;
@@ -262,10 +262,10 @@ asio::awaitable<k8s::result<std::size_t>> uninstall_app::count_others() {
 
 asio::awaitable<void> uninstall_app::read_settings() {
   leader_ = co_await read_leader_settings(&lease_, settings_.lease_namespace, settings_.lease_name);
-  how_.field_manager = leader_.field_manager;
-  how_.former_manager = leader_.former_field_manager;
+  options_.field_manager = leader_.field_manager;
+  options_.former_manager = leader_.former_field_manager;
   if (!leader_.skr_objects.empty()) {
-    how_.manifests = watcher_installer::templates::named(leader_.skr_objects);
+    options_.manifests = watcher_installer::templates::named(leader_.skr_objects);
   }
   if (leader_.known) co_return;
   co_await say("the manager's settings are not known, its defaults are assumed: " +

@@ -62,7 +62,7 @@ class uninstall_app final : public app {
 
   const uninstall_settings settings_;
   leader_settings leader_;  ///< read from the Lease
-  watcher_installer::method how_;
+  watcher_installer::install_options options_;
   k8s::fence fence_;
   k8s::client lease_;  ///< not fenced
   k8s::client kcp_;

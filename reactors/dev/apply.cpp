@@ -35,10 +35,11 @@ k8s::resource_type type_of(const json::value& object) {
   throw std::logic_error("no such kind in a manifest: " + std::string(kind));
 }
 
-[[noreturn]] void fail(const k8s::client& api, const json::value& object, const std::string& why) {
+[[noreturn]] void fail(const k8s::client& api, const json::value& object,
+                       const std::string& reason) {
   throw std::runtime_error(api.configuration().server + ": " +
                            std::string(find_string(object, {"kind"})) + " " +
-                           to_string(k8s::key_of(object)) + " can't be applied: " + why);
+                           to_string(k8s::key_of(object)) + " can't be applied: " + reason);
 }
 
 bool is_definition(const json::value& object) {
@@ -71,24 +72,24 @@ asio::awaitable<void> apply_manifests(k8s::client* api, core::clock* time, std::
   auto objects = k8s::parse_manifests(text);
   if (!objects) throw std::logic_error("manifests: " + objects.error().message());
   if (!defining.empty()) {
-    std::erase_if(*objects, [&](const json::value& one) {
-      return !is_definition(one) || find_string(one, {"spec", "names", "kind"}) != defining;
+    std::erase_if(*objects, [&](const json::value& object) {
+      return !is_definition(object) || find_string(object, {"spec", "names", "kind"}) != defining;
     });
   }
   k8s::sort_for_apply(*objects);
-  for (const auto& one : *objects) {
-    if (is_definition(one)) {
-      const auto made = co_await api->create(type_of(one), one);
+  for (const auto& object : *objects) {
+    if (is_definition(object)) {
+      const auto made = co_await api->create(type_of(object), object);
       const bool there = made || made.error().is(k8s::errc::already_exists);
-      if (!there) fail(*api, one, made.error().message);
+      if (!there) fail(*api, object, made.error().message);
       continue;
     }
-    const k8s::apply_options how{.field_manager = "runtime-watcher-dev", .force = true};
-    const auto done = co_await api->apply(type_of(one), one, how);
-    if (!done) fail(*api, one, done.error().message);
+    const k8s::apply_options options{.field_manager = "runtime-watcher-dev", .force = true};
+    const auto done = co_await api->apply(type_of(object), object, options);
+    if (!done) fail(*api, object, done.error().message);
   }
-  for (const auto& one : *objects) {
-    if (is_definition(one)) co_await wait_served(api, time, one);
+  for (const auto& object : *objects) {
+    if (is_definition(object)) co_await wait_served(api, time, object);
   }
 }
 

@@ -67,14 +67,15 @@ asio::awaitable<void> bootstrapped::run() {
   co_await tasks.join();
 }
 
-asio::awaitable<void> bootstrapped::follow(k8s::informer* from, source which, k8s::object_key key) {
+asio::awaitable<void> bootstrapped::follow(k8s::informer* from, source source,
+                                           k8s::object_key key) {
   const auto changes = from->subscribe();
   for (;;) {
     const auto change = co_await changes->receive();
     if (change.has_error()) co_return;
     const auto now = from->objects().get(key);
-    tell_(which, now ? config_sync::digest_of(which, now) : std::string());
-    if (which == source::config) changed_.set();
+    tell_(source, now ? config_sync::digest_of(source, now) : std::string());
+    if (source == source::config) changed_.set();
   }
 }
 

@@ -25,7 +25,7 @@ class bootstrapped {
  public:
   /// Called with a digest of the runtime's copy of a source (rw::digest_of): first with the present
   /// state and then after each change. Empty: there is none.
-  using observer = std::function<void(source which, const std::string& digest)>;
+  using observer = std::function<void(source source, const std::string& digest)>;
 
   /// `api`, of the runtime, and `log` must outlive it. `trust_bundle`: the runtime's API server has
   /// ClusterTrustBundles.
@@ -36,7 +36,7 @@ class bootstrapped {
   boost::asio::awaitable<void> run();
 
  private:
-  boost::asio::awaitable<void> follow(k8s::informer* from, source which, k8s::object_key key);
+  boost::asio::awaitable<void> follow(k8s::informer* from, source source, k8s::object_key key);
   boost::asio::awaitable<void> watch_deployment();
   boost::asio::awaitable<void> keep_status();
   std::string start_error(const boost::json::value& deployment);

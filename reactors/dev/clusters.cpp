@@ -25,9 +25,9 @@ k8s::devserver::server_options options_of(const dev_settings& settings,
 
 /// Reads the kubeconfig of an API server outside this process.
 std::string read_outside(const std::string& file, const std::string& name) {
-  const auto how = k8s::load_kubeconfig({file});
-  if (!how) throw setting_error(how.error().message);
-  auto text = kubeconfig_text(*how, name);
+  const auto config = k8s::load_kubeconfig({file});
+  if (!config) throw setting_error(config.error().message);
+  auto text = kubeconfig_text(*config, name);
   if (!text) throw setting_error(text.error().message);
   return std::move(*text);
 }

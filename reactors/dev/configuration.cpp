@@ -21,8 +21,9 @@ namespace {
 namespace asio = boost::asio;
 
 bool all_embedded(const clusters& all) {
-  return all.kcp().embedded &&
-         std::ranges::all_of(all.runtimes(), [](const cluster& one) { return one.embedded; });
+  return all.kcp().embedded && std::ranges::all_of(all.runtimes(), [](const cluster& runtime) {
+           return runtime.embedded;
+         });
 }
 
 kim_options kim_options_of(const dev_settings& settings) {
@@ -78,9 +79,9 @@ std::string configuration::sources() const {
 
 void configuration::look_at_sources() {
   if (!sources_.ready()) return;
-  for (const auto which : {source::config, source::pull_secret, source::trust_bundle}) {
-    const auto now = sources_.get(which);
-    view_.wanted(which, now ? config_sync::digest_of(which, now) : std::string());
+  for (const auto kind : {source::config, source::pull_secret, source::trust_bundle}) {
+    const auto now = sources_.get(kind);
+    view_.wanted(kind, now ? config_sync::digest_of(kind, now) : std::string());
   }
 }
 
@@ -97,8 +98,8 @@ asio::awaitable<void> configuration::follow_rollouts() {
 }
 
 void configuration::add(node& runtime) {
-  auto tell = [this, name = runtime.runtime()](source which, const std::string& digest) {
-    view_.has(name, which, digest);
+  auto tell = [this, name = runtime.runtime()](source source, const std::string& digest) {
+    view_.has(name, source, digest);
   };
   runtimes_.push_back(std::make_unique<bootstrapped>(services_, runtime.log(), runtime.api(),
                                                      trust_bundles_, std::move(tell)));

@@ -23,14 +23,14 @@ std::int64_t replicas_of(const json::value& deployment) {
   return found != nullptr && found->is_int64() ? found->get_int64() : 1;
 }
 
-json::object status_of(const json::value& deployment, bool serves, const std::string& why,
+json::object status_of(const json::value& deployment, bool serves, const std::string& reason,
                        std::chrono::system_clock::time_point now) {
   json::value with_condition = deployment;
   k8s::set_condition(with_condition,
                      {.type = "Available",
                       .status = serves ? "True" : "False",
                       .reason = serves ? "MinimumReplicasAvailable" : "MinimumReplicasUnavailable",
-                      .message = serves ? "Deployment has minimum availability." : why},
+                      .message = serves ? "Deployment has minimum availability." : reason},
                      now);
   const auto all = replicas_of(deployment);
   const std::int64_t ready = serves ? all : 0;
@@ -108,8 +108,8 @@ asio::awaitable<k8s::result<void>> keep_crashing_pod(k8s::client* api, json::val
 
 asio::awaitable<k8s::result<void>> tell_deployment_status(k8s::client* api, core::clock* time,
                                                           json::value deployment, bool serves,
-                                                          std::string why) {
-  auto status = status_of(deployment, serves, why, time->wall());
+                                                          std::string reason) {
+  auto status = status_of(deployment, serves, reason, time->wall());
   if (says(deployment, status)) co_return k8s::result<void>();
   json::value change = {{"status", std::move(status)}};
   k8s::write_options options{.field_manager = "runtime-watcher-dev", .subresource = "status"};

@@ -20,7 +20,7 @@ const k8s::resource_type& deployments_type();
 boost::asio::awaitable<k8s::result<void>> tell_deployment_status(k8s::client* api,
                                                                  core::clock* time,
                                                                  boost::json::value deployment,
-                                                                 bool serves, std::string why);
+                                                                 bool serves, std::string reason);
 
 /// Returns true if the image of one of its containers has the tag `crash`: such a Deployment's pods
 /// crash.

@@ -76,7 +76,7 @@ dev_app::dev_app(services& with, const dev_settings& settings, terminal& on)
     configuration_ = std::make_unique<configuration>(
         with, settings_, clusters_, infrastructure_.kcp(),
         [this](const std::string& name) { return find_runtime(name); },
-        [this](const arrival& what) { show(what); },
+        [this](const arrival& arrival) { show(arrival); },
         [this](const auto& before, const auto& now) {
           const auto line = rollout_line(before, now, services_.clock.wall(), settings_.json);
           if (!line.empty()) say(line);
@@ -85,16 +85,16 @@ dev_app::dev_app(services& with, const dev_settings& settings, terminal& on)
   const auto observer = [this](const std::string& runtime, const watch_event& event) {
     view_.changed(runtime, event);
   };
-  for (const auto& one : clusters_.runtimes()) {
-    node::options how{.runtime = one.name,
-                      .kubeconfig = one.kubeconfig,
-                      .pod_address = settings_.pod_address,
-                      .kubelet_delay = settings_.kubelet_delay,
-                      .log_level = services_.log.least(),
-                      .log_to = name_runtime(one.name, on),
-                      .on_event = observer};
-    nodes_.push_back(std::make_unique<node>(with, webhook_metrics_, std::move(how)));
-    nodes_by_name_.emplace(one.name, nodes_.back().get());
+  for (const auto& runtime : clusters_.runtimes()) {
+    node::options options{.runtime = runtime.name,
+                          .kubeconfig = runtime.kubeconfig,
+                          .pod_address = settings_.pod_address,
+                          .kubelet_delay = settings_.kubelet_delay,
+                          .log_level = services_.log.least(),
+                          .log_to = name_runtime(runtime.name, on),
+                          .on_event = observer};
+    nodes_.push_back(std::make_unique<node>(with, webhook_metrics_, std::move(options)));
+    nodes_by_name_.emplace(runtime.name, nodes_.back().get());
   }
   if (shows_table(settings_, on)) {
     live_ =
@@ -141,8 +141,8 @@ dev_gateway::service_resolver dev_app::find_backends() {
   return [this](const dev_gateway::service_port&) -> std::optional<asio::ip::tcp::endpoint> {
     if (manager_) return manager_->address();
     if (settings_.backends.empty()) return {};
-    const auto& one = settings_.backends[next_backend_++ % settings_.backends.size()];
-    return listening_address(one, "--backend");
+    const auto& backend = settings_.backends[next_backend_++ % settings_.backends.size()];
+    return listening_address(backend, "--backend");
   };
 }
 
@@ -157,12 +157,13 @@ bool dev_app::hangs(std::size_t runtime) const {
 
 void dev_app::write_manifests() const {
   write_file(settings_.dir, "watcher.yaml", sample_watcher(), 0644);
-  for (const auto& one : clusters_.runtimes()) {
+  for (const auto& runtime : clusters_.runtimes()) {
     if (configuration_) {
-      write_file(settings_.dir, "runtime-" + one.name + ".yaml", runtime_manifest(one), 0644);
+      write_file(settings_.dir, "runtime-" + runtime.name + ".yaml", runtime_manifest(runtime),
+                 0644);
     }
-    write_file(settings_.dir, "kyma-" + one.name + ".yaml", kyma_manifest(one), 0644);
-    write_file(settings_.dir, "access-" + one.name + ".yaml", access_manifest(one), 0600);
+    write_file(settings_.dir, "kyma-" + runtime.name + ".yaml", kyma_manifest(runtime), 0644);
+    write_file(settings_.dir, "access-" + runtime.name + ".yaml", access_manifest(runtime), 0600);
   }
 }
 
@@ -249,7 +250,7 @@ asio::awaitable<int> dev_app::run() {
   co_await background.join();
   rethrow_failure();
   std::size_t lost = 0;
-  for (const auto& one : nodes_) lost += one->lost();
+  for (const auto& node : nodes_) lost += node->lost();
   services_.log.info("stopped", {{"undelivered", lost}});
   co_return lost == 0 ? manager_code_ : 1;
 }
@@ -261,7 +262,7 @@ asio::awaitable<void> dev_app::end_in_order(core::time_point end) {
   co_await starting_.join();
   configuring_.cancel();
   co_await configuring_.join();
-  for (const auto& one : nodes_) one->stop();
+  for (const auto& node : nodes_) node->stop();
   co_await join_by(running_, end - 3 * share);
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     if (hangs(i)) co_await nodes_[i]->api().close();

@@ -55,7 +55,7 @@ class dev_app final : public cli::app {
   bool hangs(std::size_t runtime) const;
   void say(const std::string& line) const;
   void show(const event_trace& trace) const;
-  void show(const arrival& what) const;
+  void show(const arrival& arrival) const;
   void say_what_to_try() const;
   void print(const std::string& text) const;
   live_state read_state() const;

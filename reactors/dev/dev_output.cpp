@@ -25,8 +25,9 @@ live_state dev_app::read_state() const {
   }
   if (!manager_) return out;
   out.runtimes.emplace();
-  manager_->for_each_runtime([&](const cli::runtime_summary& one) {
-    out.runtimes->push_back({one.kyma.name, one.state, one.heartbeat, std::string(one.reason)});
+  manager_->for_each_runtime([&](const cli::runtime_summary& runtime_summary) {
+    out.runtimes->push_back({runtime_summary.kyma.name, runtime_summary.state,
+                             runtime_summary.heartbeat, std::string(runtime_summary.reason)});
   });
   return out;
 }
@@ -58,10 +59,10 @@ void dev_app::show(const event_trace& trace) const {
   say(settings_.json ? json_line_of(trace, now) : line_of(trace, now));
 }
 
-void dev_app::show(const arrival& what) const {
+void dev_app::show(const arrival& arrival) const {
   const auto now = services_.clock.wall();
-  if (settings_.json) return say(json_line_of(what, now));
-  if (is_milestone(what)) say(line_of(what, now));
+  if (settings_.json) return say(json_line_of(arrival, now));
+  if (is_milestone(arrival)) say(line_of(arrival, now));
 }
 
 void dev_app::say_what_to_try() const {

@@ -114,14 +114,14 @@ void event_view::reconciling(const k8s::object_key& kyma) {
   if (begun.empty()) return;
   const auto now = clock_.now();
   heard_count_ -= begun.mapped().size();
-  for (auto& one : begun.mapped()) {
-    one.trace.reconciled = true;
-    if (one.since) {
-      one.trace.to_reconcile = now - *one.since;
+  for (auto& begun_event : begun.mapped()) {
+    begun_event.trace.reconciled = true;
+    if (begun_event.since) {
+      begun_event.trace.to_reconcile = now - *begun_event.since;
     } else {
-      one.trace.heard.reset();
+      begun_event.trace.heard.reset();
     }
-    tell_(one.trace);
+    tell_(begun_event.trace);
   }
 }
 

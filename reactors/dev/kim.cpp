@@ -74,8 +74,8 @@ asio::awaitable<k8s::result<void>> configure_as_kim(k8s::client* runtime, source
   if (bundle) copies.push_back(copy_of(bundle.parse(), {{}, std::string(bundle.name())}));
   if (secret) copies.push_back(copy_of(secret.parse(), {names.ns, names.pull_secret}));
   if (config) copies.push_back(copy_of(config.parse(), {names.ns, names.configuration}));
-  for (auto& one : copies) {
-    const auto written = co_await write(runtime, std::move(one), false);
+  for (auto& copy : copies) {
+    const auto written = co_await write(runtime, std::move(copy), false);
     if (!written) co_return written.error();
   }
   if (!manifests) co_return k8s::result<void>();
@@ -87,8 +87,8 @@ asio::awaitable<k8s::result<void>> configure_as_kim(k8s::client* runtime, source
                            .message = "manifests: " + objects.error().message()};
   }
   k8s::sort_for_apply(*objects);
-  for (auto& one : *objects) {
-    const auto written = co_await write(runtime, std::move(one), true);
+  for (auto& object : *objects) {
+    const auto written = co_await write(runtime, std::move(object), true);
     if (!written) co_return written.error();
   }
   co_return k8s::result<void>();
@@ -239,9 +239,9 @@ void kim::set_status(json::value& runtime, std::string_view state) const {
 
 /// The config watcher reacts to updates only: neither to creation nor to deletion.
 void kim::on_source_change() {
-  for (const auto which : all_sources) {
-    auto now = sources_.get(which);
-    auto& known = known_.at(static_cast<std::size_t>(which));
+  for (const auto source : all_sources) {
+    auto now = sources_.get(source);
+    auto& known = known_.at(static_cast<std::size_t>(source));
     const bool updated = known && now && known.uid() == now.uid() && !k8s::same_state(known, now);
     known = std::move(now);
     if (updated && options_.config_watcher && options_.bootstrapper && !options_.held) {

@@ -107,11 +107,11 @@ void live_table::add(const event_trace& trace, core::time_point now,
 void live_table::set_runtimes(const std::vector<runtime_brief>& all) {
   has_manager_ = true;
   ++round_;
-  for (const auto& one : all) {
-    auto& found = use(one.name);
-    found.state = one.state;
-    found.heartbeat = one.heartbeat;
-    found.reason = one.reason;
+  for (const auto& row : all) {
+    auto& found = use(row.name);
+    found.state = row.state;
+    found.heartbeat = row.heartbeat;
+    found.reason = row.reason;
     found.seen_in = round_;
   }
   if (rows_.size() > all.size()) {
@@ -144,16 +144,16 @@ std::string live_table::rest(std::vector<const row*>::const_iterator from,
                              std::vector<const row*>::const_iterator to) const {
   auto out = "and " + std::to_string(to - from) + " more";
   if (!has_manager_) return out;
-  const auto is_up = [](const row* one) {
-    return one->state == "installed" && one->heartbeat == "live";
+  const auto is_up = [](const row* row) {
+    return row->state == "installed" && row->heartbeat == "live";
   };
   const auto up = std::count_if(from, to, is_up);
   if (up == to - from) return out + ", all live";
-  const auto errors = std::count_if(from, to, [](const row* one) { return severity(*one) > 0; });
+  const auto errors = std::count_if(from, to, [](const row* row) { return severity(*row) > 0; });
   out += ": " + std::to_string(up) + " live";
   if (errors > 0) out += ", " + std::to_string(errors) + " with an error";
-  const auto others = to - from - up - errors;
-  if (others > 0) out += ", " + std::to_string(others) + " not live yet";
+  const auto rest = to - from - up - errors;
+  if (rest > 0) out += ", " + std::to_string(rest) + " not live yet";
   return out;
 }
 

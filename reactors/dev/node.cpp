@@ -98,12 +98,12 @@ json::value pod_of(const json::value& deployment, const k8s::object_key& key) {
 
 }  // namespace
 
-node::node(services& with, core::metrics& webhooks, options how)
+node::node(services& with, core::metrics& webhooks, options options)
     : services_(with),
       metrics_(webhooks),
-      how_(std::move(how)),
-      log_(how_.log_level, how_.log_to),
-      api_(with.executor, config_of(how_.runtime, how_.kubeconfig),
+      options_(std::move(options)),
+      log_(options_.log_level, options_.log_to),
+      api_(with.executor, config_of(options_.runtime, options_.kubeconfig),
            {.name = "node",
             .user_agent = "runtime-watcher-dev",
             .field_manager = "runtime-watcher-dev"},
@@ -162,10 +162,10 @@ asio::awaitable<void> node::run() {
 
 asio::awaitable<void> node::follow(k8s::informer* from) {
   const auto changes = from->subscribe();
-  std::vector<k8s::delta> some;
+  std::vector<k8s::delta> deltas;
   for (;;) {
-    some.clear();
-    const auto got = co_await changes->receive_some(some, 64);
+    deltas.clear();
+    const auto got = co_await changes->receive_some(deltas, 64);
     if (got.has_error()) co_return;
     changed_.set();
   }
@@ -221,7 +221,7 @@ asio::awaitable<k8s::result<void>> node::step() {
 
 /// Makes the pod match the objects, or records why that is impossible. A failure may be transient.
 k8s::result<void> node::place(const json::value& deployment) {
-  auto spec = read_pod_spec(deployment, how_.pod_address);
+  auto spec = read_pod_spec(deployment, options_.pod_address);
   if (!spec) return refuse(spec.error().message);
   const auto secret = secrets_.objects().get(skr_namespace, watcher_installer::secret_name);
   if (!secret)
@@ -242,7 +242,7 @@ k8s::result<void> node::place(const json::value& deployment) {
     next = std::make_shared<pod>(
         services_.executor, std::move(*spec), std::move(*files),
         pipeline_environment{services_.clock, services_.watchdog, log_, metrics_, nullptr, &api_},
-        [this](const watch_event& event) { how_.on_event(how_.runtime, event); });
+        [this](const watch_event& event) { options_.on_event(options_.runtime, event); });
   } catch (const std::exception& e) {
     return watcher_installer::defect(e.what());
   }
@@ -255,19 +255,19 @@ k8s::result<void> node::place(const json::value& deployment) {
 }
 
 /// Kubelet's part.
-asio::awaitable<void> node::remount(std::shared_ptr<pod> one, mounted_files files) {
+asio::awaitable<void> node::remount(std::shared_ptr<pod> pod, mounted_files files) {
   const auto timer = services_.clock.make_timer(services_.executor);
-  timer->expires_at(services_.clock.now() + how_.kubelet_delay);
+  timer->expires_at(services_.clock.now() + options_.kubelet_delay);
   const bool due = co_await timer->wait();
-  if (!due || one != current_) co_return;
-  if (one->remount(std::move(files))) log_.info("the webhook's certificates changed");
+  if (!due || pod != current_) co_return;
+  if (pod->remount(std::move(files))) log_.info("the webhook's certificates changed");
 }
 
-k8s::result<void> node::refuse(const std::string& why) {
-  if (why == error_) return {};
-  error_ = why;
+k8s::result<void> node::refuse(const std::string& reason) {
+  if (reason == error_) return {};
+  error_ = reason;
   log_.warning(current_ ? "the webhook stays as it is" : "there is no webhook yet",
-               {{"reason", why}});
+               {{"reason", reason}});
   return {};
 }
 
@@ -282,14 +282,14 @@ k8s::object_key node::pod_key() const {
           std::string(skr_webhook_name) + "-" + std::to_string(pod_count_)};
 }
 
-asio::awaitable<void> node::run_pod(std::shared_ptr<pod> one, k8s::object_key key) {
+asio::awaitable<void> node::run_pod(std::shared_ptr<pod> pod, k8s::object_key key) {
   std::exception_ptr failure;
   try {
-    co_await one->run();
+    co_await pod->run();
   } catch (...) {
     failure = std::current_exception();
   }
-  lost_ += one->undelivered();
+  lost_ += pod->undelivered();
   if (failure) std::rethrow_exception(failure);
   const auto gone = co_await api_.remove(pods_type(), std::move(key));
   if (gone || gone.error().is(k8s::errc::not_found)) co_return;
@@ -315,8 +315,8 @@ asio::awaitable<k8s::result<void>> node::tell_endpoints() {
   if (here == told_ || local) co_return k8s::result<void>();
   const k8s::object_key key{std::string(skr_namespace), std::string(skr_webhook_name)};
   if (here) {
-    const k8s::apply_options how{.field_manager = "runtime-watcher-dev", .force = true};
-    const auto done = co_await api_.apply(endpoints_type(), endpoints_of(key, *here), how);
+    const k8s::apply_options options{.field_manager = "runtime-watcher-dev", .force = true};
+    const auto done = co_await api_.apply(endpoints_type(), endpoints_of(key, *here), options);
     if (!done) co_return done.error();
   } else {
     const auto done = co_await api_.remove(endpoints_type(), key);

@@ -53,12 +53,12 @@ class node {
   };
 
   /// `webhooks`: registry of the metrics of all webhooks. Throws if the kubeconfig is unusable.
-  node(cli::services& with, core::metrics& webhooks, options how);
+  node(cli::services& with, core::metrics& webhooks, options options);
   ~node();
   node(const node&) = delete;
   node& operator=(const node&) = delete;
 
-  const std::string& runtime() const noexcept { return how_.runtime; }
+  const std::string& runtime() const noexcept { return options_.runtime; }
   /// Returns the client of the runtime's API server, for other uses while the node runs.
   k8s::client& api() noexcept { return api_; }
   /// Adds the runtime's name to each line.
@@ -79,19 +79,19 @@ class node {
   boost::asio::awaitable<void> follow(k8s::informer* from);
   boost::asio::awaitable<void> keep();
   boost::asio::awaitable<k8s::result<void>> step();
-  boost::asio::awaitable<void> run_pod(std::shared_ptr<pod> one, k8s::object_key key);
-  boost::asio::awaitable<void> remount(std::shared_ptr<pod> one, mounted_files files);
+  boost::asio::awaitable<void> run_pod(std::shared_ptr<pod> pod, k8s::object_key key);
+  boost::asio::awaitable<void> remount(std::shared_ptr<pod> pod, mounted_files files);
   k8s::object_key pod_key() const;
   boost::asio::awaitable<void> tell_pod(const boost::json::value* deployment);
   k8s::result<void> place(const boost::json::value& deployment);
-  k8s::result<void> refuse(const std::string& why);
+  k8s::result<void> refuse(const std::string& reason);
   void end_pod();
   std::optional<boost::asio::ip::tcp::endpoint> endpoint() const;
   boost::asio::awaitable<k8s::result<void>> tell_endpoints();
 
   cli::services& services_;
   core::metrics& metrics_;
-  const options how_;
+  const options options_;
   core::logger log_;
   k8s::client api_;
   k8s::informer deployments_;

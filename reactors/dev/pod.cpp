@@ -28,8 +28,8 @@ constexpr std::size_t requests_at_once = 4;
 const json::array* environment_of(const json::value& deployment) {
   const auto* containers = k8s::find(deployment, {"spec", "template", "spec", "containers"});
   if (containers == nullptr || !containers->is_array()) return nullptr;
-  for (const auto& one : containers->get_array()) {
-    const auto* env = k8s::find(one, {"env"});
+  for (const auto& container : containers->get_array()) {
+    const auto* env = k8s::find(container, {"env"});
     const auto* all = env == nullptr ? nullptr : env->if_array();
     if (all == nullptr) continue;
     for (const auto& variable : *all) {
@@ -41,9 +41,9 @@ const json::array* environment_of(const json::value& deployment) {
 
 /// Returns one variable's value; empty if it is not set.
 std::string variable(const json::array& env, std::string_view name) {
-  for (const auto& one : env) {
-    if (k8s::find_string(one, {"name"}) == name)
-      return std::string(k8s::find_string(one, {"value"}));
+  for (const auto& variable : env) {
+    if (k8s::find_string(variable, {"name"}) == name)
+      return std::string(k8s::find_string(variable, {"value"}));
   }
   return {};
 }

@@ -29,15 +29,16 @@ std::string rollout_line(const boost::json::value& before, const boost::json::va
   const auto number = [&now](std::string_view name) {
     return std::to_string(k8s::find_number(now, {"status", name}));
   };
-  const auto when = k8s::format_micro_time(time);
+  const auto time_text = k8s::format_micro_time(time);
   if (!json) {
-    return when.substr(11, 12) + "  roll-out of " + k8s::key_of(now).name + ": " + text("phase") +
-           (text("reason").empty() ? "" : " (" + text("reason") + ")") + ", " + number("updated") +
-           " updated, " + number("ready") + " ready, " + number("failed") + " failed of " +
-           number("total") + (text("message").empty() ? "" : "; " + text("message"));
+    return time_text.substr(11, 12) + "  roll-out of " + k8s::key_of(now).name + ": " +
+           text("phase") + (text("reason").empty() ? "" : " (" + text("reason") + ")") + ", " +
+           number("updated") + " updated, " + number("ready") + " ready, " + number("failed") +
+           " failed of " + number("total") +
+           (text("message").empty() ? "" : "; " + text("message"));
   }
   std::string out = "{\"time\":";
-  core::append_json_string(out, when);
+  core::append_json_string(out, time_text);
   out += ",\"rollout\":";
   core::append_json_string(out, k8s::key_of(now).name);
   for (const auto* name : {"phase", "reason", "content", "message"}) {
@@ -50,61 +51,63 @@ std::string rollout_line(const boost::json::value& before, const boost::json::va
   return out + "}";
 }
 
-std::string line_of(const arrival& what, std::chrono::system_clock::time_point now) {
+std::string line_of(const arrival& arrival, std::chrono::system_clock::time_point now) {
   // The time of day of "2026-11-21T09:00:00.123456Z", in milliseconds.
-  return k8s::format_micro_time(now).substr(11, 12) + "  " + what.runtime + ": KCP's " +
-         std::string(to_string(what.what)) + " has arrived, " + in_milliseconds(what.after) +
-         " ms after it changed (" + std::to_string(what.have) + " of " + std::to_string(what.of) +
-         " have it)";
+  return k8s::format_micro_time(now).substr(11, 12) + "  " + arrival.runtime + ": KCP's " +
+         std::string(to_string(arrival.kind)) + " has arrived, " + in_milliseconds(arrival.after) +
+         " ms after it changed (" + std::to_string(arrival.have) + " of " +
+         std::to_string(arrival.of) + " have it)";
 }
 
-std::string json_line_of(const arrival& what, std::chrono::system_clock::time_point now) {
+std::string json_line_of(const arrival& arrival, std::chrono::system_clock::time_point now) {
   std::string out = "{\"time\":";
   core::append_json_string(out, k8s::format_micro_time(now));
   out += ",\"runtime\":";
-  core::append_json_string(out, what.runtime);
+  core::append_json_string(out, arrival.runtime);
   out += ",\"source\":";
-  core::append_json_string(out, to_string(what.what));
-  return out + ",\"arrivedAfterMs\":" + in_milliseconds(what.after) +
-         ",\"have\":" + std::to_string(what.have) + ",\"of\":" + std::to_string(what.of) + "}";
+  core::append_json_string(out, to_string(arrival.kind));
+  return out + ",\"arrivedAfterMs\":" + in_milliseconds(arrival.after) +
+         ",\"have\":" + std::to_string(arrival.have) + ",\"of\":" + std::to_string(arrival.of) +
+         "}";
 }
 
-bool is_milestone(const arrival& what) {
-  const auto tenths = [&](std::size_t have) { return 10 * have / what.of; };
-  return what.of <= 10 || what.have <= 1 || tenths(what.have) != tenths(what.have - 1) ||
-         what.have == (99 * what.of + 99) / 100;
+bool is_milestone(const arrival& arrival) {
+  const auto tenths = [&](std::size_t have) { return 10 * have / arrival.of; };
+  return arrival.of <= 10 || arrival.have <= 1 ||
+         tenths(arrival.have) != tenths(arrival.have - 1) ||
+         arrival.have == (99 * arrival.of + 99) / 100;
 }
 
 rollout_view::rollout_view(core::clock& clock, std::size_t runtimes,
                            std::function<void(const arrival&)> tell)
     : clock_(clock), runtimes_(runtimes), tell_(std::move(tell)) {}
 
-void rollout_view::wanted(source which, const std::string& digest) {
-  auto& all = parts_.at(static_cast<std::size_t>(which));
+void rollout_view::wanted(source source, const std::string& digest) {
+  auto& all = parts_.at(static_cast<std::size_t>(source));
   if (all.digest == digest) return;
   all.digest = digest;
   all.since = clock_.now();
   all.have = 0;
   // The source may be unknown yet: a runtime may report first.
   for (const auto& [runtime, held] : all.held) {
-    if (held == digest) count(runtime, which);
+    if (held == digest) count(runtime, source);
   }
 }
 
-void rollout_view::has(const std::string& runtime, source which, const std::string& digest) {
-  auto& all = parts_.at(static_cast<std::size_t>(which));
+void rollout_view::has(const std::string& runtime, source source, const std::string& digest) {
+  auto& all = parts_.at(static_cast<std::size_t>(source));
   auto& held = all.held[runtime];
   if (held == digest) return;
   if (!held.empty() && held == all.digest) --all.have;
   held = digest;
-  if (held == all.digest) count(runtime, which);
+  if (held == all.digest) count(runtime, source);
 }
 
-void rollout_view::count(const std::string& runtime, source which) {
-  auto& all = parts_.at(static_cast<std::size_t>(which));
+void rollout_view::count(const std::string& runtime, source source) {
+  auto& all = parts_.at(static_cast<std::size_t>(source));
   if (all.digest.empty()) return;
   ++all.have;
-  tell_({runtime, which, clock_.now() - all.since, all.have, runtimes_});
+  tell_({runtime, source, clock_.now() - all.since, all.have, runtimes_});
 }
 
 }  // namespace rw::dev

@@ -17,7 +17,7 @@ namespace rw::dev {
 /// A runtime has received the current content of a source in KCP.
 struct arrival {
   std::string runtime = {};
-  source what = source::config;
+  source kind = source::config;
   core::duration after{};  ///< time since KCP's change was observed
   std::size_t have = 0;    ///< runtimes that have it by now, this one included
   std::size_t of = 0;      ///< number of all runtimes
@@ -29,12 +29,12 @@ std::string rollout_line(const boost::json::value& before, const boost::json::va
                          std::chrono::system_clock::time_point time, bool json);
 
 /// One line for people, or one of JSON, without a newline. `now`: of the arrival.
-std::string line_of(const arrival& what, std::chrono::system_clock::time_point now);
-std::string json_line_of(const arrival& what, std::chrono::system_clock::time_point now);
+std::string line_of(const arrival& arrival, std::chrono::system_clock::time_point now);
+std::string json_line_of(const arrival& arrival, std::chrono::system_clock::time_point now);
 
 /// Selects the lines to print of many runtimes: the first and the last, each tenth part, and the
 /// one that makes it 99 %. With ten runtimes or less, always true.
-bool is_milestone(const arrival& what);
+bool is_milestone(const arrival& arrival);
 
 /// Traces the content of KCP's sources to the runtimes, whichever component writes it: it receives
 /// digests of KCP's and of each runtime's copies, and reports each arrival. On one executor.
@@ -43,9 +43,9 @@ class rollout_view {
   rollout_view(core::clock& clock, std::size_t runtimes, std::function<void(const arrival&)> tell);
 
   /// Sets KCP's digest of a source; empty: there is none.
-  void wanted(source which, const std::string& digest);
+  void wanted(source source, const std::string& digest);
   /// Sets a runtime's digest of a source.
-  void has(const std::string& runtime, source which, const std::string& digest);
+  void has(const std::string& runtime, source source, const std::string& digest);
 
  private:
   struct part {
@@ -55,7 +55,7 @@ class rollout_view {
     std::unordered_map<std::string, std::string> held = {};  ///< digests by runtime
   };
 
-  void count(const std::string& runtime, source which);
+  void count(const std::string& runtime, source source);
 
   core::clock& clock_;
   const std::size_t runtimes_;

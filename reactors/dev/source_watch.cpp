@@ -17,21 +17,21 @@ namespace asio = boost::asio;
 
 source_watch::source_watch(k8s::client& api, bootstrapper_sources names,
                            k8s::informer_environment in) {
-  for (const auto which : all_sources) {
-    auto key = names.key_of(which);
-    k8s::selection what{.ns = key.ns, .fields = "metadata.name=" + key.name};
+  for (const auto source : all_sources) {
+    auto key = names.key_of(source);
+    k8s::selection selection{.ns = key.ns, .fields = "metadata.name=" + key.name};
     auto informer =
-        which == source::trust_bundle
-            ? trust_bundle_informer(api, std::move(what), in)
+        source == source::trust_bundle
+            ? trust_bundle_informer(api, std::move(selection), in)
             : std::make_unique<k8s::informer>(
-                  api, type_of(which), k8s::informer_options{.objects = std::move(what)}, in);
-    at(which) = {which, std::move(key), std::move(informer)};
+                  api, type_of(source), k8s::informer_options{.objects = std::move(selection)}, in);
+    at(source) = {source, std::move(key), std::move(informer)};
   }
 }
 
-void source_watch::update(watched& one, k8s::object now) {
-  one.now = std::move(now);
-  one.known = true;
+void source_watch::update(watched& watched, k8s::object now) {
+  watched.now = std::move(now);
+  watched.known = true;
   std::erase_if(listeners_, [](const auto& each) { return each.expired(); });
   const auto notified = listeners_;
   for (const auto& each : notified) {
@@ -40,13 +40,13 @@ void source_watch::update(watched& one, k8s::object now) {
 }
 
 /// Ignores objects of other names, for servers without field selectors.
-asio::awaitable<void> source_watch::follow(watched* one) {
-  const auto& informer = *one->informer;
-  const auto changes = one->informer->subscribe();
-  const bool synced = co_await one->informer->wait_synced();
+asio::awaitable<void> source_watch::follow(watched* watched) {
+  const auto& informer = *watched->informer;
+  const auto changes = watched->informer->subscribe();
+  const bool synced = co_await watched->informer->wait_synced();
   if (!synced) co_return;
   for (;;) {
-    update(*one, informer.objects().get(one->key));
+    update(*watched, informer.objects().get(watched->key));
     const auto change = co_await changes->receive();
     if (change.has_error()) co_return;
   }
@@ -55,9 +55,9 @@ asio::awaitable<void> source_watch::follow(watched* one) {
 asio::awaitable<void> source_watch::run() {
   const auto executor = co_await asio::this_coro::executor;
   core::task_group tasks(executor);
-  for (auto& one : all_) {
-    tasks.spawn(one.informer->run());
-    tasks.spawn(follow(&one));
+  for (auto& source : all_) {
+    tasks.spawn(source.informer->run());
+    tasks.spawn(follow(&source));
   }
   co_await tasks.join();
 }

@@ -30,7 +30,7 @@ class source_watch {
   /// Returns true once the content or absence of each source is known. It stays true.
   bool ready() const noexcept;
   /// Returns the current state of a source; empty: absent, or not known yet.
-  k8s::object get(source which) const { return at(which).now; }
+  k8s::object get(source source) const { return at(source).now; }
 
   /// Calls `changed` when `ready` becomes true, and after each change of a source, of its metadata
   /// too, until the returned handle is destroyed.
@@ -38,17 +38,17 @@ class source_watch {
 
  private:
   struct watched {
-    source which = source::config;
+    source kind = source::config;
     k8s::object_key key = {};
     std::unique_ptr<k8s::informer> informer = {};
     k8s::object now = {};
     bool known = false;
   };
 
-  watched& at(source which) { return all_.at(static_cast<std::size_t>(which)); }
-  const watched& at(source which) const { return all_.at(static_cast<std::size_t>(which)); }
-  void update(watched& one, k8s::object now);
-  boost::asio::awaitable<void> follow(watched* one);
+  watched& at(source source) { return all_.at(static_cast<std::size_t>(source)); }
+  const watched& at(source source) const { return all_.at(static_cast<std::size_t>(source)); }
+  void update(watched& watched, k8s::object now);
+  boost::asio::awaitable<void> follow(watched* watched);
 
   std::array<watched, all_sources.size()> all_;
   std::vector<std::weak_ptr<std::function<void()>>> listeners_;

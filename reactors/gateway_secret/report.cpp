@@ -156,9 +156,9 @@ void report::expiry(const std::optional<tls::certificate>& served,
     log_.info("server certificate of the gateway is no longer close to expiry");
     return;
   }
-  const auto when = k8s::format_time(served->not_after());
-  log_.warning("server certificate of the gateway is close to expiry", {{"not_after", when}});
-  emit(about, true, "ServerCertificateExpiring", "the server certificate expires at " + when);
+  const auto expiry = k8s::format_time(served->not_after());
+  log_.warning("server certificate of the gateway is close to expiry", {{"not_after", expiry}});
+  emit(about, true, "ServerCertificateExpiring", "the server certificate expires at " + expiry);
 }
 
 void report::emit(const k8s::object_reference& about, bool bad, std::string_view reason,

@@ -204,14 +204,14 @@ class planner {
     out_.deadline = deadline;
     recheck_at(deadline);
     recheck_at(deadline - options_.notice);
-    const auto who = missing();
-    if (who.empty() || exact_ >= deadline) {
-      out_.left_behind = who;
+    const auto missing_runtime = missing();
+    if (missing_runtime.empty() || exact_ >= deadline) {
+      out_.left_behind = missing_runtime;
       return true;
     }
     out_.near_deadline = exact_ >= deadline - options_.notice;
     if (!out_.waiting.empty()) out_.waiting += "; ";
-    out_.waiting += "missing: " + who + "; not waited for after " + text(deadline);
+    out_.waiting += "missing: " + missing_runtime + "; not waited for after " + text(deadline);
     return false;
   }
 
@@ -224,10 +224,10 @@ class planner {
     std::size_t count = 0;
     clusters_.for_each([&](const k8s::object_key& kyma, const cluster_state& entry) {
       if (entry.is_concerned()) ++count;
-      const auto what = lacks(entry, *out_.demand, options_, exact_);
-      if (what.recheck_at) recheck_at(*what.recheck_at);
-      if (what.reason.empty()) return;
-      (what.excused ? excused : all).push_back({&kyma, what.reason, &entry});
+      const auto lack = lacks(entry, *out_.demand, options_, exact_);
+      if (lack.recheck_at) recheck_at(*lack.recheck_at);
+      if (lack.reason.empty()) return;
+      (lack.excused ? excused : all).push_back({&kyma, lack.reason, &entry});
     });
     // More at once are hardly the tenants' fault: those that failed last are waited for.
     const auto most =
@@ -236,7 +236,8 @@ class planner {
             : std::max(options_.excused_least, count * options_.excused_percent / 100);
     const bool too_many = excused.size() > most;
     if (too_many) {
-      std::ranges::sort(excused, {}, [](const auto& one) { return *one.state->own_fault_since(); });
+      std::ranges::sort(excused, {},
+                        [](const auto& runtime) { return *runtime.state->own_fault_since(); });
       all.insert(all.end(), excused.begin() + static_cast<std::ptrdiff_t>(most), excused.end());
       excused.resize(most);
     }
@@ -270,7 +271,7 @@ class planner {
     const auto shown = std::min<std::size_t>(5, all.size());
     std::ranges::partial_sort(
         all, all.begin() + static_cast<std::ptrdiff_t>(shown), {},
-        [](const auto& one) { return std::tie(one.kyma->ns, one.kyma->name); });
+        [](const auto& runtime) { return std::tie(runtime.kyma->ns, runtime.kyma->name); });
     auto words = std::to_string(all.size()) + " of " + std::to_string(count) + " runtimes";
     for (std::size_t i = 0; i < shown; ++i) {
       words += i == 0 ? ": " : ", ";

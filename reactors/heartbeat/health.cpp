@@ -154,7 +154,7 @@ fleet_health::receipt fleet_health::receive(const k8s::object_key& kyma, heartbe
 
 bool fleet_health::note_pod(record& runtime, const heartbeat& content, moment at) {
   auto& pods = runtime.pods;
-  const auto name_of = [](const pod& one) -> const std::string& { return one.loaded.pod; };
+  const auto name_of = [](const pod& pod) -> const std::string& { return pod.loaded.pod; };
   auto found = std::ranges::find(pods, content.pod, name_of);
   const bool known = found != pods.end();
   if (known && found->boot_id == content.boot_id) {
@@ -162,7 +162,7 @@ bool fleet_health::note_pod(record& runtime, const heartbeat& content, moment at
   }
   if (!known && pods.size() < max_pods) found = pods.insert(pods.end(), pod());
   if (found == pods.end()) {
-    found = std::ranges::min_element(pods, {}, [](const pod& one) { return one.loaded.heard; });
+    found = std::ranges::min_element(pods, {}, [](const pod& pod) { return pod.loaded.heard; });
   }
   const bool reloaded = !known || !found->loaded.same_files(content);
   *found = {.loaded = {.pod = content.pod,
@@ -214,8 +214,8 @@ void fleet_health::clear(entry& of, moment at) {
 bool fleet_health::accepts(const k8s::object_key& kyma, const heartbeat& content, moment at) {
   auto& runtime = use(kyma, at).second;
   if (runtime.accepted.try_take(at.now)) return true;
-  const auto same = [&](const pod& one) {
-    return one.loaded.pod == content.pod && one.loaded.same_files(content);
+  const auto same = [&](const pod& pod) {
+    return pod.loaded.pod == content.pod && pod.loaded.same_files(content);
   };
   return std::ranges::none_of(runtime.pods, same) && runtime.reloads.try_take(at.now);
 }

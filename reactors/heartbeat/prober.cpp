@@ -175,18 +175,19 @@ core::duration retry_pause(const prober_options& options, unsigned failures, std
 prober::prober(asio::any_io_executor executor, prober_options options,
                prober_environment environment)
     : options_(options),
-      in_(std::move(environment)),
+      environment_(std::move(environment)),
       controller_(std::move(executor), {.name = "probe", .concurrent = options_.concurrent}, *this,
-                  {in_.clock, in_.watchdog, in_.log, in_.metrics, in_.random}) {}
+                  {environment_.clock, environment_.watchdog, environment_.log,
+                   environment_.metrics, environment_.random}) {}
 
 void prober::probe_later(const k8s::object_key& kyma) {
   controller_.add_after(
-      kyma, core::shortened(std::min(first_within, options_.interval), 1, in_.random()));
+      kyma, core::shortened(std::min(first_within, options_.interval), 1, environment_.random()));
 }
 
 asio::awaitable<reconcile_result> prober::reconcile(k8s::object_key kyma) {
-  const bool exists = static_cast<bool>(in_.kymas.objects().get(kyma));
-  if (!exists || !in_.installed(kyma)) {
+  const bool exists = static_cast<bool>(environment_.kymas.objects().get(kyma));
+  if (!exists || !environment_.installed(kyma)) {
     failures_.erase(kyma);
     co_return exists ? reconcile_result::requeue_after(options_.retry) : reconcile_result::done();
   }
@@ -198,16 +199,17 @@ asio::awaitable<reconcile_result> prober::reconcile(k8s::object_key kyma) {
     const auto failures = failures_.use(kyma, 0U)++;
     base = retry_pause(options_, failures, failures_.size());
   }
-  in_.on_result(kyma, std::move(result));
-  co_return reconcile_result::requeue_after(core::shortened(base, probe_jitter, in_.random()));
+  environment_.on_result(kyma, std::move(result));
+  co_return reconcile_result::requeue_after(
+      core::shortened(base, probe_jitter, environment_.random()));
 }
 
 asio::awaitable<probe_result> prober::send(k8s::object_key kyma) {
-  const auto random = in_.random();
+  const auto random = environment_.random();
   const auto nonce = core::hex({reinterpret_cast<const unsigned char*>(&random), sizeof random});
-  const auto begun = in_.clock.now();
-  const auto kubeconfig = in_.kubeconfig(kyma);
-  auto api = kubeconfig ? in_.runtimes.get(k8s::to_string(kyma), *kubeconfig)
+  const auto begun = environment_.clock.now();
+  const auto kubeconfig = environment_.kubeconfig(kyma);
+  auto api = kubeconfig ? environment_.runtimes.get(k8s::to_string(kyma), *kubeconfig)
                         : k8s::result<std::shared_ptr<k8s::client>>(kubeconfig.error());
   probe_result out;
   if (api.has_error()) {

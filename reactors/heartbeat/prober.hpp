@@ -90,7 +90,7 @@ class prober : private k8s::reconciler {
   boost::asio::awaitable<probe_result> send(k8s::object_key kyma);
 
   const prober_options options_;
-  const prober_environment in_;
+  const prober_environment environment_;
   core::lru_map<k8s::object_key, unsigned, k8s::object_key_hash> failures_{16384};  ///< in a row
   k8s::controller controller_;
 };

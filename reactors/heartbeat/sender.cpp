@@ -49,14 +49,14 @@ sender::sender(asio::any_io_executor executor, sender_options options,
                sender_environment environment)
     : executor_(executor),
       options_(options),
-      in_(std::move(environment)),
-      random_(in_.random),
-      delivered_(heartbeats(in_.metrics, "delivered")),
-      failed_(heartbeats(in_.metrics, "failed")),
-      unsupported_(heartbeats(in_.metrics, "unsupported")),
+      environment_(std::move(environment)),
+      random_(environment_.random),
+      delivered_(heartbeats(environment_.metrics, "delivered")),
+      failed_(heartbeats(environment_.metrics, "failed")),
+      unsupported_(heartbeats(environment_.metrics, "unsupported")),
       boot_id_(make_boot_id(random_)),
-      started_(in_.clock.now()),
-      calendar_(in_.clock),
+      started_(environment_.clock.now()),
+      calendar_(environment_.clock),
       reloaded_(executor),
       managers_turn_(executor) {}
 
@@ -68,18 +68,18 @@ asio::awaitable<void> sender::run() {
 }
 
 asio::awaitable<void> sender::send_to_kcp() {
-  auto due = in_.clock.now() + core::shortened(first_delay, 1, random_());
+  auto due = environment_.clock.now() + core::shortened(first_delay, 1, random_());
   auto check = due;
   for (;;) {
     const auto until = std::min(due, check);
-    const auto reloaded = co_await core::within(in_.clock, until, reloaded_.wait());
-    const auto now = in_.clock.now();
+    const auto reloaded = co_await core::within(environment_.clock, until, reloaded_.wait());
+    const auto now = environment_.clock.now();
     if (reloaded && now < due && !reloads_.try_take(now)) {
       check = std::min(check, now + std::chrono::seconds(1));
       continue;
     }
     check = now + options_.change_interval;
-    auto next = in_.report();
+    auto next = environment_.report();
     if (now < due && !new_probe_ && !has_news(latest_, next)) continue;
     due = now + core::shortened(options_.interval, jitter, random_());
     prepare(std::move(next));
@@ -91,13 +91,13 @@ asio::awaitable<void> sender::send_to_kcp() {
 
 /// Sends the latest heartbeat, unless KCP is to be left alone. Returns false at the end.
 asio::awaitable<bool> sender::post_to_kcp() {
-  if (in_.clock.now() < kcp_.not_before) co_return true;
+  if (environment_.clock.now() < kcp_.not_before) co_return true;
   auto body = render_heartbeat(latest_.content);
   const auto sent = co_await post(std::string(heartbeat_component), std::move(body));
   if (sent == outcome::ended) co_return false;
   note(heartbeat_component, kcp_, sent);
   if (sent != outcome::delivered) co_return true;
-  if (in_.on_reported) in_.on_reported();
+  if (environment_.on_reported) environment_.on_reported();
   kcp_error_.clear();
   reported_events_ = latest_.content.events.delivered;
   reported_time_ = latest_.delivery_time;
@@ -107,7 +107,7 @@ asio::awaitable<bool> sender::post_to_kcp() {
 }
 
 asio::awaitable<void> sender::finish() {
-  prepare(in_.report());
+  prepare(environment_.report());
   co_await post_to_kcp();
 }
 
@@ -132,7 +132,7 @@ void sender::prepare(watcher_report next) {
   auto& content = next.content;
   content.boot_id = boot_id_;
   content.started = calendar_.at(started_);
-  content.sent = calendar_.at(in_.clock.now());
+  content.sent = calendar_.at(environment_.clock.now());
   content.sequence = latest_.content.sequence + 1;
   content.probes.assign(probes_.begin(), probes_.end());
   new_probe_ = false;
@@ -156,12 +156,12 @@ probe_report sender::probed(std::string_view nonce) {
 
 /// Those that offer to take heartbeats and are not paused. Forgets the others.
 std::vector<std::string> sender::due_managers() {
-  auto names = in_.managers();
+  auto names = environment_.managers();
   names.resize(std::min(names.size(), options_.managers));
   std::erase_if(managers_, [&](const auto& known) {
     return std::ranges::find(names, known.first) == names.end();
   });
-  const auto now = in_.clock.now();
+  const auto now = environment_.clock.now();
   std::erase_if(names, [&](const auto& name) { return managers_[name].not_before > now; });
   return names;
 }
@@ -178,10 +178,10 @@ heartbeat sender::content_for(std::string_view manager) const {
 
 /// A manager has learned of its gaps.
 void sender::note_told(std::string_view manager, const heartbeat& sent) const {
-  if (!in_.on_gap_told || !sent.gaps) return;
+  if (!environment_.on_gap_told || !sent.gaps) return;
   const auto& all = sent.gaps->managers;
   const auto found = std::ranges::find(all, manager, &manager_gaps::manager);
-  if (found != all.end()) in_.on_gap_told(found->manager, found->count);
+  if (found != all.end()) environment_.on_gap_told(found->manager, found->count);
 }
 
 asio::awaitable<sender::outcome> sender::post(std::string component, std::string body) {
@@ -191,7 +191,7 @@ asio::awaitable<sender::outcome> sender::post(std::string component, std::string
   request.body = std::move(body);
   http::response response;
   http::client_slot slot;
-  auto error = co_await in_.upstream.acquire(slot, options_.timeout);
+  auto error = co_await environment_.upstream.acquire(slot, options_.timeout);
   if (!error) error = co_await slot.exchange(request, response, {.limit = options_.timeout});
   if (error == asio::error::operation_aborted || error == http::client_error::shut_down) {
     co_return outcome::ended;
@@ -209,9 +209,9 @@ asio::awaitable<sender::outcome> sender::post(std::string component, std::string
   auto reason = error ? error.message() : "status " + std::to_string(response.status);
   const bool connected =
       error != http::client_error::connect && error != http::client_error::handshake;
-  if (error && !connected) reason += ": " + in_.upstream.connect_failure();
-  in_.log.limited(failure_log_, core::log_level::warning, "heartbeat not delivered",
-                  {{"component", component}, {"error", reason}});
+  if (error && !connected) reason += ": " + environment_.upstream.connect_failure();
+  environment_.log.limited(failure_log_, core::log_level::warning, "heartbeat not delivered",
+                           {{"component", component}, {"error", reason}});
   if (component == heartbeat_component) kcp_error_ = std::move(reason);
   co_return error == http::client_error::timed_out ? outcome::timed_out : outcome::failed;
 }
@@ -223,11 +223,11 @@ void sender::note(std::string_view component, receiver& of, outcome sent) {
     return;
   }
   if (of.refusals == 0) {
-    in_.log.info("component takes no heartbeats, it gets one in a while",
-                 {{"component", component}});
+    environment_.log.info("component takes no heartbeats, it gets one in a while",
+                          {{"component", component}});
   }
   const auto pause = core::doubled(options_.retry_base, options_.retry_limit, of.refusals);
-  of.not_before = in_.clock.now() + core::shortened(pause, jitter, random_());
+  of.not_before = environment_.clock.now() + core::shortened(pause, jitter, random_());
   ++of.refusals;
 }
 

@@ -127,7 +127,7 @@ class sender {
 
   const boost::asio::any_io_executor executor_;
   const sender_options options_;
-  const sender_environment in_;
+  const sender_environment environment_;
   core::random_source random_;
   core::counter& delivered_;
   core::counter& failed_;

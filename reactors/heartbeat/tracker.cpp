@@ -30,18 +30,19 @@ core::gauge& in_state(core::metrics& metrics, liveness state) {
 
 tracker::tracker(core::channel<received_heartbeat>& from, tracker_options options,
                  tracker_environment environment)
-    : from_(from),
+    : heartbeats_(from),
       options_(options),
-      in_(std::move(environment)),
-      runtimes_{&in_state(in_.metrics, liveness::unknown), &in_state(in_.metrics, liveness::live),
-                &in_state(in_.metrics, liveness::degraded),
-                &in_state(in_.metrics, liveness::silent)},
-      accepted_(received(in_.metrics, "accepted")),
-      limited_(received(in_.metrics, "limited")),
-      unknown_(received(in_.metrics, "unknown")),
-      gaps_(core::make_counter(in_.metrics, "rw_runtime_gaps_total",
+      environment_(std::move(environment)),
+      runtimes_{&in_state(environment_.metrics, liveness::unknown),
+                &in_state(environment_.metrics, liveness::live),
+                &in_state(environment_.metrics, liveness::degraded),
+                &in_state(environment_.metrics, liveness::silent)},
+      accepted_(received(environment_.metrics, "accepted")),
+      limited_(received(environment_.metrics, "limited")),
+      unknown_(received(environment_.metrics, "unknown")),
+      gaps_(core::make_counter(environment_.metrics, "rw_runtime_gaps_total",
                                "Number of times that events of a runtime may have been missed")),
-      probe_seconds_(core::make_histogram(in_.metrics, "rw_probe_seconds",
+      probe_seconds_(core::make_histogram(environment_.metrics, "rw_probe_seconds",
                                           "Time from a probe to the heartbeat that names it, in "
                                           "seconds",
                                           {}, core::latency_bounds())),
@@ -56,33 +57,34 @@ asio::awaitable<void> tracker::run() {
 }
 
 asio::awaitable<void> tracker::read() {
-  std::vector<received_heartbeat> some;
+  std::vector<received_heartbeat> batch;
   for (;;) {
-    some.clear();
-    const auto got = co_await from_.receive_some(some, received_at_once);
+    batch.clear();
+    const auto got = co_await heartbeats_.receive_some(batch, received_at_once);
     if (got.has_error()) co_return;
-    for (auto& one : some) receive(std::move(one));
+    for (auto& heartbeat : batch) receive(std::move(heartbeat));
     publish();
   }
 }
 
 asio::awaitable<void> tracker::keep_time() {
   const auto executor = co_await asio::this_coro::executor;
-  const auto timer = in_.clock.make_timer(executor);
+  const auto timer = environment_.clock.make_timer(executor);
   for (;;) {
     const auto at = now();
-    in_.kymas.objects().for_each([&](const k8s::object& kyma) {
+    environment_.kymas.objects().for_each([&](const k8s::object& kyma) {
       auto key = kyma.key();
-      if (!in_.reports(key)) {
+      if (!environment_.reports(key)) {
         health_.unexpect(key, at);
       } else if (health_.expect(key, at)) {
-        in_.on_expected(key);
+        environment_.on_expected(key);
       }
     });
-    health_.retain([&](const k8s::object_key& key) { return bool(in_.kymas.objects().get(key)); });
+    health_.retain(
+        [&](const k8s::object_key& key) { return bool(environment_.kymas.objects().get(key)); });
     health_.poll(at, [&](const fleet_health::change& change) {
       report(change);
-      if (change.now.state == liveness::silent) in_.on_silent(change.kyma);
+      if (change.now.state == liveness::silent) environment_.on_silent(change.kyma);
     });
     publish();
     timer->expires_at(at.now + options_.tick);
@@ -92,12 +94,12 @@ asio::awaitable<void> tracker::keep_time() {
 }
 
 void tracker::receive(received_heartbeat received) {
-  const auto kymas = in_.kymas_of(received.runtime_id);
+  const auto kymas = environment_.kymas_of(received.runtime_id);
   if (kymas.empty()) {
     unknown_.Increment();
-    in_.log.limited(unknown_log_, core::log_level::warning,
-                    "heartbeat ignored: no Kyma has its runtime id",
-                    {{"runtimeId", received.runtime_id}});
+    environment_.log.limited(unknown_log_, core::log_level::warning,
+                             "heartbeat ignored: no Kyma has its runtime id",
+                             {{"runtimeId", received.runtime_id}});
   }
   for (const auto& kyma : kymas) {
     const bool accepted = health_.accepts(kyma.key(), received.content, now());
@@ -108,14 +110,14 @@ void tracker::receive(received_heartbeat received) {
     if (outcome.probe) {
       probe_seconds_.Observe(std::chrono::duration<double>(*outcome.probe).count());
     }
-    if (outcome.reloaded) in_.on_reloaded(kyma.key());
+    if (outcome.reloaded) environment_.on_reloaded(kyma.key());
     if (!outcome.missed) continue;
     gaps_.Increment();
     const auto message = outcome.missed.message();
-    in_.log.limited(gap_log_, core::log_level::warning, "events may have been missed",
-                    {{"kyma", kyma.name()}, {"reason", message}});
-    in_.events.warning(k8s::reference_to(kyma.parse()), "EventsMissed", message);
-    in_.on_gap(received.runtime_id, outcome.missed);
+    environment_.log.limited(gap_log_, core::log_level::warning, "events may have been missed",
+                             {{"kyma", kyma.name()}, {"reason", message}});
+    environment_.events.warning(k8s::reference_to(kyma.parse()), "EventsMissed", message);
+    environment_.on_gap(received.runtime_id, outcome.missed);
   }
 }
 
@@ -129,16 +131,17 @@ void tracker::probed(const k8s::object_key& kyma, probe_result result) {
 void tracker::report(const fleet_health::change& change) {
   const bool live = change.now.state == liveness::live;
   if (live && change.before == liveness::unknown) return;
-  const auto kyma = in_.kymas.objects().get(change.kyma);
+  const auto kyma = environment_.kymas.objects().get(change.kyma);
   if (!kyma) return;
   const auto about = k8s::reference_to(kyma.parse());
   if (live) {
-    in_.events.normal(about, "WatcherLive", "heartbeats arrive and report no error");
+    environment_.events.normal(about, "WatcherLive", "heartbeats arrive and report no error");
   } else if (change.now.state == liveness::silent) {
-    in_.events.warning(about, "WatcherSilent", change.now.message);
+    environment_.events.warning(about, "WatcherSilent", change.now.message);
   } else {
-    in_.events.warning(about, "WatcherDegraded",
-                       std::string(to_string(change.now.reason)) + ": " + change.now.message);
+    environment_.events.warning(
+        about, "WatcherDegraded",
+        std::string(to_string(change.now.reason)) + ": " + change.now.message);
   }
 }
 

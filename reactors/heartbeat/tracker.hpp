@@ -77,11 +77,11 @@ class tracker {
   void receive(received_heartbeat received);
   void report(const fleet_health::change& change);
   void publish();
-  moment now() const { return {in_.clock.now(), in_.clock.wall()}; }
+  moment now() const { return {environment_.clock.now(), environment_.clock.wall()}; }
 
-  core::channel<received_heartbeat>& from_;
+  core::channel<received_heartbeat>& heartbeats_;
   const tracker_options options_;
-  const tracker_environment in_;
+  const tracker_environment environment_;
   std::array<core::gauge*, liveness_count> runtimes_;
   core::counter& accepted_;
   core::counter& limited_;

@@ -39,8 +39,8 @@ api_server_plan plan_of(const api_server_settings& settings) {
   if (settings.http1) options.protocols = {"http/1.1"};
   options.storage_delay = settings.storage_delay;
   options.authorization = settings.authorization == "rbac";
-  options.refuse_unsupported = settings.how.refuse_unsupported;
-  options.version = settings.how.version;
+  options.refuse_unsupported = settings.behaviour.refuse_unsupported;
+  options.version = settings.behaviour.version;
   options.root_cluster = plan.clusters.front();
   options.test_control = true;
   return plan;
@@ -57,8 +57,8 @@ api_server_app::api_server_app(services& with, api_server_plan plan)
       throw setting_error("--cluster " + cluster + ": " + e.what());
     }
     server_.memory()->clusters.at(cluster)->controllers = plan_.controllers;
-    for (const auto& one : plan_.tokens) {
-      server_.add_token(cluster, one.text, one.user, one.groups);
+    for (const auto& token : plan_.tokens) {
+      server_.add_token(cluster, token.text, token.user, token.groups);
     }
   }
   if (!plan_.dir.empty()) write_kubeconfigs();

@@ -104,8 +104,8 @@ api_server_plan plan_of(const kube_apiserver_settings& settings) {
   }
   if (!settings.token_file.empty()) plan.tokens = read_tokens(settings.token_file);
   options.authorization = std::ranges::count(settings.authorization, "RBAC") > 0;
-  options.refuse_unsupported = settings.how.refuse_unsupported;
-  options.version = settings.how.version;
+  options.refuse_unsupported = settings.behaviour.refuse_unsupported;
+  options.version = settings.behaviour.version;
   plan.controllers = false;
   options.root_cluster = cluster;
   options.test_control = true;

@@ -15,12 +15,12 @@ http::server_options options_of(const etcd_settings& settings) {
   std::string_view url = settings.listen_url;
   constexpr std::string_view scheme = "http://";
   if (url.starts_with(scheme)) url.remove_prefix(scheme.size());
-  auto where = core::parse_host_port(url);
-  if (!where) throw setting_error("--listen-client-urls must be http://IP:PORT");
-  if (where->host == "localhost") where->host = "127.0.0.1";
+  auto address = core::parse_host_port(url);
+  if (!address) throw setting_error("--listen-client-urls must be http://IP:PORT");
+  if (address->host == "localhost") address->host = "127.0.0.1";
   http::server_options result;
   result.name = "etcd";
-  result.address = listening_address(*where, "--listen-client-urls");
+  result.address = listening_address(*address, "--listen-client-urls");
   return result;
 }
 

@@ -16,39 +16,41 @@ constexpr auto variables = "KUBE_DEVSERVER_";
 
 int run_kube_apiserver(int argc, char** argv) {
   kube_apiserver_settings settings;
-  cli::command one;
-  one.describe = [&](CLI::App& app) { describe_kube_apiserver(app, settings); };
-  one.check = [&](CLI::App& app, const cli::command_line&) { note_unknown_flags(app, settings); };
-  one.make = [&](cli::services& with) {
+  cli::command command;
+  command.describe = [&](CLI::App& app) { describe_kube_apiserver(app, settings); };
+  command.check = [&](CLI::App& app, const cli::command_line&) {
+    note_unknown_flags(app, settings);
+  };
+  command.make = [&](cli::services& with) {
     return std::make_unique<api_server_app>(with, plan_of(settings));
   };
-  one.variable_prefix = variables;
-  return cli::run_program("kube-apiserver", "kube-apiserver of kube-devserver, for envtest.", {one},
-                          argc, argv);
+  command.variable_prefix = variables;
+  return cli::run_program("kube-apiserver", "kube-apiserver of kube-devserver, for envtest.",
+                          {command}, argc, argv);
 }
 
 int run_etcd(int argc, char** argv) {
   etcd_settings settings;
-  cli::command one;
-  one.describe = [&](CLI::App& app) { describe_etcd(app, settings); };
-  one.make = [&](cli::services& with) { return std::make_unique<etcd_app>(with, settings); };
-  one.variable_prefix = variables;
-  return cli::run_program("etcd", "etcd of kube-devserver, for envtest.", {one}, argc, argv);
+  cli::command command;
+  command.describe = [&](CLI::App& app) { describe_etcd(app, settings); };
+  command.make = [&](cli::services& with) { return std::make_unique<etcd_app>(with, settings); };
+  command.variable_prefix = variables;
+  return cli::run_program("etcd", "etcd of kube-devserver, for envtest.", {command}, argc, argv);
 }
 
 int run_kube_devserver(int argc, char** argv) {
   api_server_settings settings;
-  cli::command one;
-  one.describe = [&](CLI::App& app) { describe_api_server(app, settings); };
-  one.make = [&](cli::services& with) {
+  cli::command command;
+  command.describe = [&](CLI::App& app) { describe_api_server(app, settings); };
+  command.make = [&](cli::services& with) {
     return std::make_unique<api_server_app>(with, plan_of(settings));
   };
-  one.variable_prefix = variables;
+  command.variable_prefix = variables;
   return cli::run_program(
       "kube-devserver",
       "Kubernetes API servers in memory, any number in one process, for tests and trials of "
       "controllers, webhooks and kubectl.",
-      {one}, argc, argv);
+      {command}, argc, argv);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ constexpr auto control =
     "Below the path /devserver of a cluster, members of system:masters inject faults, compact the\n"
     "history, back up and restore the cluster, and close connections (k8s/devserver/README.md).";
 
-void describe_behaviour(CLI::App& app, behaviour& to) {
+void describe_behaviour(CLI::App& app, server_behaviour& to) {
   app.add_option_function<std::string>(
          "--refuse-unsupported",
          [&to](const std::string& text) { to.refuse_unsupported = text != "false"; },
@@ -24,9 +24,9 @@ void describe_behaviour(CLI::App& app, behaviour& to) {
 }
 
 /// Accepts a flag that changes nothing here.
-void accept(CLI::App& app, const std::string& flag, const std::string& why) {
+void accept(CLI::App& app, const std::string& flag, const std::string& reason) {
   app.add_option_function<std::vector<std::string>>(
-         flag, [](const std::vector<std::string>&) {}, "No effect: " + why)
+         flag, [](const std::vector<std::string>&) {}, "No effect: " + reason)
       ->type_name("");
 }
 
@@ -56,7 +56,7 @@ void describe_api_server(CLI::App& app, api_server_settings& to) {
   add_duration(app, "--storage-delay", to.storage_delay,
                "Time for which requests for objects of a new CustomResourceDefinition get 429, as "
                "from kube-apiserver while their storage is initializing; 0: none");
-  describe_behaviour(app, to.how);
+  describe_behaviour(app, to.behaviour);
 }
 
 void describe_kube_apiserver(CLI::App& app, kube_apiserver_settings& to) {
@@ -86,7 +86,7 @@ void describe_kube_apiserver(CLI::App& app, kube_apiserver_settings& to) {
                            "--service-account-signing-key-file"}) {
     accept(app, flag, "only this server verifies the tokens that it issues");
   }
-  describe_behaviour(app, to.how);
+  describe_behaviour(app, to.behaviour);
 }
 
 void note_unknown_flags(CLI::App& app, kube_apiserver_settings& to) {

@@ -16,7 +16,7 @@ class App;
 namespace rw::kube_devserver {
 
 /// What all three programs may set, kube-apiserver by variables: envtest passes flags of its own.
-struct behaviour {
+struct server_behaviour {
   bool refuse_unsupported = false;
   std::string version = "v1.32.0+devserver";
 };
@@ -33,7 +33,7 @@ struct api_server_settings {
   std::string authorization = "none";
   std::chrono::milliseconds storage_delay{0};
   bool controllers = true;
-  behaviour how;
+  server_behaviour behaviour;
 };
 
 /// `kube-apiserver` as envtest starts it.
@@ -47,7 +47,7 @@ struct kube_apiserver_settings {
   std::string token_file;
   std::vector<std::string> authorization = {"AlwaysAllow"};
   std::vector<std::string> ineffective;  ///< flags that it does not know
-  behaviour how;
+  server_behaviour behaviour;
 };
 
 /// `etcd` as envtest starts it.

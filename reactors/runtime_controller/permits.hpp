@@ -32,22 +32,22 @@ class permits {
   class permit {
    public:
     permit() = default;
-    permit(permit&& from) noexcept : from_(std::exchange(from.from_, nullptr)) {}
+    permit(permit&& from) noexcept : owner_(std::exchange(from.owner_, nullptr)) {}
     permit& operator=(permit&& from) noexcept {
-      auto* const old = std::exchange(from_, std::exchange(from.from_, nullptr));
+      auto* const old = std::exchange(owner_, std::exchange(from.owner_, nullptr));
       if (old != nullptr) old->release();
       return *this;
     }
     ~permit() {
-      if (from_ != nullptr) from_->release();
+      if (owner_ != nullptr) owner_->release();
     }
-    explicit operator bool() const noexcept { return from_ != nullptr; }
+    explicit operator bool() const noexcept { return owner_ != nullptr; }
 
    private:
     friend class permits;
-    explicit permit(permits& from) : from_(&from) {}
+    explicit permit(permits& from) : owner_(&from) {}
 
-    permits* from_ = nullptr;
+    permits* owner_ = nullptr;
   };
 
   /// The permit that is reserved for the key; empty if none is. A key that was enqueued must call

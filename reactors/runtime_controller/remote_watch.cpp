@@ -49,14 +49,14 @@ const k8s::projection& names_only() {
 
 core::duration drift_backoff::wait_of(const row& of) const {
   const auto wait = [this](unsigned times, core::duration limit) {
-    return times == 0 ? core::duration::zero() : core::doubled(with_.base, limit, times - 1);
+    return times == 0 ? core::duration::zero() : core::doubled(options_.base, limit, times - 1);
   };
-  return std::max(wait(of.repairs, with_.limit),
-                  wait(of.idle, std::min(with_.idle_limit, with_.limit)));
+  return std::max(wait(of.repairs, options_.limit),
+                  wait(of.idle, std::min(options_.idle_limit, options_.limit)));
 }
 
 bool drift_backoff::is_over(const row& of, time_point now) const {
-  return now - of.last > std::max(2 * wait_of(of), with_.quiet);
+  return now - of.last > std::max(2 * wait_of(of), options_.quiet);
 }
 
 core::duration drift_backoff::wait(const k8s::object_key& key, time_point now) const {
@@ -91,9 +91,9 @@ versions::iterator find(versions& in, watched_set::version of) {
   return std::ranges::find(in, of.object, &watched_set::version::object);
 }
 
-void put(versions& into, watched_set::version which) {
-  const auto known = find(into, which);
-  known != into.end() ? * known = which : into.emplace_back(which);
+void put(versions& into, watched_set::version version) {
+  const auto known = find(into, version);
+  known != into.end() ? * known = version : into.emplace_back(version);
 }
 
 }  // namespace
@@ -101,30 +101,30 @@ void put(versions& into, watched_set::version which) {
 void watched_set::add(const k8s::resource_type& type, const k8s::object_key& key,
                       std::string_view resource_version, k8s::selection within) {
   within.metadata_only = true;
-  const watch one{type, std::move(within)};
-  const auto known = std::ranges::find(watches, one);
+  const watch watch{type, std::move(within)};
+  const auto known = std::ranges::find(watches, watch);
   const auto index = static_cast<std::size_t>(known - watches.begin());
-  if (known == watches.end()) watches.push_back(one);
-  auto which = version_of(type, key, resource_version);
-  which.watch = index;
-  put(versions, which);
+  if (known == watches.end()) watches.push_back(watch);
+  auto version = version_of(type, key, resource_version);
+  version.watch = index;
+  put(versions, version);
 }
 
 // --- one watch ---------------------------------------------------------------------------
 
 /// The shared part of many clusters' watches.
 struct remote_watch::kind {
-  const watched_set::watch what;
-  const k8s::object_format format{what.type, true};
+  const watched_set::watch watch;
+  const k8s::object_format format{watch.type, true};
 };
 
 /// One watch on one cluster, restarted whenever it ends.
 class remote_watch::stream final : public k8s::watch_sink {
  public:
-  stream(remote_watch& owner, entry& cluster, const kind& what, std::size_t index)
-      : owner_(owner), cluster_(cluster), kind_(what), index_(index) {}
+  stream(remote_watch& owner, entry& cluster, const kind& kind, std::size_t index)
+      : owner_(owner), cluster_(cluster), kind_(kind), index_(index) {}
 
-  const watched_set::watch& what() const noexcept { return kind_.what; }
+  const watched_set::watch& watch() const noexcept { return kind_.watch; }
   /// Whether it runs, and has begun with all objects or goes on from there.
   bool is_live() const noexcept { return began_ && !listing_; }
 
@@ -173,13 +173,13 @@ struct remote_watch::entry : std::enable_shared_from_this<entry> {
         owner(of_all),
         expected(std::move(set.versions)),
         over(owner.executor_) {
-    for (const auto& what : set.watches) {
-      watches.emplace_back(owner, *this, owner.kind_of(what), watches.size());
+    for (const auto& watch : set.watches) {
+      watches.emplace_back(owner, *this, owner.kind_of(watch), watches.size());
     }
   }
 
   bool watches_the_same(const watched_set& as) const {
-    return std::ranges::equal(watches, as.watches, {}, &stream::what);
+    return std::ranges::equal(watches, as.watches, {}, &stream::watch);
   }
 
   /// Records whether an attempt of a watch to begin got a response.
@@ -202,16 +202,16 @@ remote_watch::remote_watch(asio::any_io_executor executor, remote_watch_options 
     : executor_(std::move(executor)),
       options_(std::move(options)),
       on_change_(std::move(on_change)),
-      in_(std::move(in)),
-      watched_(core::make_gauge(in_.metrics, options_.metrics + "_watched_runtimes",
+      environment_(std::move(in)),
+      watched_(core::make_gauge(environment_.metrics, options_.metrics + "_watched_runtimes",
                                 "Number of runtimes that are watched for drift")),
-      own_(core::make_counter(in_.metrics, options_.metrics + "_observed_changes_total",
+      own_(core::make_counter(environment_.metrics, options_.metrics + "_observed_changes_total",
                               "Number of changes of applied objects on runtimes",
                               {{"from", "own"}})),
-      foreign_(core::make_counter(in_.metrics, options_.metrics + "_observed_changes_total",
-                                  "Number of changes of applied objects on runtimes",
-                                  {{"from", "others"}})),
-      held_back_(core::make_counter(in_.metrics, options_.metrics + "_held_back_total",
+      foreign_(core::make_counter(
+          environment_.metrics, options_.metrics + "_observed_changes_total",
+          "Number of changes of applied objects on runtimes", {{"from", "others"}})),
+      held_back_(core::make_counter(environment_.metrics, options_.metrics + "_held_back_total",
                                     "Number of reconciles delayed by the backoff of drift")),
       backoff_(options_.backoff),
       losses_(of_losses) {}
@@ -259,12 +259,12 @@ bool remote_watch::is_unchanged(const k8s::object_key& key) const {
 
 unsigned remote_watch::reconciled(const k8s::object_key& key, bool repaired) {
   const bool caused = changed_.erase(key) > 0;
-  return caused || repaired ? backoff_.noted(key, repaired, in_.clock.now()) : 0;
+  return caused || repaired ? backoff_.noted(key, repaired, environment_.clock.now()) : 0;
 }
 
 core::duration remote_watch::stream::wait() const {
   if (failures_ == 0) return {};
-  core::backoff backoff(retry_base, retry_limit, std::ref(owner_.in_.random));
+  core::backoff backoff(retry_base, retry_limit, std::ref(owner_.environment_.random));
   backoff.skip(failures_ - 1);
   return backoff.next();
 }
@@ -275,11 +275,11 @@ asio::awaitable<bool> remote_watch::stream::open() {
   listed_.clear();
   began_.reset();
   decoder_.reset();
-  const auto seconds = timeout_seconds + owner_.in_.random() % timeout_seconds;
+  const auto seconds = timeout_seconds + owner_.environment_.random() % timeout_seconds;
   k8s::watch_options options{.resource_version = version_,
                              .timeout = std::chrono::seconds(seconds)};
   auto opened =
-      co_await cluster_.api->open_watch(what().type, what().what, std::move(options), *this);
+      co_await cluster_.api->open_watch(watch().type, watch().selection, std::move(options), *this);
   // With HTTP/1.1 the watch is over, which says nothing of an attempt to begin.
   if (!began_) cluster_.tried(*this, opened.has_value() || !k8s::is_unhealthy(opened.error()));
   if (opened && *opened) {
@@ -292,7 +292,7 @@ asio::awaitable<bool> remote_watch::stream::open() {
 }
 
 void remote_watch::stream::begin() {
-  began_ = owner_.in_.clock.now();
+  began_ = owner_.environment_.clock.now();
   cluster_.tried(*this, true);
 }
 
@@ -345,7 +345,7 @@ bool remote_watch::stream::handle(const k8s::decoded_event& event) {
     return true;
   }
   const bool deleted = event.type == event_kind::deleted;
-  const auto seen = version_of(what().type, event.subject.key(),
+  const auto seen = version_of(watch().type, event.subject.key(),
                                deleted ? std::string_view() : event.resource_version);
   const bool expected = find(cluster_.expected, seen) != cluster_.expected.end();
   if (listing_ && expected && std::ranges::find(listed_, seen.object) == listed_.end()) {
@@ -357,9 +357,9 @@ bool remote_watch::stream::handle(const k8s::decoded_event& event) {
 
 /// Records objects deleted before the watch began with all objects: it has no event of them.
 void remote_watch::stream::note_missing() {
-  for (const auto& one : cluster_.expected) {
-    const bool listed = std::ranges::find(listed_, one.object) != listed_.end();
-    if (one.watch == index_ && !listed) owner_.note(cluster_, {one.object, 0, index_});
+  for (const auto& expected : cluster_.expected) {
+    const bool listed = std::ranges::find(listed_, expected.object) != listed_.end();
+    if (expected.watch == index_ && !listed) owner_.note(cluster_, {expected.object, 0, index_});
   }
   std::vector<std::size_t>().swap(listed_);
 }
@@ -373,7 +373,7 @@ void remote_watch::stream::end(boost::system::error_code error) {
 /// Delays the restart if the server ends each watch at once.
 void remote_watch::stream::note_end(bool in_order) {
   if (expired_) version_.clear();
-  const bool lasted = began_ && owner_.in_.clock.now() - *began_ > retry_base;
+  const bool lasted = began_ && owner_.environment_.clock.now() - *began_ > retry_base;
   if (lasted) failures_ = 0;
   if (!lasted || !in_order || expired_ || broken_) ++failures_;
   began_.reset();
@@ -381,25 +381,25 @@ void remote_watch::stream::note_end(bool in_order) {
 
 // --- remote_watch ----------------------------------------------------------------------
 
-const remote_watch::kind& remote_watch::kind_of(const watched_set::watch& what) {
-  const auto found = std::ranges::find(kinds_, what, &kind::what);
-  return found != kinds_.end() ? *found : kinds_.emplace_back(what);
+const remote_watch::kind& remote_watch::kind_of(const watched_set::watch& watch) {
+  const auto found = std::ranges::find(kinds_, watch, &kind::watch);
+  return found != kinds_.end() ? *found : kinds_.emplace_back(watch);
 }
 
 /// Returns once the watch runs without a coroutine.
-asio::awaitable<void> remote_watch::begin(stream* one) {
+asio::awaitable<void> remote_watch::begin(stream* stream) {
   // Not from within the end of the previous exchange.
   co_await asio::post(executor_, asio::use_awaitable);
   for (;;) {
-    if (const auto wait = one->wait(); wait > core::duration::zero()) {
-      const auto pause = in_.clock.make_timer(executor_);
-      pause->expires_at(in_.clock.now() + wait);
+    if (const auto wait = stream->wait(); wait > core::duration::zero()) {
+      const auto pause = environment_.clock.make_timer(executor_);
+      pause->expires_at(environment_.clock.now() + wait);
       const bool due = co_await pause->wait();
       if (!due) co_return;
     }
-    if (one->stands_by()) co_return;
-    const bool runs = co_await one->open();
-    if (runs || one->is_lost()) co_return;
+    if (stream->stands_by()) co_return;
+    const bool runs = co_await stream->open();
+    if (runs || stream->is_lost()) co_return;
   }
 }
 
@@ -410,15 +410,15 @@ void remote_watch::lose(entry& cluster) {
   if (found == entries_.end() || found->second.get() != &cluster) return;
   const auto key = cluster.key;
   unwatch(key);
-  const auto wait = losses_.wait(key, in_.clock.now());
-  losses_.noted(key, true, in_.clock.now());
+  const auto wait = losses_.wait(key, environment_.clock.now());
+  losses_.noted(key, true, environment_.clock.now());
   on_change_(key, wait);
 }
 
 /// Notifies, for all clusters with a change, each at its time.
 asio::awaitable<void> remote_watch::notify() {
   const auto executor = co_await asio::this_coro::executor;
-  const auto pause = in_.clock.make_timer(executor);
+  const auto pause = environment_.clock.make_timer(executor);
   struct registration {
     core::timer*& alarm;
     ~registration() { alarm = nullptr; }
@@ -428,7 +428,7 @@ asio::awaitable<void> remote_watch::notify() {
   for (;;) {
     pause->expires_at(due_.empty() ? core::time_point::max() : due_.front().first);
     co_await pause->wait();
-    while (!due_.empty() && due_.front().first <= in_.clock.now()) {
+    while (!due_.empty() && due_.front().first <= environment_.clock.now()) {
       const auto cluster = due_.front().second.lock();
       due_.pop_front();
       if (cluster) check(*cluster);
@@ -448,7 +448,7 @@ void remote_watch::check(entry& cluster) {
   }
   if (!drifted) return;
   changed_.insert(cluster.key);
-  const auto wait = backoff_.wait(cluster.key, in_.clock.now());
+  const auto wait = backoff_.wait(cluster.key, environment_.clock.now());
   if (wait > core::duration::zero()) held_back_.Increment();
   on_change_(cluster.key, wait);
 }
@@ -459,7 +459,7 @@ void remote_watch::note(entry& cluster, watched_set::version seen) {
   const bool is_pending = find(cluster.pending, seen) != cluster.pending.end();
   if (!is_pending && expected->at == seen.at) return;
   if (cluster.pending.empty()) {
-    due_.emplace_back(in_.clock.now() + options_.delay, cluster.weak_from_this());
+    due_.emplace_back(environment_.clock.now() + options_.delay, cluster.weak_from_this());
     if (due_.size() == 1 && alarm_ != nullptr) alarm_->cancel();
   }
   put(cluster.pending, seen);
@@ -471,7 +471,7 @@ asio::awaitable<void> remote_watch::watch_cluster(entry_ptr cluster) {
   // The tasks have to be joined from here on.
   co_await asio::this_coro::throw_if_cancelled(false);
   cluster->tasks = &tasks;
-  for (auto& one : cluster->watches) tasks.spawn(begin(&one));
+  for (auto& watch : cluster->watches) tasks.spawn(begin(&watch));
   if (cancellation.cancelled() == asio::cancellation_type::none) co_await cluster->over.wait();
   cluster->tasks = nullptr;
   tasks.cancel();

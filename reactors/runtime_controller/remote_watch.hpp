@@ -41,7 +41,7 @@ class drift_backoff {
     core::duration quiet = std::chrono::seconds(10);
   };
 
-  explicit drift_backoff(options with) : with_(with) {}
+  explicit drift_backoff(options with) : options_(with) {}
 
   /// Returns the delay of the next reconcile; zero: none.
   core::duration wait(const k8s::object_key& key, time_point now) const;
@@ -59,7 +59,7 @@ class drift_backoff {
   core::duration wait_of(const row& of) const;
   bool is_over(const row& of, time_point now) const;
 
-  const options with_;
+  const options options_;
   std::unordered_map<k8s::object_key, row, k8s::object_key_hash> rows_;
 };
 
@@ -76,7 +76,7 @@ struct watched_set {
   /// One watch on each cluster.
   struct watch {
     k8s::resource_type type;
-    k8s::selection what;
+    k8s::selection selection;
 
     friend bool operator==(const watch&, const watch&) = default;
   };
@@ -157,8 +157,8 @@ class remote_watch {
   using entry_ptr = std::shared_ptr<entry>;
 
   boost::asio::awaitable<void> watch_cluster(entry_ptr cluster);
-  boost::asio::awaitable<void> begin(stream* one);
-  const kind& kind_of(const watched_set::watch& what);
+  boost::asio::awaitable<void> begin(stream* stream);
+  const kind& kind_of(const watched_set::watch& watch);
   boost::asio::awaitable<void> notify();
   void note(entry& cluster, watched_set::version seen);
   void lose(entry& cluster);
@@ -168,7 +168,7 @@ class remote_watch {
   const boost::asio::any_io_executor executor_;
   const remote_watch_options options_;
   const callback on_change_;
-  const remote_watch_environment in_;
+  const remote_watch_environment environment_;
   core::gauge& watched_;
   core::counter& own_;
   core::counter& foreign_;

@@ -24,7 +24,7 @@ k8s::result<std::string> kubeconfig_of(std::string_view kyma,
   if (secrets.empty()) return defect("no Secret " + labelled + " gives access to the runtime");
   if (secrets.size() > 1) {
     std::vector<std::string_view> names;
-    for (const auto& one : secrets) names.push_back(one.name());
+    for (const auto& secret : secrets) names.push_back(secret.name());
     std::ranges::sort(names);
     std::string all;
     for (const auto name : names) all += (all.empty() ? "" : ", ") + std::string(name);
@@ -46,8 +46,8 @@ boost::asio::awaitable<k8s::result<std::string>> read_kubeconfig(k8s::client& kc
   const auto secrets = co_await kcp.list(secrets_type(), std::move(own));
   if (!secrets) co_return secrets.error();
   std::vector<k8s::object> all;
-  for (const auto& one : secrets->at("items").as_array()) {
-    all.push_back(k8s::object::from_text(boost::json::serialize(one)));
+  for (const auto& entry : secrets->at("items").as_array()) {
+    all.push_back(k8s::object::from_text(boost::json::serialize(entry)));
   }
   auto found = kubeconfig_of(kyma, all);
   if (!all.empty()) co_return found;

@@ -31,16 +31,18 @@ k8s::failure out_of_time() {
 runtime_controller::runtime_controller(asio::any_io_executor executor, runtime_names names,
                                        const runtime_options& options, runtime_environment in,
                                        k8s::resource_type resources)
-    : in_(std::move(in)),
+    : environment_(std::move(in)),
       resources_(std::move(resources)),
-      writer_(in_.kcp, resources_),
-      runtimes_(in_.metrics, names.metrics, names.subject),
+      writer_(environment_.kcp, resources_),
+      runtimes_(environment_.metrics, names.metrics, names.subject),
       names_(std::move(names)),
       options_(options),
-      permits_(in_.metrics, names_.metrics, std::max<std::size_t>(options_.unhealthy_concurrent, 1),
+      permits_(environment_.metrics, names_.metrics,
+               std::max<std::size_t>(options_.unhealthy_concurrent, 1),
                [this](const object_key& key) { return requeue(key); }),
       controller_(executor, controller_options_of(names_.controller, options_), *this,
-                  {in_.clock, in_.watchdog, in_.log, in_.metrics, in_.random}),
+                  {environment_.clock, environment_.watchdog, environment_.log,
+                   environment_.metrics, environment_.random}),
       drift_(executor,
              {.metrics = names_.metrics,
               .delay = options_.drift_delay,
@@ -48,7 +50,7 @@ runtime_controller::runtime_controller(asio::any_io_executor executor, runtime_n
              [this](const object_key& key, core::duration wait) {
                controller_.add_after(key, wait);  // does not postpone a pending reconcile
              },
-             {in_.clock, in_.metrics, in_.random}) {}
+             {environment_.clock, environment_.metrics, environment_.random}) {}
 
 bool runtime_controller::requeue(const object_key& key, core::duration after) {
   const auto added = controller_.add_after(key, after);
@@ -67,7 +69,7 @@ asio::awaitable<bool> runtime_controller::connect(contact* to, std::string clien
     to->deferred = unreachable(to->error);
     co_return false;
   }
-  auto api = kubeconfig ? in_.runtimes.get(to->client_name, *kubeconfig)
+  auto api = kubeconfig ? environment_.runtimes.get(to->client_name, *kubeconfig)
                         : k8s::result<std::shared_ptr<k8s::client>>(kubeconfig.error());
   if (!api) {
     to->has_access = false;
@@ -78,9 +80,10 @@ asio::awaitable<bool> runtime_controller::connect(contact* to, std::string clien
                                                          options_.runtime_limit / 2)
                                : options_.probe_timeout;
   auto probe = (*api)->get(namespaces_type(), {{}, std::string(skr_namespace)}, true);
-  const auto got = co_await core::within(in_.clock, in_.clock.now() + limit, std::move(probe));
+  const auto got =
+      co_await core::within(environment_.clock, environment_.clock.now() + limit, std::move(probe));
   if (got && (*got || !k8s::is_unhealthy(got->error()))) {
-    to->api = in_.dry ? k8s::dry(*api, in_.dry) : std::move(*api);
+    to->api = environment_.dry ? k8s::dry(*api, environment_.dry) : std::move(*api);
     co_return true;
   }
   if (got) {
@@ -89,7 +92,7 @@ asio::awaitable<bool> runtime_controller::connect(contact* to, std::string clien
     set_unreachable(to, out_of_time());
   } else {
     // The state is still unknown, so nothing is reported. The connection may be broken.
-    in_.runtimes.evict(to->client_name);
+    environment_.runtimes.evict(to->client_name);
     defer(to, out_of_time().message);
   }
   co_return false;
@@ -100,7 +103,8 @@ asio::awaitable<runtime_controller::removal> runtime_controller::remove_runtime(
     k8s::result<std::string> kubeconfig, std::function<core::duration()> left,
     std::function<work<k8s::result<void>>(std::shared_ptr<k8s::client>)> undeploy) {
   drift_.unwatch(to->key);
-  const auto definition = co_await find_definition_state(in_.kcp, resources_, times_of(*resource));
+  const auto definition =
+      co_await find_definition_state(environment_.kcp, resources_, times_of(*resource));
   const bool is_known = definition.has_value();
   if (is_known && is_by_definition(*definition)) {
     co_return removal{.ended = true,
@@ -130,7 +134,7 @@ asio::awaitable<runtime_controller::removal> runtime_controller::remove_runtime(
 
 void runtime_controller::set_unreachable(contact* of, const k8s::failure& error) {
   using k8s::errc;
-  in_.runtimes.evict(of->client_name);
+  environment_.runtimes.evict(of->client_name);
   drift_.unwatch(of->key);
   runtimes_.set_unhealthy(of->key, error.message);
   of->error = error.message;
@@ -189,7 +193,7 @@ void runtime_controller::note(const boost::json::value& resource, runtimes::stat
   const auto state = *now.state;
   const auto reason = now.reason;
   const auto message = now.message;
-  now.since = in_.clock.wall();
+  now.since = environment_.clock.wall();
   if (!runtimes_.set(key, std::move(now), changed)) return;
   const auto text = names_.subject + " on a runtime: " + std::string(to_string(state));
   const std::initializer_list<core::log_field> fields = {{"namespace", key.ns},
@@ -199,14 +203,14 @@ void runtime_controller::note(const boost::json::value& resource, runtimes::stat
   const bool is_well = state == runtime_state::installed ||
                        (state == runtime_state::not_ready && is_progress(reason));
   // The controller logs errors itself.
-  if (is_well) in_.log.info(text, fields);
-  if (!is_well && state == runtime_state::not_ready) in_.log.warning(text, fields);
+  if (is_well) environment_.log.info(text, fields);
+  if (!is_well && state == runtime_state::not_ready) environment_.log.warning(text, fields);
   const auto& event = names_.events[static_cast<std::size_t>(state)];
   const auto about = k8s::reference_to(resource);
   if (is_well) {
-    in_.events.normal(about, event.reason, event.text + message);
+    environment_.events.normal(about, event.reason, event.text + message);
   } else {
-    in_.events.warning(about, event.reason, event.text + message);
+    environment_.events.warning(about, event.reason, event.text + message);
   }
 }
 
@@ -217,10 +221,10 @@ void runtime_controller::note_removed(const boost::json::value& resource,
   const auto& subject = names_.subject;
   const auto text = "The " + subject +
                     (abandoned.empty() ? " is removed from" : " may still be on") + " the runtime";
-  if (abandoned.empty()) return in_.events.normal(about, names_.removal + "Removed", text);
-  in_.log.warning(subject + " removal abandoned",
-                  {{"namespace", key.ns}, {"name", key.name}, {"reason", abandoned}});
-  in_.events.warning(about, names_.removal + "RemovalAbandoned", text + ": " + abandoned);
+  if (abandoned.empty()) return environment_.events.normal(about, names_.removal + "Removed", text);
+  environment_.log.warning(subject + " removal abandoned",
+                           {{"namespace", key.ns}, {"name", key.name}, {"reason", abandoned}});
+  environment_.events.warning(about, names_.removal + "RemovalAbandoned", text + ": " + abandoned);
 }
 
 void runtime_controller::watch_drift(const contact& of, watched_set left) {
@@ -230,7 +234,7 @@ void runtime_controller::watch_drift(const contact& of, watched_set left) {
 void runtime_controller::forget_runtime(const object_key& key, const std::string& client_name) {
   drift_.forget(key);
   runtimes_.forget(key);
-  in_.runtimes.evict(client_name);
+  environment_.runtimes.evict(client_name);
 }
 
 core::duration runtime_controller::next_pause(const object_key& key, bool starting) {
@@ -255,12 +259,12 @@ core::duration runtime_controller::removal_left(const boost::json::value& resour
       k8s::parse_rfc3339(k8s::find_string(resource, {"metadata", "deletionTimestamp"}));
   if (!since) return core::duration::zero();
   return options_.removal_limit -
-         std::chrono::duration_cast<core::duration>(in_.clock.wall() - *since);
+         std::chrono::duration_cast<core::duration>(environment_.clock.wall() - *since);
 }
 
 core::duration runtime_controller::random_below(core::duration most) const {
   const auto range = static_cast<std::uint64_t>(std::max<core::duration::rep>(most.count(), 0)) + 1;
-  return core::duration(static_cast<core::duration::rep>(in_.random() % range));
+  return core::duration(static_cast<core::duration::rep>(environment_.random() % range));
 }
 
 }  // namespace rw

@@ -170,11 +170,12 @@ class runtime_controller : protected k8s::reconciler {
   /// or when the limit is missed, the runtime is unhealthy; otherwise it is healthy.
   template <class T>
   work<k8s::result<T>> bounded(contact* to, work<k8s::result<T>> requests) {
-    const auto begin = in_.clock.now();
-    auto got = co_await core::within(in_.clock, begin + limit_of(*to), std::move(requests));
+    const auto begin = environment_.clock.now();
+    auto got =
+        co_await core::within(environment_.clock, begin + limit_of(*to), std::move(requests));
     if (!got) co_return missed_limit(to);
     settle(to, got->has_error() ? std::optional(got->error()) : std::nullopt,
-           in_.clock.now() - begin);
+           environment_.clock.now() - begin);
     co_return std::move(*got);
   }
 
@@ -212,7 +213,7 @@ class runtime_controller : protected k8s::reconciler {
   core::duration with_jitter(core::duration base) const { return base + random_below(base / 10); }
   core::duration random_below(core::duration most) const;
 
-  const runtime_environment in_;
+  const runtime_environment environment_;
   const k8s::resource_type resources_;
   resource_writer writer_;
   class runtimes runtimes_;

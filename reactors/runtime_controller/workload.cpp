@@ -42,7 +42,7 @@ pod_state container_state(const json::value& container) {
   const auto waits = text_of(container, {"state", "waiting", "reason"});
   pod_state out{.reason = waits,
                 .message = text_of(container, {"state", "waiting", "message"}),
-                .where = ", container " + text_of(container, {"name"})};
+                .container = ", container " + text_of(container, {"name"})};
   out.lasting =
       !waits.empty() && std::ranges::find(passing_reasons, waits) == passing_reasons.end();
   const bool is_ready = ready != nullptr && *ready == json::value(true);
@@ -93,7 +93,7 @@ std::vector<std::string> names_of_pods(const json::value& pods) {
 
 std::string pod_state::error() const {
   if (!lasting) return {};
-  return where + ": " + reason + (message.empty() ? "" : ": " + message);
+  return container + ": " + reason + (message.empty() ? "" : ": " + message);
 }
 
 pod_state inspect_pods(const json::value& pods, std::string_view template_hash) {
@@ -115,7 +115,7 @@ pod_state inspect_pods(const json::value& pods, std::string_view template_hash) 
     for (const auto* list : {"initContainerStatuses", "containerStatuses"}) {
       for (const auto& each : elements(pod, {"status", list})) {
         auto now = container_state(each);
-        now.where = "pod " + text_of(pod, {"metadata", "name"}) + now.where;
+        now.container = "pod " + text_of(pod, {"metadata", "name"}) + now.container;
         if (!now.reason.empty()) note(now.lasting ? 4 : 3, std::move(now));
       }
     }

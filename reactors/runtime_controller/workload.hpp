@@ -31,7 +31,7 @@ std::vector<std::string> names_of_pods(const boost::json::value& pods);
 struct pod_state {
   std::string reason = {};  ///< a word, such as "CrashLoopBackOff"; empty: they are
   std::string message = {};
-  std::string where = {};  ///< "pod NAME, container NAME"; empty: all
+  std::string container = {};  ///< "pod NAME, container NAME"; empty: all
   /// Waiting won't help: a container crashes, its image can't be pulled or its configuration used,
   /// or it has restarted.
   bool lasting = false;

@@ -18,15 +18,15 @@ namespace rw {
 struct certificate_state {
   enum class kind : std::uint8_t {
     ready,    ///< `current` may be installed on the runtime
-    waiting,  ///< not yet, because of `why`; a change of the watched objects triggers a check, or
-              ///< `again`
-    refused,  ///< not before a user changes the Kyma, because of `why`
-    failed,   ///< a request failed: `failure`, and `why`
+    waiting,  ///< not yet, because of `reason`; a change of the watched objects triggers a check,
+              ///< or `again`
+    refused,  ///< not before a user changes the Kyma, because of `reason`
+    failed,   ///< a request failed: `failure`, and `reason`
   };
 
-  kind what = kind::waiting;
+  kind state = kind::waiting;
   tls::key_pair current = {};  ///< if it is ready
-  std::string why = {};
+  std::string reason = {};
   bool must_be_reissued = false;  ///< by the issuer; until then `current` stays valid
   core::duration again{0};        ///< delay after which time alone changes the state; 0: never
   /// The failure; or, with another kind, why no new certificate could be requested.

@@ -16,12 +16,12 @@ constexpr std::chrono::minutes discovery_period(1);  ///< if they are not served
 class trust_bundle_source final : public k8s::api_source {
  public:
   trust_bundle_source(k8s::client& api, core::clock& clock, core::logger& log)
-      : api_(api), from_(k8s::source_of(api)), clock_(clock), log_(log) {}
+      : api_(api), source_(k8s::source_of(api)), clock_(clock), log_(log) {}
 
-  asio::any_io_executor get_executor() const noexcept override { return from_->get_executor(); }
+  asio::any_io_executor get_executor() const noexcept override { return source_->get_executor(); }
 
   asio::awaitable<k8s::result<std::pair<unsigned, unsigned>>> server_version() override {
-    return from_->server_version();
+    return source_->server_version();
   }
 
   asio::awaitable<k8s::result<std::string>> list_text(k8s::resource_type, k8s::selection what,
@@ -42,7 +42,7 @@ class trust_bundle_source final : public k8s::api_source {
       served_ = std::move(*found);
     }
     if (!served_) co_return std::string(R"({"metadata":{"resourceVersion":"0"},"items":[]})");
-    auto listed = co_await from_->list_text(*served_, std::move(what), std::move(page));
+    auto listed = co_await source_->list_text(*served_, std::move(what), std::move(page));
     co_return listed;
   }
 
@@ -52,7 +52,7 @@ class trust_bundle_source final : public k8s::api_source {
                                                              k8s::watch_sink& into) override {
     if (served_) {
       auto watched =
-          co_await from_->open_watch(*served_, std::move(what), std::move(options), into);
+          co_await source_->open_watch(*served_, std::move(what), std::move(options), into);
       // The next list discovers the served version.
       if (!watched && watched.error().is(k8s::errc::not_found)) {
         watched = k8s::failure{.code = k8s::errc::gone, .message = watched.error().message};
@@ -96,7 +96,7 @@ class trust_bundle_source final : public k8s::api_source {
   }
 
   k8s::client& api_;
-  const std::shared_ptr<k8s::api_source> from_;
+  const std::shared_ptr<k8s::api_source> source_;
   core::clock& clock_;
   core::logger& log_;
   type served_ = {};

@@ -15,8 +15,9 @@ namespace {
 namespace json = boost::json;
 
 bool contains(const json::array& list, std::string_view text) {
-  return std::ranges::any_of(
-      list, [&](const json::value& one) { return one.is_string() && one.get_string() == text; });
+  return std::ranges::any_of(list, [&](const json::value& entry) {
+    return entry.is_string() && entry.get_string() == text;
+  });
 }
 
 /// Appends the hosts of a Gateway's servers, without duplicates. Returns false if there are none.
@@ -27,9 +28,9 @@ bool append_hosts(const json::value& gateway, json::array& hosts) {
   for (const auto& server : servers->get_array()) {
     const auto* const list = k8s::find(server, {"hosts"});
     if (list == nullptr || !list->is_array()) continue;
-    for (const auto& one : list->get_array()) {
-      if (!one.is_string()) continue;
-      std::string_view host = one.get_string();
+    for (const auto& entry : list->get_array()) {
+      if (!entry.is_string()) continue;
+      std::string_view host = entry.get_string();
       host.remove_prefix(host.find('/') + 1);  // npos + 1 is 0
       if (host.empty()) continue;
       any = true;
@@ -94,9 +95,9 @@ boost::system::result<json::value, watcher_error> through(
     const watcher& of, const std::vector<json::value>& gateways) {
   json::array names;
   json::array hosts;
-  for (const auto& one : gateways) {
-    const auto name = to_string(k8s::key_of(one));
-    if (!append_hosts(one, hosts)) {
+  for (const auto& gateway : gateways) {
+    const auto name = to_string(k8s::key_of(gateway));
+    if (!append_hosts(gateway, hosts)) {
       return watcher_error{"GatewayWithoutHosts",
                            "the Gateway " + name + " has no hosts in spec.servers"};
     }
@@ -114,8 +115,8 @@ boost::system::result<json::value, watcher_error> virtual_service_through(
 
 boost::system::result<json::value, watcher_error> virtual_service_for(
     const watcher& of, std::vector<json::value> gateways, std::string_view location) {
-  std::erase_if(gateways, [&](const json::value& one) {
-    return !of.gateways.matches(k8s::find(one, {"metadata", "labels"}));
+  std::erase_if(gateways, [&](const json::value& gateway) {
+    return !of.gateways.matches(k8s::find(gateway, {"metadata", "labels"}));
   });
   if (gateways.empty()) {
     return watcher_error{
@@ -123,7 +124,7 @@ boost::system::result<json::value, watcher_error> virtual_service_for(
         "spec.gateway.selector selects no Gateway in the namespace " + std::string(location)};
   }
   std::ranges::sort(gateways, {},
-                    [](const json::value& one) { return to_string(k8s::key_of(one)); });
+                    [](const json::value& gateway) { return to_string(k8s::key_of(gateway)); });
   return through(of, gateways);
 }
 

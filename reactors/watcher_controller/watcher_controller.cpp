@@ -314,18 +314,18 @@ watcher_controller::implementation::step watcher_controller::implementation::rem
   // The store may be older than this controller's own writes.
   const auto key = k8s::key_of(*watcher);
   auto live = co_await environment_.api.get(virtual_services_type(), key);
-  std::optional<k8s::failure> why;
+  std::optional<k8s::failure> failure;
   if (live.has_error()) {
-    why = live.error();
+    failure = live.error();
   } else if (is_owned_by(*live, k8s::uid_of(*watcher))) {
     auto removed = co_await environment_.api.remove(virtual_services_type(), key,
                                                     {.uid = std::string(k8s::uid_of(*live))});
-    if (removed.has_error()) why = removed.error();
+    if (removed.has_error()) failure = removed.error();
   }
-  if (!why || why->is(k8s::errc::not_found)) co_return std::nullopt;
-  auto result = reconcile_result::error(*why);
-  if (is_our_own(*why)) co_return result;
-  const watcher_error error{"VirtualServiceNotDeleted", why->message};
+  if (!failure || failure->is(k8s::errc::not_found)) co_return std::nullopt;
+  auto result = reconcile_result::error(*failure);
+  if (is_our_own(*failure)) co_return result;
+  const watcher_error error{"VirtualServiceNotDeleted", failure->message};
   result = co_await give_up(watcher, error, deleting(error), std::move(result));
   co_return result;
 }

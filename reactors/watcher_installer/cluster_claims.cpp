@@ -45,8 +45,8 @@ std::string read_address(const object& secret) {
   return cluster_of_kubeconfig(*text);
 }
 
-void add(const object_key& one, std::vector<object_key>& into) {
-  if (std::ranges::find(into, one) == into.end()) into.push_back(one);
+void add(const object_key& key, std::vector<object_key>& into) {
+  if (std::ranges::find(into, key) == into.end()) into.push_back(key);
 }
 
 }  // namespace
@@ -69,16 +69,17 @@ std::string cluster_of_kubeconfig(const std::string& kubeconfig) {
 
 cluster_claims::cluster_claims(k8s::informer& kymas, k8s::informer& kubeconfigs)
     : kymas_(kymas), kubeconfigs_(kubeconfigs) {
-  kubeconfigs_.add_index(by_kyma, [](const object& one, std::vector<std::string>& values) {
-    auto name = label_of(one, kyma_name_label);
+  kubeconfigs_.add_index(by_kyma, [](const object& object, std::vector<std::string>& values) {
+    auto name = label_of(object, kyma_name_label);
     if (!name.empty()) values.push_back(std::move(name));
   });
-  kubeconfigs_.add_index(by_cluster, [this](const object& one, std::vector<std::string>& values) {
-    auto address = address_in(one);
-    if (!address.empty()) values.push_back(std::move(address));
-  });
-  kymas_.add_index(by_cluster, [](const object& one, std::vector<std::string>& values) {
-    auto id = id_of(one);
+  kubeconfigs_.add_index(by_cluster,
+                         [this](const object& object, std::vector<std::string>& values) {
+                           auto address = address_in(object);
+                           if (!address.empty()) values.push_back(std::move(address));
+                         });
+  kymas_.add_index(by_cluster, [](const object& object, std::vector<std::string>& values) {
+    auto id = id_of(object);
     if (!id.empty()) values.push_back(std::move(id));
   });
 }

@@ -98,8 +98,8 @@ cluster_records::cluster_records(k8s::client& kcp, std::string ns, core::duratio
     : kcp_(kcp),
       ns_(std::move(ns)),
       interval_(interval),
-      in_(std::move(in)),
-      not_kept_(core::make_gauge(in_.metrics, "rw_watcher_installer_records_not_kept",
+      environment_(std::move(in)),
+      not_kept_(core::make_gauge(environment_.metrics, "rw_watcher_installer_records_not_kept",
                                  "1 while what a new leader must know of the runtimes can't be "
                                  "read or written in KCP")) {}
 
@@ -117,8 +117,8 @@ asio::awaitable<k8s::result<void>> cluster_records::read(std::size_t number) {
 
 asio::awaitable<cluster_record_map> cluster_records::load() {
   const auto executor = co_await asio::this_coro::executor;
-  const auto timer = in_.clock.make_timer(executor);
-  core::backoff retry(seconds(1), seconds(30), in_.random);
+  const auto timer = environment_.clock.make_timer(executor);
+  core::backoff retry(seconds(1), seconds(30), environment_.random);
   cluster_record_map out;
   for (std::size_t number = 0; number < record_slots;) {
     const auto done = co_await read(number);
@@ -129,7 +129,7 @@ asio::awaitable<cluster_record_map> cluster_records::load() {
       ++number;
       continue;
     }
-    timer->expires_at(in_.clock.now() + retry.next());
+    timer->expires_at(environment_.clock.now() + retry.next());
     const bool due = co_await timer->wait();
     if (!due) throw boost::system::system_error(asio::error::operation_aborted);
   }
@@ -196,9 +196,9 @@ asio::awaitable<k8s::result<void>> cluster_records::write_changed(
 
 asio::awaitable<void> cluster_records::keep(std::function<void(const visitor&)> visit) {
   const auto executor = co_await asio::this_coro::executor;
-  const auto timer = in_.clock.make_timer(executor);
+  const auto timer = environment_.clock.make_timer(executor);
   for (;;) {
-    timer->expires_at(in_.clock.now() + interval_);
+    timer->expires_at(environment_.clock.now() + interval_);
     const bool due = co_await timer->wait();
     if (!due) co_return;
     auto done = co_await check_some();
@@ -215,9 +215,9 @@ void cluster_records::set_error(const std::optional<k8s::failure>& error) {
   not_kept_.Set(error ? 1 : 0);
   if (!error) return not_kept_since_.reset();
   if (not_kept_since_) return;
-  not_kept_since_ = in_.clock.wall();
-  in_.log.warning("what is known of the runtimes can't be kept in KCP for the next leader",
-                  {{"namespace", ns_}, {"error", error->message}});
+  not_kept_since_ = environment_.clock.wall();
+  environment_.log.warning("what is known of the runtimes can't be kept in KCP for the next leader",
+                           {{"namespace", ns_}, {"error", error->message}});
 }
 
 }  // namespace rw::watcher_installer

@@ -99,7 +99,7 @@ class cluster_records {
   k8s::client& kcp_;
   const std::string ns_;
   const core::duration interval_;
-  const environment in_;
+  const environment environment_;
   core::gauge& not_kept_;
   std::array<slot, record_slots> slots_;
   std::size_t next_check_ = 0;

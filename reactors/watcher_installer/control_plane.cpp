@@ -58,39 +58,39 @@ k8s::selection kubeconfig_secrets() {
 }
 
 void watcher_installer::watch_all() {
-  controller_.watch(from_.kymas, [this](const delta& change, keys& some) {
+  controller_.watch(sources_.kymas, [this](const delta& change, keys& keys) {
     const auto* const known = clusters_.find(change.latest().key());
     const bool is_concerned = known != nullptr && known->is_concerned();
     if (change.type == delta::kind::deleted && is_concerned) note_gone(change.before.parse());
     if (!kyma_changed(change)) return;
-    some.push_back(change.latest().key());
+    keys.push_back(change.latest().key());
     // Another Kyma may be the owner of the cluster now, or no longer.
-    for (const auto& one : {change.before, change.now}) {
-      if (one) std::ranges::copy(claims_.sharing_id(one), std::back_inserter(some));
+    for (const auto& object : {change.before, change.now}) {
+      if (object) std::ranges::copy(claims_.sharing_id(object), std::back_inserter(keys));
     }
   });
-  controller_.watch(from_.kubeconfigs, [this](const delta& change, keys& some) {
-    for (const auto& one : {change.before, change.now}) {
-      if (one) std::ranges::copy(claims_.sharing_address(one), std::back_inserter(some));
+  controller_.watch(sources_.kubeconfigs, [this](const delta& change, keys& keys) {
+    for (const auto& object : {change.before, change.now}) {
+      if (object) std::ranges::copy(claims_.sharing_address(object), std::back_inserter(keys));
     }
     // It may have been given to another Kyma.
     const auto before = change.before ? kyma_of_secret(change.before) : std::string();
     const auto now = change.now ? kyma_of_secret(change.now) : std::string();
-    if (!now.empty()) some.push_back({std::string(kcp_namespace), now});
-    if (!before.empty() && before != now) some.push_back({std::string(kcp_namespace), before});
+    if (!now.empty()) keys.push_back({std::string(kcp_namespace), now});
+    if (!before.empty() && before != now) keys.push_back({std::string(kcp_namespace), before});
   });
   // What is the same for all runtimes concerns them only where another value is in force.
-  for (auto* const one :
-       {&from_.watchers, &from_.virtual_services, &from_.gateways, &from_.gateway_secrets}) {
-    controller_.watch(*one, [this](const delta&, keys& some) {
+  for (auto* const informer : {&sources_.watchers, &sources_.virtual_services, &sources_.gateways,
+                               &sources_.gateway_secrets}) {
+    controller_.watch(*informer, [this](const delta&, keys& keys) {
       const auto version = refresh_inputs();
-      if (std::exchange(inputs_version_, version) != version) fan_out(some);
+      if (std::exchange(inputs_version_, version) != version) fan_out(keys);
     });
   }
-  for (auto* const one : from_.certificates) {
-    controller_.watch(*one, [](const delta& change, keys& some) {
+  for (auto* const informer : sources_.certificates) {
+    controller_.watch(*informer, [](const delta& change, keys& keys) {
       auto kyma = kyma_of_certificate(change.latest());
-      if (!kyma.empty()) some.push_back({std::string(kcp_namespace), std::move(kyma)});
+      if (!kyma.empty()) keys.push_back({std::string(kcp_namespace), std::move(kyma)});
     });
   }
 }
@@ -101,30 +101,30 @@ void watcher_installer::apply_inputs() {
   if (std::exchange(inputs_version_, version) == version) return;
   keys rest;
   fan_out(rest);
-  for (const auto& key : rest) requeue(key, random_below(with_.spread_limit));
+  for (const auto& key : rest) requeue(key, random_below(options_.spread_limit));
 }
 
-void watcher_installer::fan_out(keys& some) {
+void watcher_installer::fan_out(keys& keys) {
   std::vector<k8s::object_key> all;
-  from_.kymas.objects().for_each([&](const object& one) { all.push_back(one.key()); });
-  spread(std::move(all), some);
+  sources_.kymas.objects().for_each([&](const object& object) { all.push_back(object.key()); });
+  spread(std::move(all), keys);
 }
 
 /// Nobody has to wait for a runtime that never got a certificate: no gateway will see one of it.
 bool watcher_installer::may_have_certificate(std::string_view kyma) const {
   const auto name = std::string(kyma) + std::string(certificate_suffix);
   const auto has = [&](const k8s::informer* from) {
-    return static_cast<bool>(from->objects().get(with_.istio_namespace, name));
+    return static_cast<bool>(from->objects().get(options_.istio_namespace, name));
   };
-  return from_.certificates.empty() || std::ranges::any_of(from_.certificates, has);
+  return sources_.certificates.empty() || std::ranges::any_of(sources_.certificates, has);
 }
 
 /// A Certificate of that name, or its Secret, with the label that they are made with.
 k8s::object watcher_installer::own_certificate(std::string_view kyma) const {
   const auto name = std::string(kyma) + std::string(certificate_suffix);
-  for (const auto* const from : from_.certificates) {
-    auto one = from->objects().get(with_.istio_namespace, name);
-    if (one && k8s::has_label(one.parse(), managed_by_label)) return one;
+  for (const auto* const from : sources_.certificates) {
+    auto certificate = from->objects().get(options_.istio_namespace, name);
+    if (certificate && k8s::has_label(certificate.parse(), managed_by_label)) return certificate;
   }
   return {};
 }
@@ -143,25 +143,25 @@ std::uint64_t watcher_installer::refresh_inputs() {
 /// Writes an event for an error that lasts: the gateway's Secret may be about to be made.
 asio::awaitable<void> watcher_installer::report_inputs() {
   const auto executor = co_await asio::this_coro::executor;
-  const auto pause = in_.clock.make_timer(executor);
+  const auto pause = environment_.clock.make_timer(executor);
   std::map<status_reason, std::chrono::system_clock::time_point> reported;
-  for (auto* const one : {&from_.gateways, &from_.gateway_secrets}) {
-    const bool synced = co_await one->wait_synced();
+  for (auto* const informer : {&sources_.gateways, &sources_.gateway_secrets}) {
+    const bool synced = co_await informer->wait_synced();
     if (!synced) co_return;
   }
   for (;;) {
     refresh_inputs();
     const auto errors = inputs_.errors();
-    for (const auto& one : errors) {
-      if (in_.clock.wall() - one.since < with_.input_patience) continue;
-      if (std::exchange(reported[one.reason], one.since) == one.since) continue;
-      in_.log.warning("input of all runtimes is invalid",
-                      {{"reason", to_string(one.reason)}, {"error", one.message}});
+    for (const auto& error : errors) {
+      if (environment_.clock.wall() - error.since < options_.input_patience) continue;
+      if (std::exchange(reported[error.reason], error.since) == error.since) continue;
+      environment_.log.warning("input of all runtimes is invalid",
+                               {{"reason", to_string(error.reason)}, {"error", error.message}});
       if (lease_.is_null()) continue;
-      in_.events.warning(k8s::reference_to(lease_), "InputInvalid",
-                         std::string(to_string(one.reason)) + ": " + one.message);
+      environment_.events.warning(k8s::reference_to(lease_), "InputInvalid",
+                                  std::string(to_string(error.reason)) + ": " + error.message);
     }
-    pause->expires_at(in_.clock.now() + with_.input_patience);
+    pause->expires_at(environment_.clock.now() + options_.input_patience);
     const bool due = co_await pause->wait();
     if (!due) co_return;
   }
@@ -171,10 +171,10 @@ order watcher_installer::order_for(const certificate_state& own) {
   order out{.trust = {.bundle = *inputs_.trust()},
             .address = *inputs_.address(),
             .watchers = inputs_.watchers(),
-            .certificate_pending = own.why,
+            .certificate_pending = own.reason,
             .certificate_again = own.again,
             .keeps_webhook = inputs_.unknown_webhooks()};
-  if (own.what == certificate_state::kind::ready) {
+  if (own.state == certificate_state::kind::ready) {
     out.trust.certificate = own.current.certificate;
     out.trust.key = own.current.key;
   }

@@ -20,9 +20,9 @@ namespace json = boost::json;
 /// again. Nothing: it is not there.
 core::duration watcher_installer::time_to_settle(
     std::optional<std::chrono::system_clock::time_point> created) const {
-  if (!created) return with_.withdrawn_patience;
-  const auto age = std::chrono::duration_cast<core::duration>(in_.clock.wall() - *created);
-  return with_.withdrawn_patience - std::max(age, core::duration::zero());
+  if (!created) return options_.withdrawn_patience;
+  const auto age = std::chrono::duration_cast<core::duration>(environment_.clock.wall() - *created);
+  return options_.withdrawn_patience - std::max(age, core::duration::zero());
 }
 
 // --- Watchers --------------------------------------------------------------------------
@@ -30,22 +30,23 @@ core::duration watcher_installer::time_to_settle(
 /// A Watcher that is gone was deleted, or went with the definition of its kind.
 asio::awaitable<void> watcher_installer::explain_gone_watchers() {
   const auto executor = co_await asio::this_coro::executor;
-  const auto pause = in_.clock.make_timer(executor);
+  const auto pause = environment_.clock.make_timer(executor);
   for (;;) {
     const auto woken = co_await watchers_gone_.wait();
     if (woken) co_return;
-    for (const auto& one : inputs_.gone()) {
+    for (const auto& gone : inputs_.gone()) {
       // An older definition had nothing to do with it. Clocks differ, by less.
-      object_times times{.deleted = in_.clock.wall() -
+      object_times times{.deleted = environment_.clock.wall() -
                                     std::chrono::duration_cast<std::chrono::system_clock::duration>(
-                                        with_.withdrawn_patience)};
-      if (one.created != std::chrono::system_clock::time_point()) times.created = one.created;
-      const auto definition = co_await find_definition_state(in_.kcp, watchers_type(), times);
-      if (definition) inputs_.explain_gone(one.key, *definition, with_.withdrawn_patience);
+                                        options_.withdrawn_patience)};
+      if (gone.created != std::chrono::system_clock::time_point()) times.created = gone.created;
+      const auto definition =
+          co_await find_definition_state(environment_.kcp, watchers_type(), times);
+      if (definition) inputs_.explain_gone(gone.key, *definition, options_.withdrawn_patience);
     }
     apply_inputs();
     if (inputs_.gone().empty()) continue;
-    pause->expires_at(in_.clock.now() + with_.input_patience);
+    pause->expires_at(environment_.clock.now() + options_.input_patience);
     const bool due = co_await pause->wait();
     if (!due) co_return;
   }
@@ -54,16 +55,16 @@ asio::awaitable<void> watcher_installer::explain_gone_watchers() {
 /// Webhooks of Watchers that this process has never seen stay while the definition is young, or not
 /// there. One that may not be read counts as old as this process.
 asio::awaitable<core::duration> watcher_installer::time_of_unknown() {
-  const auto created = co_await find_definition_time(in_.kcp, watchers_type());
+  const auto created = co_await find_definition_time(environment_.kcp, watchers_type());
   if (created) co_return time_to_settle(*created);
-  if (!created.error().is(k8s::errc::forbidden)) co_return with_.input_patience;
-  co_return began_ + with_.withdrawn_patience - in_.clock.now();
+  if (!created.error().is(k8s::errc::forbidden)) co_return options_.input_patience;
+  co_return began_ + options_.withdrawn_patience - environment_.clock.now();
 }
 
 /// Runs the controller. Before, all Watchers that there are have been read: what is asked after
 /// that holds for those that were not there.
 asio::awaitable<void> watcher_installer::run_controller() {
-  const bool synced = co_await from_.watchers.wait_synced();
+  const bool synced = co_await sources_.watchers.wait_synced();
   if (!synced) co_return;
   const auto left = co_await time_of_unknown();
   if (left <= core::duration::zero()) inputs_.end_unknown();
@@ -72,8 +73,8 @@ asio::awaitable<void> watcher_installer::run_controller() {
 
 asio::awaitable<void> watcher_installer::end_unknown() {
   const auto executor = co_await asio::this_coro::executor;
-  const auto pause = in_.clock.make_timer(executor);
-  const bool synced = co_await from_.watchers.wait_synced();
+  const auto pause = environment_.clock.make_timer(executor);
+  const bool synced = co_await sources_.watchers.wait_synced();
   if (!synced) co_return;
   while (inputs_.keeps_unknown()) {
     const auto left = co_await time_of_unknown();
@@ -82,7 +83,7 @@ asio::awaitable<void> watcher_installer::end_unknown() {
       apply_inputs();
       co_return;
     }
-    pause->expires_at(in_.clock.now() + std::min(left, with_.input_patience));
+    pause->expires_at(environment_.clock.now() + std::min(left, options_.input_patience));
     const bool due = co_await pause->wait();
     if (!due) co_return;
   }
@@ -100,12 +101,12 @@ void watcher_installer::note_gone(const json::value& kyma) {
 /// The oldest certificate of a Kyma that only a former process knew.
 std::optional<object_times> watcher_installer::oldest_orphan() const {
   std::optional<object_times> out;
-  for (const auto* const from : from_.certificates) {
-    from->objects().for_each([&](const k8s::object& one) {
-      const auto kyma = kyma_of_certificate(one);
-      if (kyma.empty() || from_.kymas.objects().get({std::string(kcp_namespace), kyma})) return;
-      const auto times = times_of(one.parse());
-      if (!k8s::has_label(one.parse(), managed_by_label) || !times.created) return;
+  for (const auto* const from : sources_.certificates) {
+    from->objects().for_each([&](const k8s::object& object) {
+      const auto kyma = kyma_of_certificate(object);
+      if (kyma.empty() || sources_.kymas.objects().get({std::string(kcp_namespace), kyma})) return;
+      const auto times = times_of(object.parse());
+      if (!k8s::has_label(object.parse(), managed_by_label) || !times.created) return;
       if (!out || *times.created < *out->created) out = {.created = times.created};
     });
   }
@@ -114,17 +115,17 @@ std::optional<object_times> watcher_installer::oldest_orphan() const {
 
 /// Completes the states once all runtimes have one: before, they do not show what all of them have.
 asio::awaitable<void> watcher_installer::complete_states() {
-  const bool synced = co_await from_.kymas.wait_synced();
+  const bool synced = co_await sources_.kymas.wait_synced();
   if (!synced) co_return;
-  for (auto* each : from_.certificates) {
+  for (auto* each : sources_.certificates) {
     const bool known = co_await each->wait_synced();
     if (!known) co_return;
   }
-  from_.kymas.objects().for_each([this](const k8s::object& one) {
-    const auto scope = scope_of(one.parse(), with_.only);
-    if (scope == cluster_scope::others) clusters_.set_scope(one.key(), scope);
-    if (scope == cluster_scope::managed && may_have_certificate(one.name())) {
-      clusters_.expect(one.key());
+  sources_.kymas.objects().for_each([this](const k8s::object& object) {
+    const auto scope = scope_of(object.parse(), options_.only);
+    if (scope == cluster_scope::others) clusters_.set_scope(object.key(), scope);
+    if (scope == cluster_scope::managed && may_have_certificate(object.name())) {
+      clusters_.expect(object.key());
     }
   });
   if (const auto orphan = oldest_orphan()) gone_kymas_.push_back(*orphan);
@@ -141,18 +142,18 @@ asio::awaitable<void> watcher_installer::complete_states() {
 /// process ends.
 asio::awaitable<bool> watcher_installer::know_all_kymas() {
   const auto executor = co_await asio::this_coro::executor;
-  const auto pause = in_.clock.make_timer(executor);
+  const auto pause = environment_.clock.make_timer(executor);
   for (;;) {
     for (const auto& times : std::exchange(gone_kymas_, {})) {
       if (kymas_withdrawn_) break;
-      const auto definition = co_await find_definition_state(in_.kcp, kymas_type(), times);
+      const auto definition = co_await find_definition_state(environment_.kcp, kymas_type(), times);
       kymas_withdrawn_ = !definition || is_by_definition(*definition);
     }
     if (!kymas_withdrawn_) co_return true;
-    const auto created = co_await find_definition_time(in_.kcp, kymas_type());
+    const auto created = co_await find_definition_time(environment_.kcp, kymas_type());
     kymas_withdrawn_ = !created || time_to_settle(*created) > core::duration::zero();
     if (!kymas_withdrawn_) continue;
-    pause->expires_at(in_.clock.now() + with_.input_patience);
+    pause->expires_at(environment_.clock.now() + options_.input_patience);
     const bool due = co_await pause->wait();
     if (!due) co_return false;
   }
@@ -160,10 +161,10 @@ asio::awaitable<bool> watcher_installer::know_all_kymas() {
 
 /// How long the certificate of a Kyma that is gone stays; thousands may ask at once.
 asio::awaitable<k8s::result<core::duration>> watcher_installer::time_of_orphan(std::string kyma) {
-  if (kymas_withdrawn_) co_return with_.withdrawn_patience;
-  const auto now = in_.clock.now();
+  if (kymas_withdrawn_) co_return options_.withdrawn_patience;
+  const auto now = environment_.clock.now();
   if (!kymas_defined_ || kymas_defined_->asked + std::chrono::seconds(1) < now) {
-    const auto created = co_await find_definition_time(in_.kcp, kymas_type());
+    const auto created = co_await find_definition_time(environment_.kcp, kymas_type());
     if (!created && created.error().is(k8s::errc::forbidden)) co_return core::duration::zero();
     if (!created) co_return created.error();
     kymas_defined_ = {.asked = now, .created = *created};

@@ -20,8 +20,8 @@ content_ptr as_content(json::value deployment) {
 
 }  // namespace
 
-deployment_content::deployment_content(const method& how, core::logger& log)
-    : log_(log), newest_(as_content(shared_deployment(how.manifests, how.set))) {}
+deployment_content::deployment_content(const install_options& options, core::logger& log)
+    : log_(log), newest_(as_content(shared_deployment(options.manifests, options.set))) {}
 
 void deployment_content::roll_out_by(content_gate& gate, content_store& stored,
                                      std::function<void(const k8s::object_key&)> requeue) {

@@ -20,7 +20,7 @@ namespace rw::watcher_installer {
 /// Single executor; what it is given must outlive it.
 class deployment_content {
  public:
-  deployment_content(const method& how, core::logger& log);
+  deployment_content(const install_options& options, core::logger& log);
 
   /// From now on the gate decides which runtimes may get the newest content.
   void roll_out_by(content_gate& gate, content_store& stored,

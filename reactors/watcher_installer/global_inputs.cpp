@@ -86,21 +86,21 @@ bool global_inputs::refresh_watchers() {
   const auto has = [](const std::vector<watcher>& all, const k8s::object_key& key) {
     return std::ranges::find(all, key, &watcher::key) != all.end();
   };
-  for (const auto& one : used_watchers_) {
+  for (const auto& watcher : used_watchers_) {
     const bool known = std::ranges::any_of(
-        gone_, [&](const gone_watcher& other) { return other.last.key == one.key; });
-    if (has(now, one.key) || known || exists(one.key)) continue;
-    gone_.push_back({.last = one, .since = clock_.wall()});
+        gone_, [&](const gone_watcher& other) { return other.last.key == watcher.key; });
+    if (has(now, watcher.key) || known || exists(watcher.key)) continue;
+    gone_.push_back({.last = watcher, .since = clock_.wall()});
   }
-  std::erase_if(gone_, [&](const gone_watcher& one) {
-    return exists(one.last.key) || one.until.value_or(core::time_point::max()) <= clock_.now();
+  std::erase_if(gone_, [&](const gone_watcher& gone) {
+    return exists(gone.last.key) || gone.until.value_or(core::time_point::max()) <= clock_.now();
   });
   if (!gone_.empty()) now = with_gone(std::move(now));
-  if (seen_ && std::ranges::any_of(now, [this](const watcher& one) {
-        return !seen_->contains(webhook_name(one.key));
+  if (seen_ && std::ranges::any_of(now, [this](const watcher& watcher) {
+        return !seen_->contains(webhook_name(watcher.key));
       })) {
     auto all = *seen_;
-    for (const auto& one : now) all.insert(webhook_name(one.key));
+    for (const auto& watcher : now) all.insert(webhook_name(watcher.key));
     seen_ = std::make_shared<const names>(std::move(all));
   }
   const bool changed = !std::ranges::equal(now, used_watchers_, same_webhook);
@@ -116,16 +116,16 @@ bool global_inputs::exists(const k8s::object_key& watcher) const {
 /// Those that exist come first, if not all fit.
 std::vector<watcher> global_inputs::with_gone(std::vector<watcher> now) const {
   std::vector<watcher_candidate> among;
-  for (auto& one : now) among.push_back({.desired = one, .accepted = one});
-  for (const auto& one : gone_) {
-    among.push_back({.desired = one.last});
+  for (auto& watcher : now) among.push_back({.desired = watcher, .accepted = watcher});
+  for (const auto& gone : gone_) {
+    among.push_back({.desired = gone.last});
   }
   return choose_watchers(std::move(among)).in_force;
 }
 
 std::vector<watcher> global_inputs::gone() const {
   std::vector<watcher> out;
-  for (const auto& one : gone_) out.push_back(one.last);
+  for (const auto& gone : gone_) out.push_back(gone.last);
   return out;
 }
 
@@ -133,7 +133,7 @@ void global_inputs::explain_gone(const k8s::object_key& watcher, definition_stat
                                  core::duration patience) {
   using enum definition_state;
   const auto found =
-      std::ranges::find(gone_, watcher, [](const auto& one) { return one.last.key; });
+      std::ranges::find(gone_, watcher, [](const auto& gone) { return gone.last.key; });
   if (found == gone_.end()) return;
   using enum definition_state;
   const bool was_withdrawn = found->until.has_value();
@@ -145,7 +145,8 @@ void global_inputs::explain_gone(const k8s::object_key& watcher, definition_stat
   }
   if (found->until) return;
   gone_.erase(found);
-  std::erase_if(used_watchers_, [&](const auto& one) { return one.key == watcher; });
+  std::erase_if(used_watchers_,
+                [&](const auto& used_watcher) { return used_watcher.key == watcher; });
   ++version_;
 }
 
@@ -176,7 +177,7 @@ std::vector<input_error> global_inputs::errors() const {
   if (address_.error) out.push_back(*address_.error);
   if (trust_.error) out.push_back(*trust_.error);
   const auto withdrawn =
-      std::ranges::count_if(gone_, [](const gone_watcher& one) { return one.until.has_value(); });
+      std::ranges::count_if(gone_, [](const gone_watcher& gone) { return gone.until.has_value(); });
   if (withdrawn > 0) {
     out.push_back({.reason = status_reason::watchers_withdrawn,
                    .message = std::to_string(withdrawn) +

@@ -29,7 +29,8 @@ void drop_probe(const json::value& configuration, json::value& patch) {
 
 }  // namespace
 
-asio::awaitable<k8s::result<void>> hand_over(std::shared_ptr<k8s::client> api, const method* how) {
+asio::awaitable<k8s::result<void>> hand_over(std::shared_ptr<k8s::client> api,
+                                             const install_options* options) {
   const auto type =
       *k8s::well_known_type("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration");
   const k8s::object_key key{{}, std::string(skr_webhook_name)};
@@ -37,10 +38,10 @@ asio::awaitable<k8s::result<void>> hand_over(std::shared_ptr<k8s::client> api, c
     const auto live = co_await api->get(type, key);
     if (!live && live.error().is(k8s::errc::not_found)) co_return k8s::result<void>();
     if (!live) co_return live.error();
-    auto patch = take_over_fields(*live, how->former_manager, how->field_manager);
+    auto patch = take_over_fields(*live, options->former_manager, options->field_manager);
     if (!patch) co_return k8s::result<void>();
     drop_probe(*live, *patch);
-    k8s::write_options by{.field_manager = how->former_manager};
+    k8s::write_options by{.field_manager = options->former_manager};
     const auto written =
         co_await api->patch(type, key, k8s::patch_type::merge, std::move(*patch), std::move(by));
     if (written || written.error().is(k8s::errc::not_found)) co_return k8s::result<void>();

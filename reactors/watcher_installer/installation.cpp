@@ -65,12 +65,12 @@ using answer = k8s::result<json::value>;
 /// One reconcile of a runtime: reads, decision, writes.
 class pass {
  public:
-  pass(std::shared_ptr<k8s::client> api, const method& how, known_bundles& known, order what,
-       core::clock& clock)
+  pass(std::shared_ptr<k8s::client> api, const install_options& options, known_bundles& known,
+       order order, core::clock& clock)
       : api_(std::move(api)),
-        how_(how),
+        options_(options),
         known_(known),
-        what_(std::move(what)),
+        desired_(std::move(order)),
         clock_(clock),
         now_(clock.wall()) {}
 
@@ -87,7 +87,7 @@ class pass {
   asio::awaitable<k8s::result<void>> write_all();
   asio::awaitable<k8s::result<void>> write();
   void stamp_bundle(const std::vector<part*>& written);
-  asio::awaitable<k8s::result<void>> write_rank(std::vector<part*> some);
+  asio::awaitable<k8s::result<void>> write_rank(std::vector<part*> parts);
   asio::awaitable<k8s::result<void>> drop_unwanted_webhooks();
   asio::awaitable<k8s::result<void>> narrow_managers();
   asio::awaitable<k8s::result<void>> observe_pods();
@@ -95,11 +95,11 @@ class pass {
 
   part& find(std::string_view kind, std::string_view name) {
     return *std::ranges::find_if(parts_,
-                                 [&](const part& one) { return is(one.wanted, kind, name); });
+                                 [&](const part& part) { return is(part.wanted, kind, name); });
   }
   const json::value* present(std::string_view kind, std::string_view name) {
-    const auto& one = find(kind, name).present;
-    return one ? &*one : nullptr;
+    const auto& object = find(kind, name).present;
+    return object ? &*object : nullptr;
   }
   present_objects present_now() {
     return {.secret = present("Secret", secret_name),
@@ -107,17 +107,17 @@ class pass {
             .deployment = present("Deployment", skr_webhook_name),
             .known = &known_};
   }
-  bool differs(const part& one) const;
-  bool is_to_be_taken_over(const part& one) const;
+  bool differs(const part& part) const;
+  bool is_to_be_taken_over(const part& part) const;
   std::string contested() const;
-  asio::awaitable<answer> write_one(part* one);
-  bool is_left_out(part& one, const answer& got);
+  asio::awaitable<answer> write_one(part* part);
+  bool is_left_out(part& part, const answer& got);
   void leave_what_needs_a_certificate();
 
   const std::shared_ptr<k8s::client> api_;
-  const method& how_;
+  const install_options& options_;
   known_bundles& known_;
-  order what_;
+  order desired_;
   core::clock& clock_;
   std::chrono::system_clock::time_point now_;  ///< of the reads, then of the decision
   bool bundle_grows_ = false;                  ///< its time is that of the write
@@ -130,7 +130,7 @@ class pass {
 };
 
 asio::awaitable<k8s::result<void>> pass::read() {
-  for (const auto& one : how_.manifests.objects()) parts_.push_back({.wanted = one});
+  for (const auto& manifest : options_.manifests.objects()) parts_.push_back({.wanted = manifest});
   std::vector<asio::awaitable<answer>> work;
   for (const auto& each : parts_) {
     work.push_back(api_->get(type_of(each.wanted), k8s::key_of(each.wanted)));
@@ -154,11 +154,11 @@ asio::awaitable<k8s::result<void>> pass::read() {
 /// Takes the pods' word, if it may shorten a wait.
 asio::awaitable<void> pass::hear_pods() {
   auto has = observe(present_now());
-  out_.awaits_pods = awaits_word(has, how_.delays, now_);
-  if (!out_.awaits_pods || what_.reports.empty()) co_return;
+  out_.awaits_pods = awaits_word(has, options_.delays, now_);
+  if (!out_.awaits_pods || desired_.reports.empty()) co_return;
   const auto names = co_await list_pods(api_.get(), present("Deployment", skr_webhook_name));
-  loaded_ = has.loaded = word_of(names, what_.reports, has);
-  out_.awaits_pods = awaits_word(has, how_.delays, now_);
+  loaded_ = has.loaded = word_of(names, desired_.reports, has);
+  out_.awaits_pods = awaits_word(has, options_.delays, now_);
 }
 
 std::string pass::secret_version() {
@@ -176,15 +176,15 @@ asio::awaitable<void> pass::update_pods(std::string before) {
   if (before.empty()) co_return;
   const auto* const deployment = present("Deployment", skr_webhook_name);
   // Nothing depends on it, and it may not use up the time of the pass.
-  auto update = request_update(api_.get(), deployment, now, how_.field_manager);
+  auto update = request_update(api_.get(), deployment, now, options_.field_manager);
   co_await core::within(clock_, clock_.now() + update_limit, std::move(update));
 }
 
 /// True if the part could not be read or written, and is not needed.
-bool pass::is_left_out(part& one, const answer& got) {
+bool pass::is_left_out(part& part, const answer& got) {
   if (!got.has_error() || !got.error().is(k8s::errc::forbidden)) return false;
-  if (!is_optional(one.wanted)) return false;
-  one.leave = true;
+  if (!is_optional(part.wanted)) return false;
+  part.leave = true;
   out_.unobserved = "the watcher can't watch resources: " + got.error().message;
   return true;
 }
@@ -192,24 +192,24 @@ bool pass::is_left_out(part& one, const answer& got) {
 void pass::decide() {
   now_ = clock_.wall();
   std::vector<managed_watch> watches;
-  for (const auto& each : what_.watchers) watches.push_back(watch_of(each));
-  what_.trust.managers = known_managers(std::move(watches));
-  what_.trust.restart_on_renewal = how_.restart_on_renewal;
+  for (const auto& each : desired_.watchers) watches.push_back(watch_of(each));
+  desired_.trust.managers = known_managers(std::move(watches));
+  desired_.trust.restart_on_renewal = options_.restart_on_renewal;
   auto has = observe(present_now());
   has.loaded = loaded_;
   out_.trust = summary_of(has);
-  auto step = next_step(what_.trust, has, how_.delays, now_);
+  auto step = next_step(desired_.trust, has, options_.delays, now_);
   bundle_grows_ = step.bundle_since == k8s::format_micro_time(now_);
   out_.pending = step.pending;
   out_.again = step.again;
-  if (what_.trust.certificate.empty()) out_.pending = what_.certificate_pending;
-  if (what_.trust.certificate.empty() || out_.again == core::duration::zero()) {
-    out_.again = what_.certificate_again;
+  if (desired_.trust.certificate.empty()) out_.pending = desired_.certificate_pending;
+  if (desired_.trust.certificate.empty() || out_.again == core::duration::zero()) {
+    out_.again = desired_.certificate_again;
   }
   if (step.certificate.empty()) leave_what_needs_a_certificate();
   std::vector<watcher> known;
   std::set<std::string, std::less<>> former;
-  for (const auto& each : what_.watchers) {
+  for (const auto& each : desired_.watchers) {
     if (!step.in_effect || step.in_effect->knows(watch_of(each))) {
       known.push_back(each);
     } else {
@@ -220,11 +220,11 @@ void pass::decide() {
   auto kept =
       webhooks_of(configuration, [&](std::string_view name) { return former.contains(name); });
   std::vector<json::value> unknown;
-  if (what_.keeps_webhook) unknown = webhooks_of(configuration, what_.keeps_webhook);
+  if (desired_.keeps_webhook) unknown = webhooks_of(configuration, desired_.keeps_webhook);
   const bool has_unknown = !unknown.empty();
   std::ranges::move(unknown, std::back_inserter(kept));
   keeps_former_webhooks_ = !kept.empty();
-  const inputs runtime{.address = what_.address,
+  const inputs runtime{.address = desired_.address,
                        .ca_bundle = step.bundle.pem(),
                        .bundle_since = std::move(step.bundle_since),
                        .certificate = std::move(step.certificate),
@@ -235,12 +235,12 @@ void pass::decide() {
                        .kept_webhooks = std::move(kept),
                        .managers = std::move(step.managers),
                        .managers_since = std::move(step.managers_since),
-                       .observed = what_.trust.managers};
-  auto objects = render(how_.manifests, how_.set, runtime);
+                       .observed = desired_.trust.managers};
+  auto objects = render(options_.manifests, options_.set, runtime);
   for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i].wanted = std::move(objects[i]);
-  for (auto& one : parts_) {  // there may be no such role
-    const bool is_role = is(one.wanted, "ClusterRole", observer_role);
-    if (has_unknown && is_role && one.present) keep_rights(one.wanted, *one.present);
+  for (auto& part : parts_) {  // there may be no such role
+    const bool is_role = is(part.wanted, "ClusterRole", observer_role);
+    if (has_unknown && is_role && part.present) keep_rights(part.wanted, *part.present);
   }
   hold_deployment(runtime);
 }
@@ -251,14 +251,14 @@ void pass::decide() {
 void pass::hold_deployment(const inputs& runtime) {
   auto& deployment = find("Deployment", skr_webhook_name);
   const auto newest = content_of(deployment.wanted);
-  const auto completed = what_.completed ? content_of(what_.completed->value) : newest;
+  const auto completed = desired_.completed ? content_of(desired_.completed->value) : newest;
   const bool is_missing = !deployment.present;
-  if (!what_.may_update || (is_missing && completed == newest)) return;
+  if (!desired_.may_update || (is_missing && completed == newest)) return;
   const auto in_place = is_missing ? std::string() : content_of(*deployment.present);
-  waits_ = !what_.may_update(in_place);
+  waits_ = !desired_.may_update(in_place);
   if (!waits_) return;
-  if (is_missing || (what_.completed && in_place == completed)) {
-    deployment.wanted = render_deployment(what_.completed->value, runtime);
+  if (is_missing || (desired_.completed && in_place == completed)) {
+    deployment.wanted = render_deployment(desired_.completed->value, runtime);
     return;
   }
   deployment.held = true;
@@ -277,53 +277,55 @@ void pass::leave_what_needs_a_certificate() {
   configuration.leave = !configuration.present.has_value();
 }
 
-bool pass::differs(const part& one) const {
-  if (!one.present) return true;
-  if (k8s::find_difference(one.wanted, *one.present)) return true;
-  return is(one.wanted, "ValidatingWebhookConfiguration", skr_webhook_name) &&
-         !unwanted_webhooks(one.wanted, *one.present).empty();
+bool pass::differs(const part& part) const {
+  if (!part.present) return true;
+  if (k8s::find_difference(part.wanted, *part.present)) return true;
+  return is(part.wanted, "ValidatingWebhookConfiguration", skr_webhook_name) &&
+         !unwanted_webhooks(part.wanted, *part.present).empty();
 }
 
 /// By its first write here; later the former manager owns what both apply.
-bool pass::is_to_be_taken_over(const part& one) const {
-  return one.present && !applies_fields(*one.present, how_.field_manager) &&
-         applies_fields(*one.present, how_.former_manager);
+bool pass::is_to_be_taken_over(const part& part) const {
+  return part.present && !applies_fields(*part.present, options_.field_manager) &&
+         applies_fields(*part.present, options_.former_manager);
 }
 
 /// The object that the former manager keeps; empty: none.
 std::string pass::contested() const {
-  if (how_.former_runs && !*how_.former_runs) return {};
-  for (const auto& one : parts_) {
-    if (one.leave || !one.present || !differs(one)) continue;
-    const auto since = written_after(*one.present, how_.field_manager, how_.former_manager);
-    if (since && now_ - *since < how_.contest_pause) return label_of(one.wanted);
+  if (options_.former_runs && !*options_.former_runs) return {};
+  for (const auto& part : parts_) {
+    if (part.leave || !part.present || !differs(part)) continue;
+    const auto since =
+        written_after(*part.present, options_.field_manager, options_.former_manager);
+    if (since && now_ - *since < options_.contest_pause) return label_of(part.wanted);
   }
   return {};
 }
 
 /// Takes over what the former manager owns before, so that nothing of it remains that is not
 /// wanted.
-asio::awaitable<answer> pass::write_one(part* one) {
-  const auto type = type_of(one->wanted);
-  if (one->held) {
-    k8s::write_options by{.field_manager = how_.field_manager};
-    auto updated = co_await api_->update(type, one->wanted, std::move(by));
+asio::awaitable<answer> pass::write_one(part* part) {
+  const auto type = type_of(part->wanted);
+  if (part->held) {
+    k8s::write_options by{.field_manager = options_.field_manager};
+    auto updated = co_await api_->update(type, part->wanted, std::move(by));
     co_return updated;
   }
-  const bool others =
-      one->present && (is_to_be_taken_over(*one) ||
-                       written_after(*one->present, how_.field_manager, how_.former_manager));
-  auto change = others ? take_over_fields(*one->present, how_.field_manager, how_.former_manager)
-                       : std::nullopt;
+  const bool has_others = part->present && (is_to_be_taken_over(*part) ||
+                                            written_after(*part->present, options_.field_manager,
+                                                          options_.former_manager));
+  auto change =
+      has_others ? take_over_fields(*part->present, options_.field_manager, options_.former_manager)
+                 : std::nullopt;
   if (change) {
-    k8s::write_options by{.field_manager = how_.field_manager};
-    auto taken = co_await api_->patch(type, k8s::key_of(one->wanted), k8s::patch_type::merge,
+    k8s::write_options by{.field_manager = options_.field_manager};
+    auto taken = co_await api_->patch(type, k8s::key_of(part->wanted), k8s::patch_type::merge,
                                       std::move(*change), std::move(by));
     if (!taken) co_return taken;
     ++out_.writes;
   }
-  k8s::apply_options options{.field_manager = how_.field_manager, .force = true};
-  auto written = co_await api_->apply(type, one->wanted, std::move(options));
+  k8s::apply_options options{.field_manager = options_.field_manager, .force = true};
+  auto written = co_await api_->apply(type, part->wanted, std::move(options));
   co_return written;
 }
 
@@ -338,19 +340,19 @@ asio::awaitable<k8s::result<void>> pass::ensure_namespace() {
   co_return made.error();
 }
 
-asio::awaitable<k8s::result<void>> pass::write_rank(std::vector<part*> some) {
+asio::awaitable<k8s::result<void>> pass::write_rank(std::vector<part*> parts) {
   std::vector<asio::awaitable<answer>> work;
-  for (auto* each : some) {
+  for (auto* each : parts) {
     work.push_back(write_one(each));
     out_.changes.push_back(label_of(each->wanted));
   }
-  out_.writes += some.size();
+  out_.writes += parts.size();
   auto answers = co_await core::gather(std::move(work));
-  for (std::size_t i = 0; i < some.size(); ++i) {
+  for (std::size_t i = 0; i < parts.size(); ++i) {
     auto& got = answers[i];
-    if (is_left_out(*some[i], got)) continue;
+    if (is_left_out(*parts[i], got)) continue;
     if (!got) co_return got.error();
-    some[i]->present = std::move(*got);
+    parts[i]->present = std::move(*got);
   }
   co_return k8s::result<void>();
 }
@@ -359,25 +361,25 @@ asio::awaitable<k8s::result<void>> pass::write_rank(std::vector<part*> some) {
 /// the requests before took.
 void pass::stamp_bundle(const std::vector<part*>& written) {
   if (!bundle_grows_) return;
-  for (auto* const one : written) {
-    if (!is(one->wanted, "ValidatingWebhookConfiguration", skr_webhook_name)) continue;
-    k8s::set_annotation(one->wanted, bundle_since_annotation,
+  for (auto* const part : written) {
+    if (!is(part->wanted, "ValidatingWebhookConfiguration", skr_webhook_name)) continue;
+    k8s::set_annotation(part->wanted, bundle_since_annotation,
                         k8s::format_micro_time(clock_.wall()));
   }
 }
 
 asio::awaitable<k8s::result<void>> pass::write() {
-  std::vector<part*> some;
-  for (auto& one : parts_) {
-    if (!one.leave && (differs(one) || is_to_be_taken_over(one))) some.push_back(&one);
+  std::vector<part*> parts;
+  for (auto& part : parts_) {
+    if (!part.leave && (differs(part) || is_to_be_taken_over(part))) parts.push_back(&part);
   }
-  if (some.empty()) co_return k8s::result<void>();
+  if (parts.empty()) co_return k8s::result<void>();
   const auto made = co_await ensure_namespace();
   if (!made) co_return made.error();
-  for (auto begin = some.begin(); begin != some.end();) {
+  for (auto begin = parts.begin(); begin != parts.end();) {
     const auto rank = rank_of((*begin)->wanted);
-    const auto end = std::find_if(begin, some.end(),
-                                  [&](const part* one) { return rank_of(one->wanted) != rank; });
+    const auto end = std::find_if(begin, parts.end(),
+                                  [&](const part* part) { return rank_of(part->wanted) != rank; });
     std::vector<part*> of_one_rank(begin, end);
     stamp_bundle(of_one_rank);
     const auto done = co_await write_rank(std::move(of_one_rank));
@@ -389,18 +391,18 @@ asio::awaitable<k8s::result<void>> pass::write() {
 
 /// Apply leaves webhooks in place that another client, such as kubectl, wrote as well.
 asio::awaitable<k8s::result<void>> pass::drop_unwanted_webhooks() {
-  auto& one = find("ValidatingWebhookConfiguration", skr_webhook_name);
-  if (!one.present) co_return k8s::result<void>();
-  const auto names = unwanted_webhooks(one.wanted, *one.present);
+  auto& configuration = find("ValidatingWebhookConfiguration", skr_webhook_name);
+  if (!configuration.present) co_return k8s::result<void>();
+  const auto names = unwanted_webhooks(configuration.wanted, *configuration.present);
   if (names.empty()) co_return k8s::result<void>();
-  auto object = *one.present;
+  auto object = *configuration.present;
   retain_webhooks(
       object, [&](std::string_view name) { return std::ranges::find(names, name) == names.end(); });
   ++out_.writes;
-  k8s::write_options options{.field_manager = how_.field_manager};
+  k8s::write_options options{.field_manager = options_.field_manager};
   auto done = co_await api_->update(webhooks_type, std::move(object), std::move(options));
   if (!done) co_return done.error();
-  one.present = std::move(*done);
+  configuration.present = std::move(*done);
   co_return k8s::result<void>();
 }
 
@@ -410,7 +412,7 @@ asio::awaitable<k8s::result<void>> pass::narrow_managers() {
   if (keeps_former_webhooks_) co_return k8s::result<void>();
   auto& secret = find("Secret", secret_name);
   const auto since = k8s::annotation(secret.wanted, managers_since_annotation);
-  const auto text = render_managers(what_.trust.managers, since);
+  const auto text = render_managers(desired_.trust.managers, since);
   const bool narrow = k8s::secret_data(secret.wanted, managers_entry) == text;
   if (secret.leave || narrow) co_return k8s::result<void>();
   k8s::set_secret_data(secret.wanted, managers_entry, text);
@@ -455,12 +457,12 @@ asio::awaitable<k8s::result<void>> pass::write_all() {
 }
 
 void pass::conclude() {
-  for (const auto& one : parts_) {
-    if (!is_essential(one.wanted)) continue;
-    const auto key = k8s::key_of(one.wanted);
+  for (const auto& part : parts_) {
+    if (!is_essential(part.wanted)) continue;
+    const auto key = k8s::key_of(part.wanted);
     // By name: the label of what Kyma manages stands on many objects of a runtime.
-    out_.left.add(type_of(one.wanted), key,
-                  one.present ? k8s::resource_version_of(*one.present) : std::string(),
+    out_.left.add(type_of(part.wanted), key,
+                  part.present ? k8s::resource_version_of(*part.present) : std::string(),
                   {.ns = key.ns, .fields = "metadata.name=" + key.name});
   }
   // What was only dry-run is not in place.
@@ -488,11 +490,11 @@ asio::awaitable<k8s::result<outcome>> pass::run() {
 
 }  // namespace
 
-asio::awaitable<k8s::result<outcome>> install(std::shared_ptr<k8s::client> api, const method* how,
-                                              known_bundles* known, order what,
-                                              core::clock* clock) {
-  pass one(std::move(api), *how, *known, std::move(what), *clock);
-  auto done = co_await one.run();
+asio::awaitable<k8s::result<outcome>> install(std::shared_ptr<k8s::client> api,
+                                              const install_options* options, known_bundles* known,
+                                              order order, core::clock* clock) {
+  pass installation(std::move(api), *options, *known, std::move(order), *clock);
+  auto done = co_await installation.run();
   co_return done;
 }
 

@@ -45,7 +45,7 @@ struct order {
 };
 
 /// How it is done, for every runtime alike.
-struct method {
+struct install_options {
   templates manifests = templates::built_in();
   settings set = {};
   trust_delays delays = {};
@@ -97,17 +97,18 @@ struct outcome {
 /// webhooks are written, and shrinks after.
 ///
 /// Where the former manager runs and has written an object after this reactor did, and with other
-/// content, nothing is written to the runtime for the pause of `method`: each would undo the
-/// other's writes.
+/// content, nothing is written to the runtime for the pause of `install_options`: each would undo
+/// the other's writes.
 ///
 /// `how` and `known` must outlive the call.
 boost::asio::awaitable<k8s::result<outcome>> install(std::shared_ptr<k8s::client> api,
-                                                     const method* how, known_bundles* known,
-                                                     order what, core::clock* clock);
+                                                     const install_options* options,
+                                                     known_bundles* known, order order,
+                                                     core::clock* clock);
 
 /// Removes everything that `install` applies, the webhooks first; the namespace stays. What is not
 /// there is no failure.
 boost::asio::awaitable<k8s::result<void>> uninstall(std::shared_ptr<k8s::client> api,
-                                                    const method* how);
+                                                    const install_options* options);
 
 }  // namespace rw::watcher_installer

@@ -16,14 +16,14 @@ namespace json = boost::json;
 /// until the modules are deleted.
 bool watcher_installer::is_kept_by_others(const json::value& kyma) const {
   const auto* const all = k8s::find(kyma, {"metadata", "finalizers"});
-  return k8s::has_finalizer(kyma, with_.finalizer) && all->as_array().size() > 1;
+  return k8s::has_finalizer(kyma, options_.finalizer) && all->as_array().size() > 1;
 }
 
 /// What is on the runtime is lifecycle-manager's to remove.
 asio::awaitable<k8s::reconcile_result> watcher_installer::release(json::value kyma) {
   const auto key = k8s::key_of(kyma);
   resource_writer writer(finalizers_, kymas_type());
-  const auto ended = co_await writer.set_finalizer(&kyma, with_.finalizer, false);
+  const auto ended = co_await writer.set_finalizer(&kyma, options_.finalizer, false);
   forget(key);
   co_return ended.value_or(result::done());
 }
@@ -31,7 +31,7 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::release(json::value ky
 /// Its runtime is not touched, so the finalizer waits for a manager in whose scope the Kyma is. It
 /// must not keep the Kyma for ever: there may be none.
 asio::awaitable<k8s::reconcile_result> watcher_installer::leave(json::value kyma) {
-  const bool ends = k8s::is_being_deleted(kyma) && k8s::has_finalizer(kyma, with_.finalizer) &&
+  const bool ends = k8s::is_being_deleted(kyma) && k8s::has_finalizer(kyma, options_.finalizer) &&
                     !is_kept_by_others(kyma);
   if (!ends) co_return result::done();
   const auto left = removal_left(kyma);
@@ -48,16 +48,18 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::leave(json::value kyma
 asio::awaitable<k8s::reconcile_result> watcher_installer::keep_removed(json::value kyma,
                                                                        contact to) {
   const auto key = to.key;
-  if (!k8s::has_finalizer(kyma, with_.finalizer)) {
+  if (!k8s::has_finalizer(kyma, options_.finalizer)) {
     forget(key);
     co_return result::done();
   }
   const auto secrets = claims_.kubeconfigs_of(key.name);
   // A runtime whose kubeconfig is deleted is not waited for.
   const auto left = [&] { return secrets.empty() ? core::duration::zero() : removal_left(kyma); };
-  const auto done = co_await remove_runtime(
-      &to, &kyma, to_string(key), kubeconfig_of(key.name, secrets), left,
-      [this](std::shared_ptr<k8s::client> api) { return uninstall(std::move(api), &with_.how); });
+  const auto done =
+      co_await remove_runtime(&to, &kyma, to_string(key), kubeconfig_of(key.name, secrets), left,
+                              [this](std::shared_ptr<k8s::client> api) {
+                                return uninstall(std::move(api), &options_.install);
+                              });
   if (!done.ended) {
     co_return result::error("the watcher can't be removed from the runtime: " + to.error,
                             "removal failed");
@@ -72,13 +74,14 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::finish_removal(json::v
                                                                          removal done,
                                                                          std::string heir) {
   const auto key = k8s::key_of(kyma);
-  if (!k8s::has_finalizer(kyma, with_.finalizer)) {
+  if (!k8s::has_finalizer(kyma, options_.finalizer)) {
     forget(key);
     co_return result::done();
   }
   bool stays = done.by_definition;
   if (!heir.empty()) {
-    const auto definition = co_await find_definition_state(in_.kcp, kymas_type(), times_of(kyma));
+    const auto definition =
+        co_await find_definition_state(environment_.kcp, kymas_type(), times_of(kyma));
     stays = !definition || is_by_definition(*definition);
   }
   if (stays) {
@@ -87,14 +90,15 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::finish_removal(json::v
     const auto removed = co_await certificates_.remove(key);
     if (!removed) co_return result::error(removed.error());
   }
-  const auto ended = co_await writer_.set_finalizer(&kyma, with_.finalizer, false);
+  const auto ended = co_await writer_.set_finalizer(&kyma, options_.finalizer, false);
   if (ended && ended->type != result::kind::done) co_return *ended;
   forget(key);
   if (heir.empty()) {
     note_removed(kyma, done.abandoned);
   } else {
-    in_.events.normal(k8s::reference_to(kyma), "WatcherReleased",
-                      "The watcher stays on the runtime, which is also Kyma " + heir + "'s");
+    environment_.events.normal(
+        k8s::reference_to(kyma), "WatcherReleased",
+        "The watcher stays on the runtime, which is also Kyma " + heir + "'s");
   }
   co_return result::done();
 }

@@ -40,12 +40,12 @@ json::object* container_of(json::object& pod) {
   json::object* out = nullptr;
   auto* const all = pod["containers"].if_array();
   if (all == nullptr) return nullptr;
-  for (auto& one : *all) {
-    const auto* env = k8s::find_array(one, {"env"});
+  for (auto& container : *all) {
+    const auto* env = k8s::find_array(container, {"env"});
     const bool told = env != nullptr && std::ranges::any_of(*env, [](const json::value& variable) {
                         return k8s::find_string(variable, {"name"}) == "KCP_ADDR";
                       });
-    if (one.is_object() && (told || out == nullptr)) out = &one.get_object();
+    if (container.is_object() && (told || out == nullptr)) out = &container.get_object();
     if (told) break;
   }
   return out;
@@ -56,7 +56,7 @@ void set_variable(json::object& container, std::string_view name, const std::str
   if (!env.is_array()) env.emplace_array();
   auto& all = env.get_array();
   const auto found = std::ranges::find_if(
-      all, [&](const json::value& one) { return k8s::find_string(one, {"name"}) == name; });
+      all, [&](const json::value& member) { return k8s::find_string(member, {"name"}) == name; });
   json::value variable = {{"name", name}, {"value", to}};
   if (found != all.end()) {
     *found = std::move(variable);
@@ -95,23 +95,23 @@ void fill_secret(json::value& object, const inputs& runtime) {
   annotate(managers_since_annotation, runtime.managers_since);
 }
 
-json::value fill_webhook(json::object from, const watcher& what, const std::string& bundle) {
-  from["name"] = webhook_name(what.key);
+json::value fill_webhook(json::object from, const watcher& watcher, const std::string& bundle) {
+  from["name"] = webhook_name(watcher.key);
   auto& client = child(from, "clientConfig");
   client["caBundle"] = bundle;
   auto& service = child(client, "service");
   service["name"] = skr_webhook_name;
   service["namespace"] = skr_namespace;
-  service["path"] = "/validate/" + what.manager;
+  service["path"] = "/validate/" + watcher.manager;
   json::object labels;
-  for (const auto& [name, value] : what.labels) labels.emplace(name, value);
+  for (const auto& [name, value] : watcher.labels) labels.emplace(name, value);
   from["objectSelector"] = json::object();
   if (!labels.empty()) from["objectSelector"] = {{"matchLabels", std::move(labels)}};
-  auto resource = what.watched.plural;
-  if (!what.watched.subresource.empty()) resource += "/" + what.watched.subresource;
-  if (what.field == watched_field::status) resource += "/status";
-  from["rules"] = json::array{{{"apiGroups", json::array{what.watched.group}},
-                               {"apiVersions", json::array{what.watched.version}},
+  auto resource = watcher.watched.plural;
+  if (!watcher.watched.subresource.empty()) resource += "/" + watcher.watched.subresource;
+  if (watcher.field == watched_field::status) resource += "/status";
+  from["rules"] = json::array{{{"apiGroups", json::array{watcher.watched.group}},
+                               {"apiVersions", json::array{watcher.watched.version}},
                                {"resources", json::array{resource}},
                                {"operations", json::array{"CREATE", "UPDATE", "DELETE"}}}};
   return from;
@@ -140,13 +140,14 @@ void fill_configuration(json::value& object, const settings& with, const inputs&
   const auto bundle = k8s::base64_encode(runtime.ca_bundle);
   webhooks.clear();
   auto sorted = runtime.watchers;
-  std::ranges::sort(sorted, {},
-                    [](const watcher& one) { return std::tie(one.key.ns, one.key.name); });
-  for (const auto& one : sorted) webhooks.push_back(fill_webhook(pattern, one, bundle));
+  std::ranges::sort(sorted, {}, [](const watcher& watcher) {
+    return std::tie(watcher.key.ns, watcher.key.name);
+  });
+  for (const auto& watcher : sorted) webhooks.push_back(fill_webhook(pattern, watcher, bundle));
   if (with.probed) webhooks.push_back(probe_webhook(pattern, bundle));
-  for (auto one : runtime.kept_webhooks) {
-    child(one.as_object(), "clientConfig")["caBundle"] = bundle;
-    webhooks.push_back(std::move(one));
+  for (auto webhook : runtime.kept_webhooks) {
+    child(webhook.as_object(), "clientConfig")["caBundle"] = bundle;
+    webhooks.push_back(std::move(webhook));
   }
   if (runtime.bundle_since.empty()) return;
   k8s::set_annotation(object, bundle_since_annotation, runtime.bundle_since);
@@ -177,10 +178,10 @@ void fill_rights(json::value& role, const known_managers& observed) {
 json::object labels_of(std::string_view text) {
   json::object out;
   while (!text.empty()) {
-    const auto one = text.substr(0, text.find(','));
-    text.remove_prefix(std::min(one.size() + 1, text.size()));
-    const auto equals = std::min(one.find('='), one.size());
-    out[one.substr(0, equals)] = one.substr(std::min(equals + 1, one.size()));
+    const auto line = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const auto equals = std::min(line.find('='), line.size());
+    out[line.substr(0, equals)] = line.substr(std::min(equals + 1, line.size()));
   }
   return out;
 }
@@ -205,10 +206,10 @@ void set_applied(json::value& object) {
 
 std::string webhook_sources_error(const std::string& text) {
   const auto labels = labels_of(text);
-  const bool good = text == "any" || std::ranges::all_of(labels, [](const auto& one) {
-                      return k8s::label_key_errors(one.key()).empty() &&
-                             k8s::label_value_errors(one.value().as_string()).empty() &&
-                             !one.value().as_string().empty();
+  const bool good = text == "any" || std::ranges::all_of(labels, [](const auto& label) {
+                      return k8s::label_key_errors(label.key()).empty() &&
+                             k8s::label_value_errors(label.value().as_string()).empty() &&
+                             !label.value().as_string().empty();
                     });
   return good ? "" : "must be labels of pods such as app=vpn-shoot, or any, not: " + text;
 }
@@ -219,8 +220,9 @@ bool same_webhook(const watcher& a, const watcher& b) {
 }
 
 json::value shared_deployment(const templates& from, const settings& with) {
-  auto out = *std::ranges::find_if(
-      from.objects(), [](const auto& one) { return is(one, "Deployment", skr_webhook_name); });
+  auto out = *std::ranges::find_if(from.objects(), [](const auto& object) {
+    return is(object, "Deployment", skr_webhook_name);
+  });
   fill_content(out, with);
   k8s::set_annotation(out, content_annotation, content_digest().add(out).add(with.scope).hex());
   return out;
@@ -244,8 +246,8 @@ void keep_rights(json::value& role, const json::value& present) {
   const auto* const there = k8s::find_array(present, {"rules"});
   if (there == nullptr) return;
   auto& rules = role.as_object()["rules"].as_array();
-  for (const auto& one : *there) {
-    if (std::ranges::find(rules, one) == rules.end()) rules.push_back(one);
+  for (const auto& webhook : *there) {
+    if (std::ranges::find(rules, webhook) == rules.end()) rules.push_back(webhook);
   }
 }
 
@@ -259,22 +261,22 @@ json::value render_deployment(const json::value& shared, const inputs& runtime) 
 std::vector<json::value> render(const templates& from, const settings& with,
                                 const inputs& runtime) {
   auto objects = from.objects();
-  for (auto& one : objects) {
-    if (is(one, "Secret", secret_name)) {
+  for (auto& object : objects) {
+    if (is(object, "Secret", secret_name)) {
       // Without a digest: of a Secret it would say something about the key.
-      fill_secret(one, runtime);
+      fill_secret(object, runtime);
       continue;
     }
-    if (is(one, "Deployment", skr_webhook_name)) {
-      one = render_deployment(shared_deployment(from, with), runtime);
+    if (is(object, "Deployment", skr_webhook_name)) {
+      object = render_deployment(shared_deployment(from, with), runtime);
       continue;
     }
-    if (is(one, "ValidatingWebhookConfiguration", skr_webhook_name))
-      fill_configuration(one, with, runtime);
-    if (is(one, "ClusterRole", observer_role)) fill_rights(one, runtime.observed);
-    if (is(one, "NetworkPolicy", ingress_policy)) fill_ingress(one, with.webhook_sources);
-    if (is(one, "NetworkPolicy", egress_policy)) fill_egress(one, runtime.address.port);
-    set_applied(one);
+    if (is(object, "ValidatingWebhookConfiguration", skr_webhook_name))
+      fill_configuration(object, with, runtime);
+    if (is(object, "ClusterRole", observer_role)) fill_rights(object, runtime.observed);
+    if (is(object, "NetworkPolicy", ingress_policy)) fill_ingress(object, with.webhook_sources);
+    if (is(object, "NetworkPolicy", egress_policy)) fill_egress(object, runtime.address.port);
+    set_applied(object);
   }
   return objects;
 }

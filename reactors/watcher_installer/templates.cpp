@@ -27,7 +27,7 @@ namespace json = boost::json;
 const json::value* find_object(const std::vector<json::value>& in, std::string_view kind,
                                std::string_view name) {
   const auto found =
-      std::ranges::find_if(in, [&](const json::value& one) { return is(one, kind, name); });
+      std::ranges::find_if(in, [&](const json::value& object) { return is(object, kind, name); });
   return found == in.end() ? nullptr : &*found;
 }
 
@@ -51,11 +51,11 @@ std::string missing_in(const std::vector<json::value>& objects) {
     return "there is no ValidatingWebhookConfiguration " + std::string(skr_webhook_name) +
            " with a webhook as the pattern";
   }
-  for (const auto& one : objects) {
-    if (!k8s::well_known_type(k8s::find_string(one, {"apiVersion"}),
-                              k8s::find_string(one, {"kind"}))) {
-      return std::string(k8s::find_string(one, {"kind"})) + " of " +
-             std::string(k8s::find_string(one, {"apiVersion"})) +
+  for (const auto& object : objects) {
+    if (!k8s::well_known_type(k8s::find_string(object, {"apiVersion"}),
+                              k8s::find_string(object, {"kind"}))) {
+      return std::string(k8s::find_string(object, {"kind"})) + " of " +
+             std::string(k8s::find_string(object, {"apiVersion"})) +
              " is no kind that every cluster has";
     }
   }
@@ -65,11 +65,11 @@ std::string missing_in(const std::vector<json::value>& objects) {
 /// What can't be meant; empty if nothing is.
 std::string misplaced_in(const std::vector<json::value>& objects) {
   std::set<std::pair<std::string, std::string>> seen;
-  for (const auto& one : objects) {
-    const std::string kind(k8s::find_string(one, {"kind"}));
-    const auto key = k8s::key_of(one);
+  for (const auto& object : objects) {
+    const std::string kind(k8s::find_string(object, {"kind"}));
+    const auto key = k8s::key_of(object);
     if (!seen.emplace(kind, key.name).second) return kind + " " + key.name + " is there twice";
-    const auto type = k8s::well_known_type(k8s::find_string(one, {"apiVersion"}), kind);
+    const auto type = k8s::well_known_type(k8s::find_string(object, {"apiVersion"}), kind);
     if (type->namespaced && key.ns != skr_namespace) {
       return kind + " " + key.name + " is not in the namespace " + std::string(skr_namespace);
     }
@@ -101,10 +101,11 @@ bool is(const json::value& object, std::string_view kind, std::string_view name)
 in_words<templates> templates::parse(const std::string& text, const std::string& name) {
   auto objects = k8s::parse_manifests(text);
   if (!objects) return defect(name + ": " + objects.error().message());
-  for (auto& one : *objects) k8s::set_label(one, managed_by_label, managed_by);
+  for (auto& object : *objects) k8s::set_label(object, managed_by_label, managed_by);
   k8s::sort_for_apply(*objects);
-  if (auto why = missing_in(*objects); !why.empty()) return defect(name + ": " + why);
-  if (auto why = misplaced_in(*objects); !why.empty()) return defect(name + ": " + why);
+  if (auto missing = missing_in(*objects); !missing.empty()) return defect(name + ": " + missing);
+  if (auto misplaced = misplaced_in(*objects); !misplaced.empty())
+    return defect(name + ": " + misplaced);
   return templates(std::move(*objects));
 }
 
@@ -125,8 +126,8 @@ templates templates::named(std::vector<json::value> objects) {
 in_words<templates> templates::load(const std::string& directory) {
   std::error_code error;
   std::vector<std::filesystem::path> files;
-  for (const auto& one : std::filesystem::directory_iterator(directory, error)) {
-    if (one.path().extension() == ".yaml") files.push_back(one.path());
+  for (const auto& file : std::filesystem::directory_iterator(directory, error)) {
+    if (file.path().extension() == ".yaml") files.push_back(file.path());
   }
   if (error) return defect(directory + ": " + error.message());
   std::ranges::sort(files);

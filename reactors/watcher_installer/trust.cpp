@@ -52,12 +52,12 @@ void observe_webhooks(const json::value& configuration, const present_objects& f
   const auto* const webhooks = k8s::find(configuration, {"webhooks"});
   if (webhooks == nullptr || !webhooks->is_array()) return;
   std::vector<managed_watch> called;
-  for (const auto& one : webhooks->get_array()) {
+  for (const auto& webhook : webhooks->get_array()) {
     // Those that others have added are theirs: what they trust is no part of ours.
-    if (!k8s::find_string(one, {"name"}).ends_with(webhook_suffix)) continue;
-    const auto text = k8s::find_string(one, {"clientConfig", "caBundle"});
+    if (!k8s::find_string(webhook, {"name"}).ends_with(webhook_suffix)) continue;
+    const auto text = k8s::find_string(webhook, {"clientConfig", "caBundle"});
     out.webhooks.push_back(read(k8s::base64_decode(text).value_or(std::string()), from));
-    auto watch = watch_of_webhook(one);
+    auto watch = watch_of_webhook(webhook);
     if (watch.manager != heartbeat_component) called.push_back(std::move(watch));
   }
   out.called = known_managers(std::move(called));
@@ -84,8 +84,8 @@ tls::ca_bundle grown(const wanted_trust& wanted, const observed_trust& has, bool
   auto out = wanted.bundle;
   if (!keep) return out;
   const auto add = [&](const tls::ca_bundle& from) {
-    for (const auto& one : from.authorities()) {
-      if (one.not_after() >= now) out.append(one);
+    for (const auto& authority : from.authorities()) {
+      if (authority.not_after() >= now) out.append(authority);
     }
   };
   std::ranges::for_each(has.webhooks, add);
@@ -105,11 +105,11 @@ core::duration until_in_effect(std::optional<time_point> since, core::duration d
 core::duration wait_for_bundle(const wanted_trust& wanted, const observed_trust& has,
                                const trust_delays& delays, time_point now) {
   // No webhook calls, or none trusts the served certificate (it may have expired): nothing is lost.
-  const auto distrusts = [&](const auto& one) { return !trusts(one, has.certificate, now); };
+  const auto distrusts = [&](const auto& pod) { return !trusts(pod, has.certificate, now); };
   if (has.webhooks.empty() || (has.serves() && std::ranges::all_of(has.webhooks, distrusts))) {
     return core::duration::zero();
   }
-  const auto believes = [&](const auto& one) { return trusts(one, wanted.certificate, now); };
+  const auto believes = [&](const auto& pod) { return trusts(pod, wanted.certificate, now); };
   const bool everywhere =
       std::ranges::all_of(has.webhooks, believes) && (!has.serves() || believes(has.bundle));
   if (!everywhere) return delays.propagation;
@@ -158,7 +158,7 @@ void order_managers(trust_step& step, const wanted_trust& wanted, const observed
   if (!fits_managers_file(step.managers)) step.managers = wanted.managers;
   const auto lacking = [&](const known_managers& of) {
     return !std::ranges::all_of(wanted.managers.watches(),
-                                [&](const auto& one) { return of.knows(one); });
+                                [&](const auto& watch) { return of.knows(watch); });
   };
   const bool grows = lacking(*has.managers);
   // One in the future was written by a clock that was ahead, or by the runtime's owner.
@@ -235,11 +235,11 @@ std::optional<runtime_trust> summary_of(const observed_trust& has) {
   const auto own = tls::certificate::from_pem(has.certificate);
   if (!own) return std::nullopt;
   runtime_trust out{.client_not_before = own->not_before()};
-  for (const auto& one : has.bundle.authorities()) {
+  for (const auto& authority : has.bundle.authorities()) {
     // Without a webhook there is no call that could fail.
     const bool everywhere = std::ranges::all_of(
-        has.webhooks, [&](const tls::ca_bundle& other) { return other.contains(one); });
-    if (everywhere) out.authorities.push_back(one.fingerprint());
+        has.webhooks, [&](const tls::ca_bundle& other) { return other.contains(authority); });
+    if (everywhere) out.authorities.push_back(authority.fingerprint());
   }
   if (const auto* issuer = has.bundle.issuer_of(*own)) out.client_issuer = issuer->fingerprint();
   return out;
@@ -249,7 +249,7 @@ trust_step next_step(const wanted_trust& wanted, const observed_trust& has,
                      const trust_delays& delays, time_point now) {
   trust_step step;
   step.bundle = grown(wanted, has, in_transition(wanted, has, delays, now), now);
-  const auto has_it = [&](const tls::ca_bundle& one) { return one == step.bundle; };
+  const auto has_it = [&](const tls::ca_bundle& ca_bundle) { return ca_bundle == step.bundle; };
   const bool in_place = std::ranges::all_of(has.webhooks, has_it) &&
                         (!has.serves() || has_it(has.bundle)) && has.bundle_since &&
                         *has.bundle_since <= now;

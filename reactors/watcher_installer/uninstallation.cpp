@@ -9,8 +9,9 @@ namespace rw::watcher_installer {
 
 namespace asio = boost::asio;
 
-asio::awaitable<k8s::result<void>> uninstall(std::shared_ptr<k8s::client> api, const method* how) {
-  const auto& objects = how->manifests.objects();
+asio::awaitable<k8s::result<void>> uninstall(std::shared_ptr<k8s::client> api,
+                                             const install_options* options) {
+  const auto& objects = options->manifests.objects();
   for (auto end = objects.rbegin(); end != objects.rend();) {
     const auto begin = end;
     std::vector<asio::awaitable<k8s::result<boost::json::value>>> work;

@@ -49,32 +49,33 @@ k8s::client_options runtime_client_options() {
 watcher_installer::watcher_installer(asio::any_io_executor executor, options with, sources from,
                                      environment in)
     : runtime_controller(executor, names(), with, in.common, kymas_type()),
-      with_(std::move(with)),
-      from_(from),
+      options_(std::move(with)),
+      sources_(from),
       certificates_(in.certificates),
       clusters_(in.clusters),
       claims_(from.kymas, from.kubeconfigs),
-      records_(in_.kcp, with_.records_namespace, with_.record_interval,
-               {in_.clock, in_.log, in_.metrics, in_.random}),
+      records_(environment_.kcp, options_.records_namespace, options_.record_interval,
+               {environment_.clock, environment_.log, environment_.metrics, environment_.random}),
       inputs_(from.gateways, from.gateway_secrets, from.watchers, from.virtual_services,
-              {with_.gateway, with_.istio_namespace, with_.kcp_port}, in_.clock),
+              {options_.gateway, options_.istio_namespace, options_.kcp_port}, environment_.clock),
       watchers_gone_(executor),
       kymas_gone_(executor),
-      began_(in_.clock.now()),
+      began_(environment_.clock.now()),
       lease_(std::move(in.lease)),
-      finalizers_(in.finalizers == nullptr ? in_.kcp : *in.finalizers),
-      content_(with_.how, in_.log),
+      finalizers_(in.finalizers == nullptr ? environment_.kcp : *in.finalizers),
+      content_(options_.install, environment_.log),
       reports_(std::move(in.reports)),
       on_reconcile_(std::move(in.on_reconcile)),
-      writes_(core::make_counter(in_.metrics, "rw_watcher_installer_writes_total",
+      writes_(core::make_counter(environment_.metrics, "rw_watcher_installer_writes_total",
                                  "Writing requests to runtimes")),
       skipped_(core::make_counter(
-          in_.metrics, "rw_watcher_installer_skipped_events_total",
+          environment_.metrics, "rw_watcher_installer_skipped_events_total",
           "Number of events of runtimes without a reconcile, as everything is in place there")),
-      contested_gauge_(core::make_gauge(in_.metrics, "rw_watcher_installer_contested_runtimes",
+      contested_gauge_(core::make_gauge(environment_.metrics,
+                                        "rw_watcher_installer_contested_runtimes",
                                         "Runtimes that are left to lifecycle-manager")),
       invalid_inputs_(
-          core::make_gauge(in_.metrics, "rw_watcher_installer_invalid_inputs",
+          core::make_gauge(environment_.metrics, "rw_watcher_installer_invalid_inputs",
                            "Number of inputs of all runtimes that are invalid or missing in KCP")) {
   watch_all();
 }
@@ -89,7 +90,7 @@ asio::awaitable<void> watcher_installer::run() {
   tasks.spawn(report_inputs());
   tasks.spawn(explain_gone_watchers());
   tasks.spawn(end_unknown());
-  if (!in_.kcp.is_dry()) {
+  if (!environment_.kcp.is_dry()) {
     tasks.spawn(keep_records());
     tasks.spawn(keep_content());
   }
@@ -108,7 +109,7 @@ bool watcher_installer::on_event(const object_key& key, core::duration after) {
 void watcher_installer::on_reloaded(const object_key& key) {
   const auto found = awaited_.find(key);
   if (found == awaited_.end()) return;
-  const auto now = in_.clock.now();
+  const auto now = environment_.clock.now();
   auto& [until, next] = found->second;
   if (until <= now) {
     awaited_.erase(found);
@@ -127,9 +128,9 @@ void watcher_installer::roll_out_by(content_gate& gate, content_store& stored) {
 /// What a former leader knew comes before any decision.
 asio::awaitable<void> watcher_installer::restore_records() {
   const auto records = co_await records_.load();
-  const bool synced = co_await from_.kymas.wait_synced();
+  const bool synced = co_await sources_.kymas.wait_synced();
   if (!synced) co_return;
-  from_.kymas.objects().for_each([&](const object& kyma) {
+  sources_.kymas.objects().for_each([&](const object& kyma) {
     const auto found = records.find(std::string(kyma.uid()));
     if (found == records.end()) return;
     const auto& record = found->second;
@@ -139,7 +140,7 @@ asio::awaitable<void> watcher_installer::restore_records() {
 }
 
 void watcher_installer::visit_records(const cluster_records::visitor& visit) {
-  from_.kymas.objects().for_each([&](const object& kyma) {
+  sources_.kymas.objects().for_each([&](const object& kyma) {
     const auto key = kyma.key();
     cluster_record record{.clusters = claims_.owners().owned_by(key)};
     const auto* const state = clusters_.find(key);
@@ -155,9 +156,9 @@ asio::awaitable<void> watcher_installer::keep_records() {
 
 asio::awaitable<void> watcher_installer::keep_content() {
   const auto executor = co_await asio::this_coro::executor;
-  const auto timer = in_.clock.make_timer(executor);
+  const auto timer = environment_.clock.make_timer(executor);
   for (;;) {
-    timer->expires_at(in_.clock.now() + with_.content_interval);
+    timer->expires_at(environment_.clock.now() + options_.content_interval);
     const bool due = co_await timer->wait();
     if (!due) co_return;
     co_await content_.repair();
@@ -168,7 +169,7 @@ asio::awaitable<void> watcher_installer::keep_content() {
 
 asio::awaitable<k8s::reconcile_result> watcher_installer::reconcile(object_key key) {
   if (on_reconcile_) on_reconcile_(key);
-  const auto stored = from_.kymas.objects().get(key);
+  const auto stored = sources_.kymas.objects().get(key);
   auto to = begin(key);
   if (!stored) {
     forget(key);
@@ -177,7 +178,7 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::reconcile(object_key k
     co_return cleaned;
   }
   auto kyma = writer_.newest(stored);
-  const auto scope = scope_of(kyma, with_.only);
+  const auto scope = scope_of(kyma, options_.only);
   clusters_.set_scope(key, scope);
   if (scope != cluster_scope::managed) {
     runtimes_.forget(key);
@@ -195,7 +196,7 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::reconcile(object_key k
     clusters_.set_scope(key, cluster_scope::leaving);
     drop_findings(key);
   }
-  if (goes && in_.kcp.is_dry()) {
+  if (goes && environment_.kcp.is_dry()) {
     auto released = co_await release(std::move(kyma));
     co_return released;
   }
@@ -227,15 +228,15 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::remove_orphans(object_
   if (!kept) co_return result::error(kept.error());
   if (*kept > core::duration::zero()) co_return result::requeue_after(with_jitter(*kept));
   // The Kyma may have been created again, and the informer may not know that yet.
-  k8s::selection one{.ns = kyma.ns, .fields = "metadata.name=" + kyma.name};
-  const auto live = co_await in_.kcp.list(kymas_type(), std::move(one));
+  k8s::selection selection{.ns = kyma.ns, .fields = "metadata.name=" + kyma.name};
+  const auto live = co_await environment_.kcp.list(kymas_type(), std::move(selection));
   if (!live) co_return result::error(live.error());
   const auto* const items = k8s::find(*live, {"items"});
   const bool gone = items != nullptr && items->is_array() && items->get_array().empty();
   if (!gone) co_return result::requeue_after(std::chrono::seconds(1));
   const auto removed = co_await certificates_.remove(kyma);
   if (!removed) co_return result::error(removed.error());
-  in_.log.info("certificate of a Kyma that is gone is removed", {{"kyma", kyma.name}});
+  environment_.log.info("certificate of a Kyma that is gone is removed", {{"kyma", kyma.name}});
   co_return result::done();
 }
 
@@ -259,42 +260,43 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::keep_installed(json::v
   const bool has_access = kubeconfig(to.key.name).has_value();
   if (runtimes_.unhealthy(to.key) || !has_access) ended = co_await reach(&kyma, &to);
   if (ended) co_return *ended;
-  ended = co_await writer_.set_finalizer(&kyma, with_.finalizer, true);
+  ended = co_await writer_.set_finalizer(&kyma, options_.finalizer, true);
   if (ended) co_return *ended;
   const auto own = co_await certificates_.ensure(kyma);
-  if (own.what == certificate_state::kind::refused) {
-    co_return failed(kyma, status_reason::certificate_invalid, own.why, false);
+  if (own.state == certificate_state::kind::refused) {
+    co_return failed(kyma, status_reason::certificate_invalid, own.reason, false);
   }
-  if (own.what == certificate_state::kind::failed) {
-    co_return failed(kyma, status_reason::certificate_not_requested, own.why, true);
+  if (own.state == certificate_state::kind::failed) {
+    co_return failed(kyma, status_reason::certificate_not_requested, own.reason, true);
   }
   refresh_inputs();
   if (!inputs_.address() || !inputs_.trust()) {
     const auto error = inputs_.errors().front();
     co_return failed(kyma, error.reason, error.message, false);
   }
-  auto what = order_for(own);
+  auto order = order_for(own);
   clusters_.expect(to.key);
   if (!to.api) ended = co_await reach(&kyma, &to);
   if (ended) co_return *ended;
-  auto applied = co_await apply(std::move(kyma), std::move(to), std::move(what));
+  auto applied = co_await apply(std::move(kyma), std::move(to), std::move(order));
   co_return applied;
 }
 
 asio::awaitable<k8s::reconcile_result> watcher_installer::apply(json::value kyma, contact to,
-                                                                order what) {
+                                                                order order) {
   const auto loaded = co_await content_.load();
   if (!loaded) co_return result::error(loaded.error());
-  what.completed = content_.completed();
+  order.completed = content_.completed();
   if (reports_) {
-    what.reports = reports_(to.key);
+    order.reports = reports_(to.key);
     // From now on: the pods may be faster than this reconcile.
-    awaited_[to.key].until = in_.clock.now() + with_.how.delays.propagation;
+    awaited_[to.key].until = environment_.clock.now() + options_.install.delays.propagation;
   }
-  what.may_update = [this, key = to.key](std::string in_place) {
+  order.may_update = [this, key = to.key](std::string in_place) {
     return content_.admit(key, content_facts{.in_place = std::move(in_place)});
   };
-  auto installing = install(to.api, &with_.how, &bundles_, std::move(what), &in_.clock);
+  auto installing =
+      install(to.api, &options_.install, &bundles_, std::move(order), &environment_.clock);
   auto seen = co_await bounded(&to, std::move(installing));
   if (to.deferred) co_return deferred(to);
   if (!seen) co_return refused(kyma, to, seen.error());
@@ -308,7 +310,7 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::apply(json::value kyma
 k8s::reconcile_result watcher_installer::settle(const json::value& kyma, const outcome& seen) {
   const auto key = k8s::key_of(kyma);
   writes_.Increment(static_cast<double>(seen.writes));
-  if (seen.trust) clusters_.observed(key, *seen.trust, in_.clock.wall(), seen.is_loaded);
+  if (seen.trust) clusters_.observed(key, *seen.trust, environment_.clock.wall(), seen.is_loaded);
   if (seen.contested.empty()) {
     clusters_.converged(key, seen.ready);
   } else {
@@ -316,7 +318,7 @@ k8s::reconcile_result watcher_installer::settle(const json::value& kyma, const o
   }
   if (!seen.awaits_pods) awaited_.erase(key);
   changes_[key] = seen.changes;
-  if (contested_.empty()) contested_since_ = in_.clock.wall();
+  if (contested_.empty()) contested_since_ = environment_.clock.wall();
   seen.contested.empty() ? contested_.erase(key) : contested_.insert(key).second;
   contested_gauge_.Set(static_cast<double>(contested_.size()));
   clusters_.set_outdated(key, !content_.admit(key, seen.content));
@@ -329,9 +331,9 @@ k8s::reconcile_result watcher_installer::settle(const json::value& kyma, const o
   if (!seen.contested.empty()) {
     note(kyma, {.state = state::failed,
                 .reason = status_reason::contested,
-                .message = with_.how.former_manager + " writes " + seen.contested +
+                .message = options_.install.former_manager + " writes " + seen.contested +
                            " too, so the runtime is left to it. Switch that off, or this manager"});
-    return result::requeue_after(std::min(again, with_.how.contest_pause));
+    return result::requeue_after(std::min(again, options_.install.contest_pause));
   }
   if (!seen.ready) {
     std::string text(to_string(seen.not_ready));
@@ -355,7 +357,7 @@ k8s::reconcile_result watcher_installer::settle(const json::value& kyma, const o
   if (seen.again > core::duration::zero()) {
     again = std::min(again, seen.again + std::chrono::milliseconds(1));
   } else if (!seen.pending.empty()) {
-    again = std::min(again, with_jitter(with_.certificate_interval));
+    again = std::min(again, with_jitter(options_.certificate_interval));
   }
   return result::requeue_after(again);
 }
@@ -409,7 +411,8 @@ k8s::reconcile_result watcher_installer::failed(const json::value& kyma, status_
 
 /// Nobody waits for a runtime that never got a certificate: such a one is not known.
 void watcher_installer::fails(const object_key& key, status_reason reason, cluster_fault fault) {
-  if (clusters_.find(key) != nullptr) clusters_.failing(key, reason, fault, in_.clock.wall());
+  if (clusters_.find(key) != nullptr)
+    clusters_.failing(key, reason, fault, environment_.clock.wall());
 }
 
 /// The cluster is another Kyma's. What is there belongs to that one.

@@ -42,7 +42,7 @@ using state = runtime_state;
 struct options : runtime_options {
   options() { resync_period = std::chrono::hours(1); }
 
-  method how = {};
+  install_options install = {};
   std::string gateway = "klm-watcher";  ///< in kcp-system: where events come in
   std::string istio_namespace = "istio-system";
   std::optional<std::uint16_t> kcp_port = {};  ///< in place of the Gateway's
@@ -204,7 +204,7 @@ class watcher_installer final : public runtime_controller {
  private:
   work<result> reconcile(k8s::object_key key) override;
   work<result> keep_installed(boost::json::value kyma, contact to);
-  work<result> apply(boost::json::value kyma, contact to, order what);
+  work<result> apply(boost::json::value kyma, contact to, order order);
   work<result> keep_removed(boost::json::value kyma, contact to);
   work<result> finish_removal(boost::json::value kyma, removal done, std::string heir);
   result stand_back(const boost::json::value& kyma, const std::string& owner);
@@ -246,10 +246,10 @@ class watcher_installer final : public runtime_controller {
   void drop_findings(const k8s::object_key& key);
 
   void watch_all();
-  void fan_out(keys& some);
+  void fan_out(keys& keys);
 
-  const options with_;
-  const sources from_;
+  const options options_;
+  const sources sources_;
   certificate_provider& certificates_;
   cluster_states& clusters_;
   cluster_claims claims_;

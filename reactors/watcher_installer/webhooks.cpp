@@ -21,8 +21,8 @@ std::vector<json::value> webhooks_of(const json::value* configuration,
   const auto* const all =
       configuration == nullptr ? nullptr : k8s::find_array(*configuration, {"webhooks"});
   if (all == nullptr) return out;
-  std::ranges::copy_if(*all, std::back_inserter(out), [&](const json::value& one) {
-    return matches(k8s::find_string(one, {"name"}));
+  std::ranges::copy_if(*all, std::back_inserter(out), [&](const json::value& webhook) {
+    return matches(k8s::find_string(webhook, {"name"}));
   });
   return out;
 }
@@ -30,7 +30,7 @@ std::vector<json::value> webhooks_of(const json::value* configuration,
 void retain_webhooks(json::value& configuration,
                      const std::function<bool(std::string_view name)>& matches) {
   json::array kept;
-  for (auto& one : webhooks_of(&configuration, matches)) kept.push_back(std::move(one));
+  for (auto& webhook : webhooks_of(&configuration, matches)) kept.push_back(std::move(webhook));
   configuration.as_object()["webhooks"] = std::move(kept);
 }
 
@@ -39,7 +39,7 @@ std::vector<std::string> unwanted_webhooks(const json::value& wanted, const json
     std::set<std::string_view> out;
     const auto* const all = k8s::find_array(of, {"webhooks"});
     if (all == nullptr) return out;
-    for (const auto& one : *all) out.insert(k8s::find_string(one, {"name"}));
+    for (const auto& webhook : *all) out.insert(k8s::find_string(webhook, {"name"}));
     return out;
   };
   const auto keep = names(wanted);

@@ -156,8 +156,8 @@ class Table:
         return key
 
     def resolve(self, package, go, field):
-        """Sets holder (one, list, map), type and of; follows aliases."""
-        field["holder"], field["of"] = "one", ""
+        """Sets holder (single, list, map), type and of; follows aliases."""
+        field["holder"], field["of"] = "single", ""
         while True:
             go = go.lstrip("*")
             if go in BASIC:
@@ -169,7 +169,7 @@ class Table:
             if m := re.match(r"map\[[\w.]+\](.*)", go):
                 field["holder"], go = "map", m[1]
                 continue
-            if go.startswith("[]") and field["holder"] == "one":
+            if go.startswith("[]") and field["holder"] == "single":
                 field["holder"], go = "list", go[2:]
                 continue
             if go == "[]string":

@@ -12,7 +12,7 @@ backends::backends(asio::any_io_executor executor, backend_limits limits,
                    backend_environment environment)
     : executor_(executor),
       limits_(limits),
-      with_(environment),
+      environment_(environment),
       plain_(core::make_plain_transport()),
       closing_(executor) {}
 
@@ -26,7 +26,8 @@ backends::shared backends::find(const asio::ip::tcp::endpoint& at) {
                            .host = at.address().to_string(),
                            .port = at.port(),
                            .limits = limits_.client},
-      http::client_environment{*plain_, with_.watchdog, with_.log, with_.metrics});
+      http::client_environment{*plain_, environment_.watchdog, environment_.log,
+                               environment_.metrics});
   all_.emplace(at, made);
   return made;
 }
@@ -45,33 +46,33 @@ void backends::make_room() {
   }
 }
 
-asio::awaitable<void> backends::close_one(shared one) {
+asio::awaitable<void> backends::close_one(shared backend) {
   co_await asio::this_coro::throw_if_cancelled(false);
-  co_await one->client->close();
+  co_await backend->client->close();
 }
 
 asio::awaitable<backends::outcome> backends::exchange(asio::ip::tcp::endpoint with,
-                                                      const http::request* what,
+                                                      const http::request* request,
                                                       http::response* into) {
   struct use {
-    explicit use(shared of) : one(std::move(of)) { ++one->in_use; }
-    ~use() { --one->in_use; }
+    explicit use(shared of) : backend(std::move(of)) { ++backend->in_use; }
+    ~use() { --backend->in_use; }
     use(const use&) = delete;
     use& operator=(const use&) = delete;
-    shared one;
+    shared backend;
   };
   const use current(find(with));
-  current.one->last_used = ++uses_;
+  current.backend->last_used = ++uses_;
   http::client_slot slot;
-  auto error = co_await current.one->client->acquire(slot);
+  auto error = co_await current.backend->client->acquire(slot);
   if (error) co_return outcome{error, false};
-  error = co_await slot.exchange(*what, *into);
+  error = co_await slot.exchange(*request, *into);
   co_return outcome{error, true};
 }
 
 asio::awaitable<void> backends::close() {
   co_await asio::this_coro::throw_if_cancelled(false);
-  for (auto& [at, one] : std::exchange(all_, {})) closing_.spawn(close_one(std::move(one)));
+  for (auto& [at, backend] : std::exchange(all_, {})) closing_.spawn(close_one(std::move(backend)));
   co_await closing_.join();
 }
 

@@ -43,7 +43,7 @@ class backends {
     bool connected = false;
   };
   boost::asio::awaitable<outcome> exchange(boost::asio::ip::tcp::endpoint with,
-                                           const http::request* what, http::response* into);
+                                           const http::request* request, http::response* into);
 
   /// Cancels requests under way and closes all connections. Awaited before destruction.
   boost::asio::awaitable<void> close();
@@ -58,11 +58,11 @@ class backends {
 
   shared find(const boost::asio::ip::tcp::endpoint& at);
   void make_room();
-  boost::asio::awaitable<void> close_one(shared one);
+  boost::asio::awaitable<void> close_one(shared backend);
 
   const boost::asio::any_io_executor executor_;
   const backend_limits limits_;
-  const backend_environment with_;
+  const backend_environment environment_;
   const std::unique_ptr<core::transport> plain_;
   std::map<boost::asio::ip::tcp::endpoint, shared> all_;
   std::uint64_t uses_ = 0;

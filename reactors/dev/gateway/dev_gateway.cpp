@@ -58,20 +58,23 @@ class gateway::implementation final : public http::handler,
  public:
   implementation(asio::any_io_executor executor, options with, sources from, environment in)
       : executor_(executor),
-        with_(std::move(with)),
-        from_(from),
-        in_(std::move(in)),
-        handshakes_(in_.metrics),
+        options_(std::move(with)),
+        sources_(from),
+        environment_(std::move(in)),
+        handshakes_(environment_.metrics),
         transport_(handshakes_),
-        server_(executor, {"dev-gateway", with_.address, with_.limits}, *this,
-                {transport_, in_.watchdog, in_.log, in_.metrics}),
-        backends_(executor, limits_of(with_), {in_.watchdog, in_.log, in_.metrics}),
+        server_(executor, {"dev-gateway", options_.address, options_.limits}, *this,
+                {transport_, environment_.watchdog, environment_.log, environment_.metrics}),
+        backends_(executor, limits_of(options_),
+                  {environment_.watchdog, environment_.log, environment_.metrics}),
         ready_(executor),
-        routes_gauge_(core::make_gauge(in_.metrics, "rw_dev_gateway_routes",
+        routes_gauge_(core::make_gauge(environment_.metrics, "rw_dev_gateway_routes",
                                        "Number of path prefixes that requests are routed by")),
-        changes_(core::make_counter(in_.metrics, "rw_dev_gateway_certificate_changes_total",
+        changes_(core::make_counter(environment_.metrics,
+                                    "rw_dev_gateway_certificate_changes_total",
                                     "Number of replacements of certificate, key or client CAs")),
-        failures_(core::make_counter(in_.metrics, "rw_dev_gateway_certificate_failures_total",
+        failures_(core::make_counter(environment_.metrics,
+                                     "rw_dev_gateway_certificate_failures_total",
                                      "Number of unusable states of the gateway's Secret")) {}
 
   asio::ip::tcp::endpoint address() const { return server_.address(); }
@@ -79,7 +82,7 @@ class gateway::implementation final : public http::handler,
   void drain();
   std::string certificate() const;
 
-  std::size_t body_limit(const http::request&) const override { return with_.request_bytes; }
+  std::size_t body_limit(const http::request&) const override { return options_.request_bytes; }
   void refused(unsigned status) noexcept override { count(status); }
   asio::awaitable<void> handle(http::request& from, http::response& into) override {
     return answer(&from, &into);
@@ -90,7 +93,7 @@ class gateway::implementation final : public http::handler,
   asio::awaitable<void> follow_secret();
   asio::awaitable<void> follow_routes();
   void use(const k8s::object& secret);
-  void refuse(const std::string& why);
+  void refuse(const std::string& reason);
 
   asio::awaitable<void> answer(const http::request* from, http::response* into);
   asio::awaitable<void> forward(const http::request* from, service_port to, http::response* into);
@@ -100,9 +103,9 @@ class gateway::implementation final : public http::handler,
   void count(unsigned status) noexcept;
 
   const asio::any_io_executor executor_;
-  const options with_;
-  const sources from_;
-  const environment in_;
+  const options options_;
+  const sources sources_;
+  const environment environment_;
   handshake_counters handshakes_;
   counting_transport transport_;
   http::server server_;
@@ -155,11 +158,11 @@ void gateway::implementation::drain() {
 }
 
 asio::awaitable<void> gateway::implementation::follow_secret() {
-  const auto changes = from_.secrets.subscribe();
+  const auto changes = sources_.secrets.subscribe();
   for (;;) {
     const auto got = co_await changes->receive();
     if (got.has_error()) co_return;
-    if (got->latest().key() != with_.secret) continue;
+    if (got->latest().key() != options_.secret) continue;
     if (got->now) {
       use(got->now);
     } else {
@@ -185,15 +188,16 @@ void gateway::implementation::use(const k8s::object& secret) {
     ready_.set();
   }
   changes_.Increment();
-  in_.log.info("gateway: certificate in use",
-               {{"fingerprint", fingerprint}, {"client_authorities", authorities}});
+  environment_.log.info("gateway: certificate in use",
+                        {{"fingerprint", fingerprint}, {"client_authorities", authorities}});
 }
 
-void gateway::implementation::refuse(const std::string& why) {
+void gateway::implementation::refuse(const std::string& reason) {
   failures_.Increment();
-  in_.log.error(own_ ? "gateway: the Secret cannot be used; what was there before stays in use"
-                     : "gateway: the Secret cannot be used; connections wait",
-                {{"secret", to_string(with_.secret)}, {"error", why}});
+  environment_.log.error(
+      own_ ? "gateway: the Secret cannot be used; what was there before stays in use"
+           : "gateway: the Secret cannot be used; connections wait",
+      {{"secret", to_string(options_.secret)}, {"error", reason}});
 }
 
 std::string gateway::implementation::certificate() const {
@@ -201,7 +205,7 @@ std::string gateway::implementation::certificate() const {
 }
 
 asio::awaitable<void> gateway::implementation::follow_routes() {
-  const auto changes = from_.virtual_services.subscribe();
+  const auto changes = sources_.virtual_services.subscribe();
   for (;;) {
     const auto got = co_await changes->receive();
     if (got.has_error()) co_return;
@@ -234,7 +238,7 @@ asio::awaitable<void> gateway::implementation::forward(const http::request* from
   bool any = false;
   bool busy = false;  // the backend returned 503, which is in `into`
   for (unsigned i = 0; i < tries; ++i) {
-    const auto at = in_.services(to);
+    const auto at = environment_.services(to);
     if (!at || at == avoided) break;
     any = true;
     got.clear();
@@ -277,12 +281,12 @@ const std::string& gateway::implementation::xfcc(const http::request& from) {
 void gateway::implementation::give_up(http::response& into, unsigned status,
                                       std::string_view reason, const http::request& from) {
   into.text(status, reason);
-  in_.log.limited(failure_log_, core::log_level::warning, "gateway: request not forwarded",
-                  {{"target", from.target}, {"status", status}, {"reason", reason}});
+  environment_.log.limited(failure_log_, core::log_level::warning, "gateway: request not forwarded",
+                           {{"target", from.target}, {"status", status}, {"reason", reason}});
 }
 
 void gateway::implementation::count(unsigned status) noexcept {
-  core::make_counter(in_.metrics, "rw_dev_gateway_requests_total",
+  core::make_counter(environment_.metrics, "rw_dev_gateway_requests_total",
                      "Number of requests, by the status of the response",
                      {{"code", std::to_string(status)}})
       .Increment();

@@ -23,15 +23,16 @@ constexpr std::array<std::string_view, 10> own_of_each_hop = {"connection",
                                                               "proxy-authorization"};
 
 bool is_any_of(std::string_view name, std::initializer_list<std::string_view> of) {
-  return std::ranges::any_of(of, [&](std::string_view one) { return iequals(one, name); });
+  return std::ranges::any_of(of,
+                             [&](std::string_view candidate) { return iequals(candidate, name); });
 }
 
 bool lists(std::string_view names, std::string_view name) {
   while (!names.empty()) {
     const auto comma = std::min(names.find(','), names.size());
-    const auto one = core::trimmed(names.substr(0, comma));
+    const auto listed = core::trimmed(names.substr(0, comma));
     names.remove_prefix(std::min(comma + 1, names.size()));
-    if (iequals(one, name)) return true;
+    if (iequals(listed, name)) return true;
   }
   return false;
 }
@@ -40,7 +41,7 @@ bool lists(std::string_view names, std::string_view name) {
 
 bool is_hop_by_hop(const http::fields& in, std::string_view name) {
   if (std::ranges::any_of(own_of_each_hop,
-                          [&](std::string_view one) { return iequals(one, name); })) {
+                          [&](std::string_view listed) { return iequals(listed, name); })) {
     return true;
   }
   for (std::size_t i = 0; i < in.size(); ++i) {
@@ -55,9 +56,10 @@ void forward_request(const http::request& from, std::string_view xfcc, http::req
   into.body = from.body;
   for (std::size_t i = 0; i < from.headers.size(); ++i) {
     const auto [name, value] = from.headers[i];
-    const bool ours = is_any_of(name, {"host", "content-length", "x-forwarded-client-cert",
-                                       "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host"});
-    if (!ours && !is_hop_by_hop(from.headers, name)) into.headers.add(name, value);
+    const bool is_own =
+        is_any_of(name, {"host", "content-length", "x-forwarded-client-cert", "x-forwarded-for",
+                         "x-forwarded-proto", "x-forwarded-host"});
+    if (!is_own && !is_hop_by_hop(from.headers, name)) into.headers.add(name, value);
   }
   std::string hops(from.headers.get("x-forwarded-for"));
   if (!hops.empty()) hops += ", ";
@@ -73,8 +75,8 @@ void forward_answer(http::response& from, http::response& into) {
   into.body = std::move(from.body);
   for (std::size_t i = 0; i < from.headers.size(); ++i) {
     const auto [name, value] = from.headers[i];
-    const bool ours = is_any_of(name, {"content-length", "date"});
-    if (!ours && !is_hop_by_hop(from.headers, name)) into.headers.add(name, value);
+    const bool is_own = is_any_of(name, {"content-length", "date"});
+    if (!is_own && !is_hop_by_hop(from.headers, name)) into.headers.add(name, value);
   }
 }
 

@@ -53,8 +53,8 @@ handshake_counters::handshake_counters(core::metrics& metrics)
                                     "Number of successful TLS handshakes with clients")),
       unfinished_(failure(metrics, "unfinished")) {
   using enum tls::handshake_failure;
-  const auto at = [this](tls::handshake_failure why) -> core::counter*& {
-    return failed_.at(static_cast<std::size_t>(why));
+  const auto at = [this](tls::handshake_failure handshake_failure) -> core::counter*& {
+    return failed_.at(static_cast<std::size_t>(handshake_failure));
   };
   at(peer_untrusted) = &failure(metrics, "client_ca");
   at(peer_anonymous) = &failure(metrics, "no_certificate");
@@ -63,8 +63,8 @@ handshake_counters::handshake_counters(core::metrics& metrics)
   at(protocol) = &failure(metrics, "protocol");
 }
 
-void handshake_counters::failed(boost::system::error_code why) {
-  failed_.at(static_cast<std::size_t>(tls::classify_handshake(why)))->Increment();
+void handshake_counters::failed(boost::system::error_code error) {
+  failed_.at(static_cast<std::size_t>(tls::classify_handshake(error)))->Increment();
 }
 
 std::unique_ptr<core::stream> counting_transport::wrap(boost::asio::ip::tcp::socket socket) {

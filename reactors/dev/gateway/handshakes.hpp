@@ -15,7 +15,7 @@ class handshake_counters {
   explicit handshake_counters(core::metrics& metrics);
 
   void succeeded() { succeeded_.Increment(); }
-  void failed(boost::system::error_code why);
+  void failed(boost::system::error_code error);
   /// Neither: it took too long, or the server ended.
   void given_up() { unfinished_.Increment(); }
 

@@ -56,8 +56,8 @@ std::string_view without_port(std::string_view host) {
   return host;
 }
 
-bool serves(const route& one, std::string_view host) {
-  return one.hosts.empty() || std::ranges::any_of(one.hosts, [&](std::string_view name) {
+bool serves(const route& route, std::string_view host) {
+  return route.hosts.empty() || std::ranges::any_of(route.hosts, [&](std::string_view name) {
            if (name == "*") return true;
            if (!name.starts_with("*.")) return http::iequals(name, host);
            const auto suffix = name.substr(1);
@@ -70,8 +70,8 @@ bool serves(const route& one, std::string_view host) {
 
 std::vector<route> routes_of(const json::value& virtual_service) {
   std::vector<std::string> hosts;
-  for (const auto& one : list_at(virtual_service, {"spec", "hosts"})) {
-    if (one.is_string()) hosts.emplace_back(one.get_string());
+  for (const auto& entry : list_at(virtual_service, {"spec", "hosts"})) {
+    if (entry.is_string()) hosts.emplace_back(entry.get_string());
   }
   std::vector<route> out;
   for (const auto& http : list_at(virtual_service, {"spec", "http"})) {
@@ -104,9 +104,9 @@ const service_port* route_table::find(std::string_view host, std::string_view pa
   host = without_port(host);
   const route* best = nullptr;
   for (const auto& [key, routes] : routes_) {
-    for (const auto& one : routes) {
-      const bool better = best == nullptr || one.prefix.size() > best->prefix.size();
-      if (better && path.starts_with(one.prefix) && serves(one, host)) best = &one;
+    for (const auto& route : routes) {
+      const bool better = best == nullptr || route.prefix.size() > best->prefix.size();
+      if (better && path.starts_with(route.prefix) && serves(route, host)) best = &route;
     }
   }
   return best == nullptr ? nullptr : &best->to;

@@ -47,14 +47,16 @@ class issuer::implementation final : public k8s::reconciler {
   step begin(json::value* certificate, const std::string* reason);
   step write_secret(const json::value* certificate, const order* wanted,
                     std::optional<tls::certificate>* leaf);
-  step write(json::value* certificate, change what);
+  step write(json::value* certificate, change change);
   reconcile_result until_renewal(const json::value& secret, const order& wanted) const;
-  time_point now() const { return std::chrono::floor<std::chrono::seconds>(in_.clock.wall()); }
+  time_point now() const {
+    return std::chrono::floor<std::chrono::seconds>(environment_.clock.wall());
+  }
 
   const asio::any_io_executor executor_;
-  const options with_;
-  const sources from_;
-  const environment in_;
+  const options options_;
+  const sources sources_;
+  const environment environment_;
   const k8s::resource_type type_;
   core::counter& counter_;
   random_delay delay_;
@@ -66,28 +68,30 @@ class issuer::implementation final : public k8s::reconciler {
 issuer::implementation::implementation(asio::any_io_executor executor, options with, sources from,
                                        environment in)
     : executor_(executor),
-      with_(std::move(with)),
-      from_(from),
-      in_(std::move(in)),
-      type_(certificates::certificates_type(with_.kind)),
-      counter_(core::make_counter(in_.metrics, "rw_dev_issuer_certificates_total",
+      options_(std::move(with)),
+      sources_(from),
+      environment_(std::move(in)),
+      type_(certificates::certificates_type(options_.kind)),
+      counter_(core::make_counter(environment_.metrics, "rw_dev_issuer_certificates_total",
                                   "Number of certificates issued")),
-      delay_(executor, in_.clock, with_.delay, in_.random),
-      roots_(executor, with_, from, in_),
-      controller_(executor, {.name = "dev-issuer", .concurrent = with_.concurrent}, *this,
-                  {in_.clock, in_.watchdog, in_.log, in_.metrics, in_.random}) {
-  from_.certificates.add_index(
-      secret_index, [](const k8s::object& one, std::vector<std::string>& values) {
-        const auto value = one.parse();
+      delay_(executor, environment_.clock, options_.delay, environment_.random),
+      roots_(executor, options_, from, environment_),
+      controller_(executor, {.name = "dev-issuer", .concurrent = options_.concurrent}, *this,
+                  {environment_.clock, environment_.watchdog, environment_.log,
+                   environment_.metrics, environment_.random}) {
+  sources_.certificates.add_index(
+      secret_index, [](const k8s::object& object, std::vector<std::string>& values) {
+        const auto value = object.parse();
         const auto name = k8s::find_string(value, {"spec", "secretName"});
-        values.push_back(to_string(k8s::object_key{std::string(one.ns()), std::string(name)}));
+        values.push_back(to_string(k8s::object_key{std::string(object.ns()), std::string(name)}));
       });
-  controller_.watch(from_.certificates);
-  controller_.watch(from_.secrets, [this](const k8s::delta& change, k8s::controller::keys& keys) {
-    const auto found =
-        from_.certificates.objects().by_index(secret_index, to_string(change.latest().key()));
-    for (const auto& one : found) keys.push_back(one.key());
-  });
+  controller_.watch(sources_.certificates);
+  controller_.watch(sources_.secrets,
+                    [this](const k8s::delta& change, k8s::controller::keys& keys) {
+                      const auto found = sources_.certificates.objects().by_index(
+                          secret_index, to_string(change.latest().key()));
+                      for (const auto& certificate : found) keys.push_back(certificate.key());
+                    });
 }
 
 asio::awaitable<void> issuer::implementation::run() {
@@ -98,40 +102,40 @@ asio::awaitable<void> issuer::implementation::run() {
 }
 
 asio::awaitable<reconcile_result> issuer::implementation::reconcile(k8s::object_key key) {
-  const auto known = from_.certificates.objects().get(key);
+  const auto known = sources_.certificates.objects().get(key);
   if (!known) co_return reconcile_result::done();
   auto certificate = known.parse();
-  if (issuer_of(certificate) != with_.issuer || k8s::is_being_deleted(certificate)) {
+  if (issuer_of(certificate) != options_.issuer || k8s::is_being_deleted(certificate)) {
     co_return reconcile_result::done();
   }
-  auto wanted = read_order(certificate, with_.kind, with_.key, with_.honour_private_key);
+  auto wanted = read_order(certificate, options_.kind, options_.key, options_.honour_private_key);
   if (!wanted) {
     const auto text = wanted.error().text;
-    auto telling = say_failed(certificate, with_.kind, text, now());
+    auto telling = say_failed(certificate, options_.kind, text, now());
     if (telling) co_await write(&certificate, std::move(*telling));
     co_return reconcile_result::terminal(text);
   }
-  const auto there = from_.secrets.objects().get(wanted->secret).parse();
-  if (reason_to_issue(certificate, there, *wanted, with_.kind, now()).empty()) {
+  const auto there = sources_.secrets.objects().get(wanted->secret).parse();
+  if (reason_to_issue(certificate, there, *wanted, options_.kind, now()).empty()) {
     co_return until_renewal(there, *wanted);
   }
 
   // The caches may be older than the last writes: read from the API server before signing again.
-  auto newest = co_await in_.api.get(type_, std::move(key));
+  auto newest = co_await environment_.api.get(type_, std::move(key));
   if (!newest && newest.error().is(k8s::errc::not_found)) co_return reconcile_result::done();
   if (!newest) co_return reconcile_result::error(newest.error());
-  auto secret = co_await in_.api.get(secrets_type(), wanted->secret);
+  auto secret = co_await environment_.api.get(secrets_type(), wanted->secret);
   if (!secret && !secret.error().is(k8s::errc::not_found)) {
     co_return reconcile_result::error(secret.error());
   }
-  if (auto taken = take_request(*newest, with_.kind, now())) {
+  if (auto taken = take_request(*newest, options_.kind, now())) {
     const auto ended = co_await write(&*newest, std::move(*taken));
     co_return ended.value_or(reconcile_result::requeue_after(request_taken));
   }
   const json::value live = secret ? std::move(*secret) : json::value(nullptr);
-  wanted = read_order(*newest, with_.kind, with_.key, with_.honour_private_key);
+  wanted = read_order(*newest, options_.kind, options_.key, options_.honour_private_key);
   if (!wanted) co_return reconcile_result::requeue_after(overtaken);
-  std::string reason(reason_to_issue(*newest, live, *wanted, with_.kind, now()));
+  std::string reason(reason_to_issue(*newest, live, *wanted, options_.kind, now()));
   if (reason.empty()) co_return until_renewal(live, *wanted);
   auto outcome = co_await issue(std::move(*newest), std::move(*wanted), std::move(reason));
   co_return outcome;
@@ -139,9 +143,9 @@ asio::awaitable<reconcile_result> issuer::implementation::reconcile(k8s::object_
 
 reconcile_result issuer::implementation::until_renewal(const json::value& secret,
                                                        const order& wanted) const {
-  const auto when = renewal_of(secret, wanted);
-  if (!when) return reconcile_result::done();
-  const auto wait = *when - in_.clock.wall();
+  const auto renewal = renewal_of(secret, wanted);
+  if (!renewal) return reconcile_result::done();
+  const auto wait = *renewal - environment_.clock.wall();
   return reconcile_result::requeue_after(std::max<core::duration>(wait, std::chrono::seconds(1)));
 }
 
@@ -154,22 +158,23 @@ asio::awaitable<reconcile_result> issuer::implementation::issue(json::value cert
   if (ended) co_return *ended;
   const bool go_on = co_await delay_.pause();
   if (!go_on) co_return reconcile_result::done();
-  auto said = say_issued(certificate, with_.kind, *leaf, wanted, now());
+  auto said = say_issued(certificate, options_.kind, *leaf, wanted, now());
   ended = co_await write(&certificate, std::move(said));
   if (ended) co_return *ended;
   ++issued_;
   counter_.Increment();
-  in_.log.info("dev issuer: certificate issued",
-               {{"certificate", to_string(k8s::key_of(certificate))}, {"reason", reason}});
-  co_return reconcile_result::requeue_after(std::max<core::duration>(
-      leaf->not_after() - wanted.renew_before - in_.clock.wall(), std::chrono::seconds(1)));
+  environment_.log.info("dev issuer: certificate issued",
+                        {{"certificate", to_string(k8s::key_of(certificate))}, {"reason", reason}});
+  co_return reconcile_result::requeue_after(
+      std::max<core::duration>(leaf->not_after() - wanted.renew_before - environment_.clock.wall(),
+                               std::chrono::seconds(1)));
 }
 
 /// Writes that the certificate is being issued, so that a repeated request does not repeat the
 /// issue.
 issuer::implementation::step issuer::implementation::begin(json::value* certificate,
                                                            const std::string* reason) {
-  if (auto said = say_issuing(*certificate, with_.kind, *reason, now())) {
+  if (auto said = say_issuing(*certificate, options_.kind, *reason, now())) {
     const auto ended = co_await write(certificate, std::move(*said));
     if (ended) co_return ended;
   }
@@ -181,14 +186,14 @@ issuer::implementation::step issuer::implementation::write_secret(
     const json::value* certificate, const order* wanted, std::optional<tls::certificate>* leaf) {
   bool go_on = co_await delay_.pause();
   if (!go_on) co_return reconcile_result::done();
-  auto root = co_await in_.api.get(secrets_type(), with_.root);
+  auto root = co_await environment_.api.get(secrets_type(), options_.root);
   if (!root && root.error().is(k8s::errc::not_found)) {
     co_return reconcile_result::requeue_after(no_root_yet);
   }
   if (!root) co_return reconcile_result::error(root.error());
   const auto authority = read_root(*root);
   if (!authority) co_return reconcile_result::requeue_after(no_root_yet);
-  auto request = wanted->what;
+  auto request = wanted->request;
   request.not_before = now();
   const auto issued = authority->issue(request);
   if (!issued) {
@@ -201,18 +206,19 @@ issuer::implementation::step issuer::implementation::write_secret(
   auto secret = secret_for(*certificate, *wanted, *issued, authority->certificate_pem());
   go_on = co_await delay_.pause();
   if (!go_on) co_return reconcile_result::done();
-  const auto written = co_await in_.api.apply(
-      secrets_type(), std::move(secret), {.field_manager = with_.field_manager, .force = true});
+  const auto written = co_await environment_.api.apply(
+      secrets_type(), std::move(secret), {.field_manager = options_.field_manager, .force = true});
   if (!written) co_return reconcile_result::error(written.error());
   co_return std::nullopt;
 }
 
 /// Writes the Certificate at its resourceVersion. After a conflict the next reconcile reads it
 /// again.
-issuer::implementation::step issuer::implementation::write(json::value* certificate, change what) {
-  auto written = co_await in_.api.patch(
-      type_, k8s::key_of(*certificate), k8s::patch_type::merge, std::move(what.patch),
-      {.field_manager = with_.field_manager, .subresource = what.subresource});
+issuer::implementation::step issuer::implementation::write(json::value* certificate,
+                                                           change change) {
+  auto written = co_await environment_.api.patch(
+      type_, k8s::key_of(*certificate), k8s::patch_type::merge, std::move(change.patch),
+      {.field_manager = options_.field_manager, .subresource = change.subresource});
   if (written) {
     *certificate = std::move(*written);
     co_return std::nullopt;

@@ -42,14 +42,14 @@ std::vector<std::string> strings_at(const json::value& in,
   std::vector<std::string> out;
   const auto* const found = k8s::find(in, path);
   if (found == nullptr || !found->is_array()) return out;
-  for (const auto& one : found->get_array()) {
-    if (one.is_string()) out.emplace_back(one.get_string());
+  for (const auto& entry : found->get_array()) {
+    if (entry.is_string()) out.emplace_back(entry.get_string());
   }
   return out;
 }
 
-bool has(const std::vector<std::string>& in, std::string_view what) {
-  return std::ranges::find(in, what) != in.end();
+bool has(const std::vector<std::string>& in, std::string_view text) {
+  return std::ranges::find(in, text) != in.end();
 }
 
 /// Returns the key type of `spec.privateKey`; nothing if it is not supported.
@@ -105,10 +105,10 @@ bool is_asked_for(const json::value& certificate, const std::optional<tls::certi
 
 bool is_for(const tls::certificate& leaf, const order& wanted) {
   auto names = leaf.dns_names();
-  auto asked = wanted.what.dns_names;
+  auto asked = wanted.request.dns_names;
   std::ranges::sort(names);
   std::ranges::sort(asked);
-  return leaf.common_name() == wanted.what.common_name && names == asked;
+  return leaf.common_name() == wanted.request.common_name && names == asked;
 }
 
 }  // namespace
@@ -127,30 +127,30 @@ boost::system::result<order, problem> read_order(const json::value& certificate,
   if (out.secret.name.empty()) return problem{"spec.secretName is missing"};
   out.labels = labels_of(certificate, kind);
 
-  out.what.common_name = spec("commonName");
-  out.what.dns_names = strings_at(certificate, {"spec", "dnsNames"});
-  out.what.uris = strings_at(certificate, {"spec", "uris"});
-  out.what.ips = strings_at(certificate, {"spec", "ipAddresses"});
+  out.request.common_name = spec("commonName");
+  out.request.dns_names = strings_at(certificate, {"spec", "dnsNames"});
+  out.request.uris = strings_at(certificate, {"spec", "uris"});
+  out.request.ips = strings_at(certificate, {"spec", "ipAddresses"});
   const auto usages = strings_at(certificate, {"spec", "usages"});
-  out.what.server_auth = has(usages, "server auth");
-  out.what.client_auth = has(usages, "client auth");
+  out.request.server_auth = has(usages, "server auth");
+  out.request.client_auth = has(usages, "client auth");
 
-  out.what.key = key;
+  out.request.key = key;
   if (honour_private_key) {
     const auto asked = key_of(certificate);
     if (!asked) return problem{"spec.privateKey requests a key type that is not supported"};
-    out.what.key = *asked;
+    out.request.key = *asked;
   }
-  out.what.validity = default_duration;
+  out.request.validity = default_duration;
   if (const auto text = spec("duration"); !text.empty()) {
     const auto parsed = parse_go_duration(text);
     if (!parsed) return problem{"spec.duration is no duration: " + std::string(text)};
-    out.what.validity = *parsed;
+    out.request.validity = *parsed;
   }
-  out.renew_before = out.what.validity / 3;
+  out.renew_before = out.request.validity / 3;
   if (const auto text = spec("renewBefore"); !text.empty()) {
     const auto parsed = parse_go_duration(text);
-    if (!parsed || *parsed >= out.what.validity) {
+    if (!parsed || *parsed >= out.request.validity) {
       return problem{"spec.renewBefore is no duration shorter than spec.duration: " +
                      std::string(text)};
     }
@@ -179,7 +179,7 @@ std::optional<time_point> renewal_of(const json::value& secret, const order& wan
 json::value secret_for(const json::value& certificate, const order& wanted,
                        const tls::key_pair& issued, std::string_view authority) {
   json::object annotations{{"cert-manager.io/certificate-name", k8s::key_of(certificate).name},
-                           {"cert-manager.io/common-name", wanted.what.common_name},
+                           {"cert-manager.io/common-name", wanted.request.common_name},
                            {"cert-manager.io/issuer-name", issuer_of(certificate)}};
   json::value out{{"apiVersion", "v1"},
                   {"kind", "Secret"},

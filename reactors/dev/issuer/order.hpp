@@ -22,7 +22,7 @@ using time_point = std::chrono::system_clock::time_point;
 struct order {
   k8s::object_key secret;
   boost::json::object labels = {};  ///< of the Secret
-  tls::certificate_request what = {};
+  tls::certificate_request request = {};
   std::chrono::seconds renew_before{0};
 };
 

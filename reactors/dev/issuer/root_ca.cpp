@@ -45,40 +45,41 @@ tls::result<tls::issuer> read_root(const json::value& secret) {
 }
 
 root_ca::root_ca(asio::any_io_executor executor, const options& with, sources from, environment in)
-    : with_(with),
-      in_(in),
+    : options_(with),
+      environment_(in),
       counter_(
           core::make_counter(in.metrics, "rw_dev_issuer_roots_total", "Number of root CAs made")),
       delay_(executor, in.clock, with.delay, in.random),
       controller_(executor, {.name = "dev-issuer-root", .concurrent = 1}, *this,
                   {in.clock, in.watchdog, in.log, in.metrics, in.random}) {
   controller_.watch(from.secrets, [this](const k8s::delta& change, k8s::controller::keys& keys) {
-    if (change.latest().key() == with_.root) keys.push_back(with_.root);
+    if (change.latest().key() == options_.root) keys.push_back(options_.root);
   });
-  controller_.add(with_.root);  // no event triggers the reconcile of a missing Secret
+  controller_.add(options_.root);  // no event triggers the reconcile of a missing Secret
 }
 
 bool root_ca::is_due() const {
-  return in_.clock.now() >= next_ && (with_.rotations == 0 || rotations_ < with_.rotations);
+  return environment_.clock.now() >= next_ &&
+         (options_.rotations == 0 || rotations_ < options_.rotations);
 }
 
 reconcile_result root_ca::later() {
-  const bool ever = with_.rotate_root_every > core::duration::zero() &&
-                    (with_.rotations == 0 || rotations_ < with_.rotations);
+  const bool ever = options_.rotate_root_every > core::duration::zero() &&
+                    (options_.rotations == 0 || rotations_ < options_.rotations);
   if (!ever) return reconcile_result::done();
-  const auto now = in_.clock.now();
-  if (next_ == core::time_point::max()) next_ = now + with_.rotate_root_every;
+  const auto now = environment_.clock.now();
+  if (next_ == core::time_point::max()) next_ = now + options_.rotate_root_every;
   return reconcile_result::requeue_after(std::max(next_ - now, core::duration::zero()));
 }
 
 asio::awaitable<reconcile_result> root_ca::reconcile(k8s::object_key key) {
-  auto live = co_await in_.api.get(secrets_type(), std::move(key));
+  auto live = co_await environment_.api.get(secrets_type(), std::move(key));
   if (live.has_error() && !live.error().is(k8s::errc::not_found)) {
     co_return reconcile_result::error(live.error());
   }
   json::value former = live ? std::move(*live) : json::value(nullptr);
   const auto root = read_root(former);
-  const bool usable = root && is_valid(root->certificate_pem(), in_.clock.wall());
+  const bool usable = root && is_valid(root->certificate_pem(), environment_.clock.wall());
   const bool due = is_due();
   if (usable && !due) co_return later();
   auto outcome = co_await make(std::move(former), usable);
@@ -89,34 +90,35 @@ asio::awaitable<reconcile_result> root_ca::reconcile(k8s::object_key key) {
 asio::awaitable<reconcile_result> root_ca::make(json::value former, bool by_clock) {
   const bool go_on = co_await delay_.pause();
   if (!go_on) co_return reconcile_result::done();
-  auto root = tls::issuer::create({.common_name = with_.issuer + "-ca",
-                                   .dns_names = with_.root_dns_names,
-                                   .ips = with_.root_ips,
-                                   .key = with_.key,
-                                   .validity = with_.root_validity});
+  auto root = tls::issuer::create({.common_name = options_.issuer + "-ca",
+                                   .dns_names = options_.root_dns_names,
+                                   .ips = options_.root_ips,
+                                   .key = options_.key,
+                                   .validity = options_.root_validity});
   if (!root) {
     co_return reconcile_result::terminal("no root can be made: " + root.error().message());
   }
   const bool is_first = former.is_null();
-  auto object = secret_of(with_.root, *root, std::move(former));
-  auto request = is_first ? in_.api.create(secrets_type(), std::move(object))
-                          : in_.api.update(secrets_type(), std::move(object));
+  auto object = secret_of(options_.root, *root, std::move(former));
+  auto request = is_first ? environment_.api.create(secrets_type(), std::move(object))
+                          : environment_.api.update(secrets_type(), std::move(object));
   const auto written = co_await std::move(request);
   if (!written) {
-    const auto& why = written.error();
-    const bool outdated = why.is(k8s::errc::conflict) || why.is(k8s::errc::already_exists) ||
-                          why.is(k8s::errc::not_found);
+    const auto& error = written.error();
+    const bool outdated = error.is(k8s::errc::conflict) || error.is(k8s::errc::already_exists) ||
+                          error.is(k8s::errc::not_found);
     co_return outdated ? reconcile_result::requeue_after(std::chrono::milliseconds(50))
-                       : reconcile_result::error(why);
+                       : reconcile_result::error(error);
   }
   ++made_;
   counter_.Increment();
   if (by_clock) {
     ++rotations_;
-    next_ = std::max(next_ + with_.rotate_root_every, in_.clock.now());
+    next_ = std::max(next_ + options_.rotate_root_every, environment_.clock.now());
   }
-  in_.log.info("dev issuer: new root",
-               {{"secret", to_string(with_.root)}, {"made", made_}, {"rotations", rotations_}});
+  environment_.log.info(
+      "dev issuer: new root",
+      {{"secret", to_string(options_.root)}, {"made", made_}, {"rotations", rotations_}});
   co_return later();
 }
 

@@ -30,8 +30,8 @@ class root_ca final : private k8s::reconciler {
   bool is_due() const;
   k8s::reconcile_result later();
 
-  const options with_;
-  const environment in_;
+  const options options_;
+  const environment environment_;
   core::counter& counter_;
   random_delay delay_;
   std::uint64_t made_ = 0;

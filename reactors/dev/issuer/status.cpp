@@ -27,8 +27,8 @@ json::array conditions_of(const json::value& certificate) {
 
 json::array without(json::array conditions, std::string_view type) {
   json::array out;
-  for (auto& one : conditions) {
-    if (k8s::find_string(one, {"type"}) != type) out.push_back(std::move(one));
+  for (auto& condition : conditions) {
+    if (k8s::find_string(condition, {"type"}) != type) out.push_back(std::move(condition));
   }
   return out;
 }
@@ -91,7 +91,7 @@ change say_issued(const json::value& certificate, issuer_kind kind, const tls::c
   if (kind == issuer_kind::gardener) {
     k8s::set_condition(with, ready(certificate, true, "CertificateIssued", up_to_date), now);
     json::array names;
-    for (const auto& one : leaf.dns_names()) names.emplace_back(one);
+    for (const auto& dns_name : leaf.dns_names()) names.emplace_back(dns_name);
     return of_status(certificate, {{"state", "Ready"},
                                    {"message", "certificate (issued at " + from + ")"},
                                    {"commonName", leaf.common_name()},
@@ -111,14 +111,14 @@ change say_issued(const json::value& certificate, issuer_kind kind, const tls::c
 }
 
 std::optional<change> say_failed(const json::value& certificate, issuer_kind kind,
-                                 const std::string& why, time_point now) {
+                                 const std::string& reason, time_point now) {
   auto with = certificate;
-  const bool news = k8s::set_condition(with, ready(certificate, false, "Failed", why), now);
+  const bool news = k8s::set_condition(with, ready(certificate, false, "Failed", reason), now);
   if (!news) return std::nullopt;
   json::object status{{"conditions", conditions_of(with)}};
   if (kind == issuer_kind::gardener) {
     status["state"] = "Error";
-    status["message"] = why;
+    status["message"] = reason;
   }
   return of_status(certificate, std::move(status));
 }

@@ -33,6 +33,6 @@ change say_issued(const boost::json::value& certificate, issuer_kind kind,
 
 /// Sets the state "failed", with the reason; returns nothing if it is set already.
 std::optional<change> say_failed(const boost::json::value& certificate, issuer_kind kind,
-                                 const std::string& why, time_point now);
+                                 const std::string& reason, time_point now);
 
 }  // namespace rw::dev_issuer

@@ -116,7 +116,7 @@ void a_life(issuer_kind kind) {
   const root r2("r2", b.now() - 24h * 7);
 
   // A Certificate is made, and made right again, and otherwise left alone.
-  BOOST_TEST((b.ensure().what == kind::waiting));
+  BOOST_TEST((b.ensure().state == kind::waiting));
   b.catch_up();
   const auto made = b.get(b.type, name);
   BOOST_TEST(k8s::find_string(made, {"spec", "commonName"}) == "runtime-1");
@@ -133,10 +133,10 @@ void a_life(issuer_kind kind) {
 
   // What has been issued goes out when the gateway trusts it.
   b.issue(r1, b.now() - 1h);
-  BOOST_TEST((b.ensure().what == kind::waiting));
+  BOOST_TEST((b.ensure().state == kind::waiting));
   b.trust({r1.certificate}, b.now() - 2h);
   auto is = b.ensure();
-  BOOST_TEST((is.what == kind::ready), is.why);
+  BOOST_TEST((is.state == kind::ready), is.reason);
   BOOST_TEST(!is.must_be_reissued);
   BOOST_TEST(b.applies() == 2);
 
@@ -144,7 +144,7 @@ void a_life(issuer_kind kind) {
   b.pass(2s);
   b.trust({r2.certificate, r1.certificate}, b.now());
   is = b.ensure();
-  BOOST_TEST((is.what == kind::ready), is.why);
+  BOOST_TEST((is.state == kind::ready), is.reason);
   BOOST_TEST(is.must_be_reissued);
   BOOST_TEST(b.asked());
   b.catch_up();
@@ -163,7 +163,7 @@ void a_life(issuer_kind kind) {
   b.issue(r2, b.now());
   b.finish();
   is = b.ensure();
-  BOOST_TEST((is.what == kind::ready), is.why);
+  BOOST_TEST((is.state == kind::ready), is.reason);
   BOOST_TEST(!is.must_be_reissued);
   BOOST_TEST(!rw::test::metric_of(b.numbers, overdue));
   BOOST_TEST(!b.asked());
@@ -208,11 +208,11 @@ BOOST_AUTO_TEST_CASE(key_of_another_kind_comes_with_the_next_renewal_only) {
     };
     // Nor while nothing is known of the gateway's bundle.
     b.trust({}, b.now() - 2h);
-    BOOST_TEST((b.ensure().what == kind::waiting));
+    BOOST_TEST((b.ensure().state == kind::waiting));
     BOOST_TEST(b.applies() == 0);
     b.trust({r1.certificate}, b.now() - 2h);
     const auto is = b.ensure();
-    BOOST_TEST((is.what == kind::ready), is.why);
+    BOOST_TEST((is.state == kind::ready), is.reason);
     BOOST_TEST(b.applies() == 0);
     if (rotates) {
       b.pass(2s);
@@ -235,8 +235,8 @@ BOOST_AUTO_TEST_CASE(kyma_that_can_have_no_certificate_is_rejected_without_a_req
   bench b(issuer_kind::cert_manager);
   b.kyma_object.at("metadata").as_object().erase("annotations");
   const auto is = b.ensure();
-  BOOST_TEST((is.what == kind::refused));
-  BOOST_TEST(is.why == "annotation skr-domain is missing or empty");
+  BOOST_TEST((is.state == kind::refused));
+  BOOST_TEST(is.reason == "annotation skr-domain is missing or empty");
   BOOST_TEST(!b.find(b.type, name).has_value());
 }
 
@@ -244,7 +244,7 @@ BOOST_AUTO_TEST_CASE(server_that_refuses_is_reported_with_its_reason) {
   bench b(issuer_kind::cert_manager);
   b.server.faults("kcp").decide = refuse_patches;
   const auto is = b.ensure();
-  BOOST_TEST((is.what == kind::failed));
+  BOOST_TEST((is.state == kind::failed));
   BOOST_REQUIRE(is.failure.has_value());
   BOOST_TEST(is.failure->is(k8s::errc::forbidden));
 }
@@ -259,7 +259,7 @@ BOOST_AUTO_TEST_CASE(issuer_that_cannot_be_asked_does_not_hold_back_what_is_good
   b.trust({r2.certificate, r1.certificate}, b.now());
   b.server.faults("kcp").decide = refuse_patches;
   const auto is = b.ensure();
-  BOOST_TEST((is.what == kind::ready), is.why);
+  BOOST_TEST((is.state == kind::ready), is.reason);
   BOOST_TEST(is.must_be_reissued);
   BOOST_TEST(is.failure.has_value());
   BOOST_TEST((is.again > core::duration{}));

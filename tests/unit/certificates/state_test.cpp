@@ -46,8 +46,8 @@ judged_certificate judged(const json::value& in, const trust_bundle& trust, wall
 }
 
 bool waits(const certificate_state& is, std::string_view why) {
-  return is.what == kind::waiting && is.current.certificate.empty() &&
-         is.why.find(why) != std::string::npos;
+  return is.state == kind::waiting && is.current.certificate.empty() &&
+         is.reason.find(why) != std::string::npos;
 }
 
 }  // namespace
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(good_certificate_goes_out_together_with_the_bundle) {
   const auto pair = r1().client("runtime-1", day0);
   const auto trust = of({r1().certificate});
   const auto is = judged(secret(pair), trust, day0 + 1h);
-  BOOST_TEST((is.what == kind::ready));
+  BOOST_TEST((is.state == kind::ready));
   BOOST_TEST(is.current.certificate == pair.certificate);
   BOOST_TEST(is.current.key == pair.key);
   BOOST_TEST((is.again == core::duration{}));
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(good_certificate_goes_out_together_with_the_bundle) {
 BOOST_AUTO_TEST_CASE(old_certificate_stays_good_until_the_new_one_is_there) {
   const auto is = judged(secret(r1().client("runtime-1", day0 - 1h)),
                          of({r2().certificate, r1().certificate}), day0 + 1h);
-  BOOST_TEST((is.what == kind::ready));
+  BOOST_TEST((is.state == kind::ready));
   BOOST_TEST(is.must_be_reissued);
 }
 
@@ -84,11 +84,11 @@ BOOST_AUTO_TEST_CASE(new_authority_has_time_to_reach_the_gateway_first) {
   const auto is = judged(fresh, trust, day0 + 4s);
   BOOST_TEST(waits(is, "learning"));
   BOOST_TEST((is.again == 6s));
-  BOOST_TEST((judged(fresh, trust, day0 + 10s).what == kind::ready));
+  BOOST_TEST((judged(fresh, trust, day0 + 10s).state == kind::ready));
   // One of an authority that has been there goes out at once, and so does the very first one.
   BOOST_TEST(
-      (judged(secret(r1().client("runtime-1", day0)), trust, day0 + 4s).what == kind::ready));
-  BOOST_TEST((judged(fresh, of({r2().certificate}), day0 + 4s).what == kind::ready));
+      (judged(secret(r1().client("runtime-1", day0)), trust, day0 + 4s).state == kind::ready));
+  BOOST_TEST((judged(fresh, of({r2().certificate}), day0 + 4s).state == kind::ready));
 }
 
 BOOST_AUTO_TEST_CASE(certificate_waits_briefly_after_the_clock_was_set_back) {

@@ -44,21 +44,21 @@ BOOST_AUTO_TEST_CASE(certificate_says_what_is_to_be_issued) {
   for (const auto kind : {issuer_kind::cert_manager, issuer_kind::gardener}) {
     const auto made = read(sample(kind), kind);
     BOOST_TEST((made.secret == k8s::object_key{"istio-system", "k1-webhook-tls"}));
-    BOOST_TEST(made.what.common_name == "runtime-1");
-    BOOST_TEST(made.what.dns_names == (std::vector<std::string>{"skr.example.com", "skr.svc"}));
-    BOOST_TEST((made.what.validity == 1440h));
+    BOOST_TEST(made.request.common_name == "runtime-1");
+    BOOST_TEST(made.request.dns_names == (std::vector<std::string>{"skr.example.com", "skr.svc"}));
+    BOOST_TEST((made.request.validity == 1440h));
     BOOST_TEST((made.renew_before == (kind == issuer_kind::gardener ? 480h : 720h)));
     BOOST_TEST(made.labels.at("purpose").as_string() == "test");
-    BOOST_TEST(!made.what.server_auth);
-    BOOST_TEST(!made.what.client_auth);
+    BOOST_TEST(!made.request.server_auth);
+    BOOST_TEST(!made.request.client_auth);
   }
 }
 
 BOOST_AUTO_TEST_CASE(keys_are_cheap_unless_the_spec_is_to_be_honoured) {
   const auto certificate = sample(issuer_kind::cert_manager);
-  BOOST_TEST((read(certificate).what.key == tls::key_type::ecdsa_p256));
+  BOOST_TEST((read(certificate).request.key == tls::key_type::ecdsa_p256));
   BOOST_TEST(
-      (read(certificate, issuer_kind::cert_manager, true).what.key == tls::key_type::rsa_4096));
+      (read(certificate, issuer_kind::cert_manager, true).request.key == tls::key_type::rsa_4096));
   BOOST_TEST(why_not(R"({"privateKey":{"algorithm":"Ed25519"}})", true).find("privateKey") !=
              std::string::npos);
 }
@@ -67,8 +67,8 @@ BOOST_AUTO_TEST_CASE(usages_become_roles) {
   auto certificate = sample(issuer_kind::cert_manager);
   certificate.at("spec").as_object()["usages"] = json::array{"server auth"};
   const auto made = read(certificate);
-  BOOST_TEST(made.what.server_auth);
-  BOOST_TEST(!made.what.client_auth);
+  BOOST_TEST(made.request.server_auth);
+  BOOST_TEST(!made.request.client_auth);
 }
 
 BOOST_AUTO_TEST_CASE(unsupported_field_is_named) {
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(there_is_a_reason_to_issue_or_none) {
       return std::string(reason_to_issue(certificate, secret, wanted, kind, when));
     };
     BOOST_TEST(reason(nullptr, now) == "DoesNotExist");
-    auto request = wanted.what;
+    auto request = wanted.request;
     request.not_before = now;
     const auto issued = good(root.issue(request));
     auto secret = secret_for(certificate, wanted, issued, root.certificate_pem());

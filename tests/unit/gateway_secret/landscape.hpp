@@ -335,7 +335,7 @@ class landscape {
   }
 
   static bool is_ready(const certificate_state& one) {
-    return one.what == certificate_state::kind::ready;
+    return one.state == certificate_state::kind::ready;
   }
 
   /// Judging checks keys and signatures, so an answer is kept for a while if nothing changed.

@@ -633,14 +633,14 @@ asio::awaitable<void> writes_over(world* w, std::shared_ptr<bool> runs) {
 BOOST_AUTO_TEST_CASE(fields_of_an_absent_manager_are_overwritten) {
   auto with = quick_options();
   const auto runs = std::make_shared<bool>(true);
-  with.how.former_runs = runs;
+  with.install.former_runs = runs;
   world w(with);
   test::run(w.context, writes_over(&w, runs));
 }
 
 BOOST_AUTO_TEST_CASE(runtime_is_taken_over_when_lifecycle_manager_has_gone) {
   auto with = quick_options();
-  with.how.contest_pause = 3s;
+  with.install.contest_pause = 3s;
   world w(with);
   test::run(w.context, comes_back(&w));
 }
@@ -671,7 +671,7 @@ asio::awaitable<void> shadows(world* w) {
 
 BOOST_AUTO_TEST_CASE(shadow_tells_what_would_be_written_and_writes_nothing, *kube) {
   auto with = quick_options();
-  with.how.contest_pause = 0s;
+  with.install.contest_pause = 0s;
   world w(with);
   test::run(w.context, shadows(&w));
 }

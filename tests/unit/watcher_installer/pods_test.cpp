@@ -193,7 +193,7 @@ asio::awaitable<void> hears(world* w, std::string phase_of_other, bool counts) {
 
 watcher_installer::options patient() {
   auto out = quick_options();
-  out.how.delays.propagation = 5s;
+  out.install.delays.propagation = 5s;
   return out;
 }
 

@@ -46,8 +46,8 @@ options with_image(std::string image) {
   auto out = quick_options();
   out.drift_delay = 20ms;
   out.probe_timeout = 500ms;
-  out.how.delays.propagation = 200ms;
-  out.how.set.image = std::move(image);
+  out.install.delays.propagation = 200ms;
+  out.install.set.image = std::move(image);
   return out;
 }
 

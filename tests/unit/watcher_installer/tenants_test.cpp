@@ -209,8 +209,8 @@ asio::awaitable<void> rotates_with_five_ill(world* w) {
 
 BOOST_AUTO_TEST_CASE(rotation_of_a_hundred_ends_after_the_excuse_of_those_that_are_ill) {
   auto with = quick();
-  with.how.former_runs = std::make_shared<bool>(false);
-  with.how.delays.propagation = 1s;
+  with.install.former_runs = std::make_shared<bool>(false);
+  with.install.delays.propagation = 1s;
   world w(with);
   test::run(w.context, rotates_with_five_ill(&w), 4 * test::patience);
 }
@@ -252,7 +252,7 @@ asio::awaitable<void> rotates_without_issuer(world* w) {
 
 BOOST_AUTO_TEST_CASE(rotation_of_a_hundred_never_ends_while_the_issuer_is_down) {
   auto with = quick();
-  with.how.delays.propagation = 1s;
+  with.install.delays.propagation = 1s;
   world w(with);
   test::run(w.context, rotates_without_issuer(&w), 4 * test::patience);
 }

@@ -21,7 +21,7 @@ watcher_installer::options quick_options() {
   out.ready_interval_limit = 200ms;
   out.backoff_base = 50ms;
   out.backoff_limit = 500ms;
-  out.how.delays.propagation = 1s;
+  out.install.delays.propagation = 1s;
   return out;
 }
 
@@ -38,10 +38,10 @@ const tls::key_pair& issuing::issued(const std::string& kyma) {
 asio::awaitable<certificate_state> issuing::ensure(json::value kyma) {
   ++asked;
   certificate_state out;
-  out.why = "the issuer is asleep";
+  out.reason = "the issuer is asleep";
   if (!issues) co_return out;
   const auto& pair = issued(k8s::key_of(kyma).name);
-  out.what = certificate_state::kind::ready;
+  out.state = certificate_state::kind::ready;
   out.current = pair;
   co_return out;
 }
@@ -66,8 +66,8 @@ asio::awaitable<void> world::add_any_runtime() {
     add_cluster("skr");
     co_return;
   }
-  static const watcher_installer::method how;
-  const auto cleaned = co_await watcher_installer::uninstall(client("skr"), &how);
+  static const watcher_installer::install_options options;
+  const auto cleaned = co_await watcher_installer::uninstall(client("skr"), &options);
   test::required(cleaned);
 }
 
