@@ -113,16 +113,16 @@ class resolver_service final : public asio::execution_context::service, public r
   using thread_list = std::list<std::thread>;
 
   /// Returns the error; empty if the host was queued, or its look-up is already under way.
-  static std::string add(lookup_queue& in, const std::string& host, asker who) {
+  static std::string add(lookup_queue& in, const std::string& host, asker caller) {
     const auto known = in.asked.find(host);
     if (known == in.asked.end()) {
       if (in.in_turn.size() >= waiting) return "too many names are being looked up";
       in.in_turn.push_back(host);
-      in.asked[host].push_back(std::move(who));
+      in.asked[host].push_back(std::move(caller));
       return {};
     }
-    std::erase_if(known->second, [](const asker& one) { return one.pending.expired(); });
-    known->second.push_back(std::move(who));
+    std::erase_if(known->second, [](const asker& asker) { return asker.pending.expired(); });
+    known->second.push_back(std::move(caller));
     return {};
   }
 
@@ -169,8 +169,8 @@ class resolver_service final : public asio::execution_context::service, public r
     over_.notify_one();
   }
 
-  static void tell(const asker& who, const resolved& response) {
-    asio::post(who.executor, [what = who.pending, response] {
+  static void tell(const asker& caller, const resolved& response) {
+    asio::post(caller.executor, [what = caller.pending, response] {
       const auto waits = what.lock();
       if (!waits) return;
       waits->found = response.found;

@@ -34,7 +34,7 @@ struct task_group::state : std::enable_shared_from_this<state> {
   state(asio::any_io_executor ex, failure_handler handler)
       : executor(std::move(ex)), on_failure(std::move(handler)), empty(executor) {}
 
-  void start(std::shared_ptr<child> task, registration mine, asio::awaitable<void> work);
+  void start(std::shared_ptr<child> task, registration registration, asio::awaitable<void> work);
   void finished(children_list::iterator child, std::exception_ptr failure);
   void remove(children_list::iterator child, std::exception_ptr failure);
   void cancel();
@@ -92,20 +92,20 @@ bool is_cancellation(const std::exception_ptr& failure) {
 
 }  // namespace
 
-void task_group::state::start(std::shared_ptr<child> task, registration mine,
+void task_group::state::start(std::shared_ptr<child> task, registration registration,
                               asio::awaitable<void> work) {
   if (is_cancelled()) {
     // Destroyed before its place in the group is. (Assigning to an awaitable would leak its frame.)
     const auto dropped = std::move(work);
     return;
   }
-  asio::co_spawn(
-      task->executor, std::move(work),
-      asio::bind_cancellation_slot(
-          task->signal.slot(), [task, mine = std::move(mine)](std::exception_ptr failure) mutable {
-            task->done = true;
-            mine.finished(std::move(failure));
-          }));
+  asio::co_spawn(task->executor, std::move(work),
+                 asio::bind_cancellation_slot(task->signal.slot(),
+                                              [task, registration = std::move(registration)](
+                                                  std::exception_ptr failure) mutable {
+                                                task->done = true;
+                                                registration.finished(std::move(failure));
+                                              }));
 }
 
 void task_group::state::finished(children_list::iterator child, std::exception_ptr failure) {

@@ -135,15 +135,15 @@ void wake_list::wake_all() {
 }
 
 asio::awaitable<bool> wake_list::wait() {
-  waiter mine{{}, wake(executor_)};
-  waiters_.push_back(mine);
-  const auto error = co_await mine.woken.wait();
+  waiter waiter{{}, wake(executor_)};
+  waiters_.push_back(waiter);
+  const auto error = co_await waiter.woken.wait();
   const auto state = co_await asio::this_coro::cancellation_state;
   const bool cancelled = error || state.cancelled() != asio::cancellation_type::none;
   if (!cancelled) co_return true;
   // Cancelled after it was woken: the reason to wake still holds. The list is alive, since its
   // owner ends its waits before it is destroyed.
-  if (!mine.is_linked() && !error) wake_one();
+  if (!waiter.is_linked() && !error) wake_one();
   co_return false;
 }
 

@@ -18,7 +18,7 @@ bool is_issued_by(const certificate& leaf, const certificate& authority) {
 }
 
 ca_bundle::ca_bundle(const std::vector<certificate>& authorities) {
-  for (const auto& one : authorities) append(one);
+  for (const auto& authority : authorities) append(authority);
 }
 
 result<ca_bundle> ca_bundle::parse(std::string_view pem) {
@@ -37,7 +37,7 @@ ca_bundle ca_bundle::salvage(std::string_view pem) {
     const auto last = pem.find(end, at);
     if (last != std::string_view::npos && last < next) {
       const auto block = std::string(pem.substr(at, last - at)) + std::string(end) + "\n";
-      if (const auto one = certificate::from_pem(block)) left.append(*one);
+      if (const auto certificate = certificate::from_pem(block)) left.append(*certificate);
     }
     at = next;
   }
@@ -59,9 +59,9 @@ bool ca_bundle::append(const certificate& authority) {
 std::vector<certificate> ca_bundle::drop_expired(
     wall_time at, const std::function<bool(const certificate&)>& keep) {
   std::vector<certificate> dropped;
-  std::erase_if(authorities_, [&](const certificate& one) {
-    const bool goes = one.not_after() < at && !(keep && keep(one));
-    if (goes) dropped.push_back(one);
+  std::erase_if(authorities_, [&](const certificate& authority) {
+    const bool goes = authority.not_after() < at && !(keep && keep(authority));
+    if (goes) dropped.push_back(authority);
     return goes;
   });
   return dropped;
@@ -73,7 +73,7 @@ bool ca_bundle::contains(const certificate& authority) const noexcept {
 
 const certificate* ca_bundle::issuer_of(const certificate& leaf) const {
   const auto at = std::ranges::find_if(
-      authorities_, [&](const certificate& one) { return is_issued_by(leaf, one); });
+      authorities_, [&](const certificate& authority) { return is_issued_by(leaf, authority); });
   return at == authorities_.end() ? nullptr : &*at;
 }
 

@@ -66,11 +66,11 @@ int alpn_slot() {
 
 int choose_protocol(SSL*, const unsigned char** out, unsigned char* out_size,
                     const unsigned char* offered, unsigned int offered_size, void* list) {
-  const auto* mine = static_cast<const std::string*>(list);
+  const auto* own = static_cast<const std::string*>(list);
   unsigned char* chosen = nullptr;
   const int found =
-      SSL_select_next_proto(&chosen, out_size, reinterpret_cast<const unsigned char*>(mine->data()),
-                            static_cast<unsigned>(mine->size()), offered, offered_size);
+      SSL_select_next_proto(&chosen, out_size, reinterpret_cast<const unsigned char*>(own->data()),
+                            static_cast<unsigned>(own->size()), offered, offered_size);
   if (found != OPENSSL_NPN_NEGOTIATED) return SSL_TLSEXT_ERR_ALERT_FATAL;
   *out = chosen;
   return SSL_TLSEXT_ERR_OK;

@@ -109,11 +109,11 @@ asio::awaitable<void> directory_watch::wait(std::chrono::steady_clock::time_poin
     co_await timer_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
     co_return;
   }
-  auto both = asio::experimental::make_parallel_group(
+  auto waits = asio::experimental::make_parallel_group(
       inotify_.async_wait(asio::posix::stream_descriptor::wait_read, asio::deferred),
       timer_.async_wait(asio::deferred));
   // Neither carries data, so the second event is not lost: inotify stays readable.
-  co_await both.async_wait(asio::experimental::wait_for_one(), asio::use_awaitable);
+  co_await waits.async_wait(asio::experimental::wait_for_one(), asio::use_awaitable);
 }
 
 bool directory_watch::take() {

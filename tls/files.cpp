@@ -77,8 +77,9 @@ bool in_kubelet_volume(int fd) {
 
 /// Empty if only the owner may read it, or if its mode is for a pod alone.
 std::string exposure(int fd, const struct stat& about) {
-  constexpr unsigned others = S_IRWXG | S_IRWXO;
-  if ((about.st_mode & others) == 0 || on_read_only_mount(fd) || in_kubelet_volume(fd)) return {};
+  constexpr unsigned not_owner = S_IRWXG | S_IRWXO;
+  if ((about.st_mode & not_owner) == 0 || on_read_only_mount(fd) || in_kubelet_volume(fd))
+    return {};
   std::string mode(3, '0');
   for (std::size_t i = 0; i < mode.size(); ++i) {
     mode[i] = static_cast<char>('0' + (about.st_mode >> (6 - 3 * i) & 7));

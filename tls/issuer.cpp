@@ -26,9 +26,9 @@ enum class rank { authority, leaf };
 failure refused(std::string reason) {
   return {error::bad_request, std::move(reason)};
 }
-failure openssl_failed(const std::string& what) {
+failure openssl_failed(const std::string& call) {
   const auto code = take_openssl_error(error::out_of_memory);
-  return {code, what + ": " + code.message()};
+  return {code, call + ": " + code.message()};
 }
 
 pkey_ptr make_key(key_type type) {

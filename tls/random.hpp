@@ -18,9 +18,9 @@ inline std::string random_token() {
   }
   constexpr std::string_view digits = "0123456789abcdef";
   std::string out;
-  for (const auto each : random) {
-    out += digits[each >> 4];
-    out += digits[each & 15];
+  for (const auto byte : random) {
+    out += digits[byte >> 4];
+    out += digits[byte & 15];
   }
   return out;
 }

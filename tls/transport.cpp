@@ -19,8 +19,8 @@ class renewed {
  public:
   using build = std::function<result<std::shared_ptr<Made>>(std::shared_ptr<const material>)>;
 
-  renewed(std::shared_ptr<credentials> own, build how)
-      : own_(std::move(own)), build_(std::move(how)) {}
+  renewed(std::shared_ptr<credentials> own, build build_context)
+      : own_(std::move(own)), build_(std::move(build_context)) {}
 
   /// Builds the first object; the caller handles its failure.
   result<void> prepare() {

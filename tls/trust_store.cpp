@@ -44,8 +44,9 @@ result<void> trust_store::verify(const certificate& leaf,
   const std::unique_ptr<STACK_OF(X509), stack_free> between(sk_X509_new_null());
   const context_ptr context(X509_STORE_CTX_new());
   if (!between || !context) return failure(error::out_of_memory);
-  for (const auto& one : intermediates) {
-    if (sk_X509_push(between.get(), one.native()) == 0) return failure(error::out_of_memory);
+  for (const auto& intermediate : intermediates) {
+    if (sk_X509_push(between.get(), intermediate.native()) == 0)
+      return failure(error::out_of_memory);
   }
   if (X509_STORE_CTX_init(context.get(), store_.get(), leaf.native(), between.get()) != 1) {
     return failure(take_openssl_error(error::out_of_memory));

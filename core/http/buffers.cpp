@@ -15,8 +15,8 @@ struct stock {
   std::size_t size = 0;
 
   T take() noexcept { return size > 0 ? std::move(all[--size]) : T(); }
-  void give(T&& one) noexcept {
-    if (size < all.size()) all[size++] = std::move(one);
+  void give(T&& buffer) noexcept {
+    if (size < all.size()) all[size++] = std::move(buffer);
   }
 };
 

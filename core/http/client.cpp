@@ -106,8 +106,8 @@ class client::implementation : public std::enable_shared_from_this<implementatio
   /// One caller of `acquire`, in its coroutine frame: in the queue until it is served, and not
   /// beyond its own end, whichever way the wait ends.
   struct waiter {
-    waiter(std::shared_ptr<implementation> in, exchange_kind what)
-        : client(std::move(in)), kind(what), woken(client->executor_) {
+    waiter(std::shared_ptr<implementation> in, exchange_kind exchange)
+        : client(std::move(in)), kind(exchange), woken(client->executor_) {
       client->waiting_.push_back(this);
     }
     ~waiter() {

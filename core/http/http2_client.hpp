@@ -101,9 +101,9 @@ class http2_client final : public client_connection,
 
   /// How many there may be at once.
   std::size_t streams() const noexcept {
-    const auto theirs = nghttp2_session_get_remote_settings(
+    const auto offered = nghttp2_session_get_remote_settings(
         session_.get(), NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
-    return std::min<std::size_t>(theirs, options_.limits.streams);
+    return std::min<std::size_t>(offered, options_.limits.streams);
   }
   /// False if nothing of it can have been written yet.
   bool begun(const call& call) const {

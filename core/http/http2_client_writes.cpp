@@ -47,8 +47,9 @@ void http2_client::flush() {
     tasks_.spawn(write_when_possible());
   } else {
     std::erase_if(permits_out_, [this](const auto& permit) {
-      return std::ranges::none_of(
-          calls_, [&](auto* one) { return one->permit == permit && may_still_be_held_back(*one); });
+      return std::ranges::none_of(calls_, [&](auto* call) {
+        return call->permit == permit && may_still_be_held_back(*call);
+      });
     });
   }
 }

@@ -57,14 +57,14 @@ asio::awaitable<void> http2_connection::run() {
   } catch (...) {
     failure = std::current_exception();
   }
-  const bool ours = !std::exchange(broken_, true);
+  const bool is_first = !std::exchange(broken_, true);
   // Whatever the handlers' tasks still do, nobody waits for these any more.
   for (auto& exchange : live_) exchange.source.close();
   tasks_.cancel();
   co_await asio::this_coro::throw_if_cancelled(false);
   co_await tasks_.join();
   if (!failure) failure = failure_;
-  if (!failure && ours && !dropped_) co_await linger(false);
+  if (!failure && is_first && !dropped_) co_await linger(false);
   if (failure) std::rethrow_exception(failure);
 }
 
@@ -211,23 +211,24 @@ void http2_connection::evict(std::size_t bytes) {
   }
   std::vector<std::pair<double, exchange*>> candidates;
   const auto now = shared_->now() + std::chrono::milliseconds(1);
-  for (auto& one : live_) {
-    const auto still = (now - one.progress.since).count();
-    if (!one.pinned) candidates.emplace_back(static_cast<double>(one.held) * still, &one);
+  for (auto& exchange : live_) {
+    const auto still = (now - exchange.progress.since).count();
+    if (!exchange.pinned)
+      candidates.emplace_back(static_cast<double>(exchange.held) * still, &exchange);
   }
   std::ranges::sort(candidates, std::greater());
-  for (std::size_t freed = 0; const auto& [score, one] : candidates) {
+  for (std::size_t freed = 0; const auto& [score, candidate] : candidates) {
     if (freed >= bytes) return;
-    if (std::exchange(one->evicted, true)) {
+    if (std::exchange(candidate->evicted, true)) {
       if (write_blocked_) return drop();  // it does not even take the refusal
       continue;
     }
-    freed += one->held;
-    if (!one->responded) {
-      refuse(*one, 503, "too many large requests at once", refusal::memory);
+    freed += candidate->held;
+    if (!candidate->responded) {
+      refuse(*candidate, 503, "too many large requests at once", refusal::memory);
     } else {
-      shared_->note(refusal::memory, peer_.address, &one->from);
-      nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, one->id, NGHTTP2_CANCEL);
+      shared_->note(refusal::memory, peer_.address, &candidate->from);
+      nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, candidate->id, NGHTTP2_CANCEL);
     }
   }
 }

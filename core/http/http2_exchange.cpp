@@ -40,14 +40,14 @@ int http2_connection::on_begin_headers(const nghttp2_frame& frame) {
   if (live_.size() >= 2 * shared_->options.limits.streams) return flood();
   if (spare().empty()) spare().emplace_front();
   live_.splice(live_.end(), spare(), spare().begin());
-  auto& one = live_.back();
-  one.self = std::prev(live_.end());
-  one.id = frame.hd.stream_id;
-  one.progress = body_progress(shared_->now());
-  one.due = shared_->now() + shared_->options.limits.header;
-  look_at(one.due);
-  one.from.peer = peer_;
-  nghttp2_session_set_stream_user_data(session_.get(), one.id, &one);
+  auto& added = live_.back();
+  added.self = std::prev(live_.end());
+  added.id = frame.hd.stream_id;
+  added.progress = body_progress(shared_->now());
+  added.due = shared_->now() + shared_->options.limits.header;
+  look_at(added.due);
+  added.from.peer = peer_;
+  nghttp2_session_set_stream_user_data(session_.get(), added.id, &added);
   return 0;
 }
 
@@ -177,51 +177,52 @@ void http2_connection::refuse(exchange& exchange, unsigned status, std::string_v
   respond(exchange);
 }
 
-void http2_connection::respond(exchange& one) {
-  one.responded = true;
-  charge(one);
-  one.due = shared_->now() + shared_->options.limits.write;
-  look_at(one.due);
+void http2_connection::respond(exchange& current) {
+  current.responded = true;
+  charge(current);
+  current.due = shared_->now() + shared_->options.limits.write;
+  look_at(current.due);
   const auto number = [](auto& into, std::size_t value) {
     const auto end = std::to_chars(into.data(), into.data() + into.size(), value).ptr;
     return std::string_view(into.data(), end);
   };
-  if (one.into.status == 0) {
-    nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, one.id, NGHTTP2_INTERNAL_ERROR);
+  if (current.into.status == 0) {
+    nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, current.id,
+                              NGHTTP2_INTERNAL_ERROR);
     return;
   }
-  if (one.complete) shared_->requests_http2.Increment();
-  if (one.into.last) {
+  if (current.complete) shared_->requests_http2.Increment();
+  if (current.into.last) {
     const auto latest = nghttp2_session_get_last_proc_stream_id(session_.get());
-    nghttp2_submit_goaway(session_.get(), NGHTTP2_FLAG_NONE, std::max(latest, one.id),
+    nghttp2_submit_goaway(session_.get(), NGHTTP2_FLAG_NONE, std::max(latest, current.id),
                           NGHTTP2_NO_ERROR, nullptr, 0);
   }
-  const bool head = one.from.method == "HEAD";
-  if (head) one.into.source.reset();
+  const bool head = current.from.method == "HEAD";
+  if (head) current.into.source.reset();
   borrowed_fields fields;
-  fields.add(":status", number(one.status, one.into.status));
-  if (!one.into.source && one.into.status != 204 && one.into.status != 304) {
-    fields.add("content-length", number(one.length, one.into.body.size()));
+  fields.add(":status", number(current.status, current.into.status));
+  if (!current.into.source && current.into.status != 204 && current.into.status != 304) {
+    fields.add("content-length", number(current.length, current.into.body.size()));
   }
-  one.date = http_date(std::chrono::system_clock::now());
-  fields.add("date", one.date);
-  fields.add(one.into.headers);
-  if (one.into.source) {
-    open(one);
+  current.date = http_date(std::chrono::system_clock::now());
+  fields.add("date", current.date);
+  fields.add(current.into.headers);
+  if (current.into.source) {
+    open(current);
     const nghttp2_data_provider provider{
-        {.ptr = &one},
+        {.ptr = &current},
         [](nghttp2_session*, std::int32_t, std::uint8_t* into, std::size_t room,
            std::uint32_t* flags, nghttp2_data_source* source, void* user) {
           return static_cast<http2_connection*>(user)->read_source(
               *static_cast<exchange*>(source->ptr), {reinterpret_cast<char*>(into), room}, *flags);
         }};
-    nghttp2_submit_response(session_.get(), one.id, fields.data(), fields.size(), &provider);
+    nghttp2_submit_response(session_.get(), current.id, fields.data(), fields.size(), &provider);
     return;
   }
-  one.body.rest = one.into.body;
-  const nghttp2_data_provider provider{{.ptr = &one.body}, &outgoing_body::read};
-  const bool empty = head || one.into.body.empty();
-  nghttp2_submit_response(session_.get(), one.id, fields.data(), fields.size(),
+  current.body.rest = current.into.body;
+  const nghttp2_data_provider provider{{.ptr = &current.body}, &outgoing_body::read};
+  const bool empty = head || current.into.body.empty();
+  nghttp2_submit_response(session_.get(), current.id, fields.data(), fields.size(),
                           empty ? nullptr : &provider);
 }
 

@@ -57,8 +57,8 @@ std::shared_ptr<account> memory_policy::open(asio::any_io_executor executor, asi
   }
   if (victim) {
     asio::dispatch(victim->executor_, [weak = std::weak_ptr(victim)] {
-      const auto who = weak.lock();
-      if (who && who->owner_ != nullptr) who->owner_->evict(0);
+      const auto owner = weak.lock();
+      if (owner && owner->owner_ != nullptr) owner->owner_->evict(0);
     });
   }
   return opened;
@@ -146,18 +146,18 @@ void memory_policy::make_room(core::time_point now) {
   // Some room to spare, so that not every request that follows has to look again.
   const auto enough = limits_.bytes - limits_.bytes / 16;
   auto left = held();
-  for (const auto& [score, who] : candidates) {
+  for (const auto& [score, owner] : candidates) {
     if (left <= enough) break;
     const auto bytes = left - enough;
-    left -= std::min(left, who->held());
-    asio::dispatch(who->executor_, [weak = std::weak_ptr(who), bytes] {
+    left -= std::min(left, owner->held());
+    asio::dispatch(owner->executor_, [weak = std::weak_ptr(owner), bytes] {
       const auto alive = weak.lock();
       if (alive && alive->owner_ != nullptr) alive->owner_->evict(bytes);
     });
   }
 }
 
-void memory_policy::each(void (account_owner::*action)()) {
+void memory_policy::for_each(void (account_owner::*action)()) {
   std::vector<std::shared_ptr<account>> alive;
   {
     const std::lock_guard lock(guard_);
@@ -168,8 +168,8 @@ void memory_policy::each(void (account_owner::*action)()) {
   // An account must not outlive the memory policy, so what is queued owns none.
   for (const auto& each : alive) {
     asio::post(each->executor_, [action, weak = std::weak_ptr(each)] {
-      const auto who = weak.lock();
-      if (who && who->owner_ != nullptr) (who->owner_->*action)();
+      const auto owner = weak.lock();
+      if (owner && owner->owner_ != nullptr) (owner->owner_->*action)();
     });
   }
 }

@@ -111,7 +111,7 @@ class memory_policy {
                                 boost::asio::ip::address from, core::time_point now);
 
   /// Calls `action` on each owner, on its executor.
-  void each(void (account_owner::*action)());
+  void for_each(void (account_owner::*action)());
 
   std::size_t connections() const;
   std::size_t held() const noexcept { return held_.load(std::memory_order_relaxed); }

@@ -82,7 +82,7 @@ std::size_t server::open_connections() const {
 }
 
 void server::drop_connections() {
-  shared_->held.each(&account_owner::drop);
+  shared_->held.for_each(&account_owner::drop);
 }
 
 void server::listen() {
@@ -208,7 +208,7 @@ void server::drain() {
     boost::system::error_code ignored;
     acceptor_.cancel(ignored);
   });
-  shared_->held.each(&account_owner::drain);
+  shared_->held.for_each(&account_owner::drain);
 }
 
 }  // namespace rw::http

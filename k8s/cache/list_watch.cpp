@@ -68,8 +68,8 @@ struct watch_attempt final : watch_sink {
     after_bytes();
     return go_on && !given_up;
   }
-  void end(boost::system::error_code how) override {
-    if (how != http::client_error::abandoned) error = how;  // it had enough
+  void end(boost::system::error_code ended_by) override {
+    if (ended_by != http::client_error::abandoned) error = ended_by;  // it had enough
     over.set();
   }
   /// Since its answer's head came: the time until then says nothing good of the server.
@@ -135,7 +135,7 @@ class list_watch::implementation {
   void begin_listing();
   void set_live(bool live);
   void tell_page_failure(phase phase, const failure& error, const action& next);
-  void tell_failure(std::string_view what, const failure& error, const action& next);
+  void tell_failure(std::string_view message, const failure& error, const action& next);
 
   const std::shared_ptr<api_source> api_;
   const list_watch_options options_;
@@ -322,13 +322,13 @@ action list_watch::implementation::watch_ended(const watch_attempt& attempt, fai
   return next;
 }
 
-void list_watch::implementation::tell_failure(std::string_view what, const failure& error,
+void list_watch::implementation::tell_failure(std::string_view message, const failure& error,
                                               const action& next) {
   using std::chrono::duration_cast;
   using std::chrono::milliseconds;
   log_.limited(log_limit_, core::log_level::warning, "informer is set back",
                {{"resource", type.plural},
-                {"what", what},
+                {"what", message},
                 {"error", error.message},
                 {"next", action_texts.at(static_cast<std::size_t>(next.type))},
                 {"pause_ms", duration_cast<milliseconds>(next.delay).count()}});

@@ -12,14 +12,14 @@ void pending_deltas::note(const object& before, const object& now) {
     index_.insert(std::prev(waiting_.end()));
     return;
   }
-  const auto which = *found;
+  const auto position = *found;
   // It came and went unseen, or is again as it was told.
-  const bool nothing = which->before ? now && same_state(which->before, now) : !now;
+  const bool nothing = position->before ? now && same_state(position->before, now) : !now;
   if (nothing) {
     index_.erase(found);
-    waiting_.erase(which);
+    waiting_.erase(position);
   } else {
-    which->now = now;
+    position->now = now;
   }
 }
 

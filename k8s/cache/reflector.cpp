@@ -68,8 +68,8 @@ action reflector::waited() {
   return go_on(after_wait_);
 }
 
-action reflector::go_on(then what) {
-  switch (what) {
+action reflector::go_on(then next) {
+  switch (next) {
     case then::probe:
       state_ = state::probing;
       return {.type = action_kind::probe};
@@ -109,17 +109,17 @@ action reflector::watch(bool anew) {
   return next;
 }
 
-action reflector::pause(then what, const failure& error) {
+action reflector::pause(then next, const failure& error) {
   const core::duration asked_for = error.retry_after;
   state_ = state::waiting;
-  after_wait_ = what;
+  after_wait_ = next;
   return {.type = action_kind::wait, .delay = std::max(backoff_.next(), asked_for)};
 }
 
-action reflector::at_once_or_pause(then what, const failure& error) {
-  if (backoff_.failures() > 0) return pause(what, error);
+action reflector::at_once_or_pause(then next, const failure& error) {
+  if (backoff_.failures() > 0) return pause(next, error);
   backoff_.skip(1);
-  return go_on(what);
+  return go_on(next);
 }
 
 action reflector::listed(const std::string& resource_version, const std::string& continue_token,

@@ -102,7 +102,7 @@ class reflector {
   action list_again() { return begin(); }
 
   /// Each event of the watch that is under way.
-  verdict event(const decoded_event& what);
+  verdict event(const decoded_event& event);
 
   reflector::state state() const noexcept { return state_; }
   /// What the watch goes on from; empty before the first list.
@@ -116,12 +116,12 @@ class reflector {
   /// What may follow a pause; `list` begins anew.
   enum class then : std::uint8_t { probe, list, next_page, watch };
 
-  action go_on(then what);
+  action go_on(then next);
   action list_page(bool anew);
   action watch(bool anew);
-  action pause(then what, const failure& error);
+  action pause(then next, const failure& error);
   /// Without a pause if nothing failed before.
-  action at_once_or_pause(then what, const failure& error);
+  action at_once_or_pause(then next, const failure& error);
   action page_failed(const failure& error);
   /// Takes what a watch's end says of the server's health. True: it ran its time.
   bool judge(watch_end ending, core::duration lasted);

@@ -89,7 +89,7 @@ std::vector<object> store::list() const {
 }
 
 void store::for_each(const std::function<void(const object&)>& each) const {
-  for (const auto& one : impl_->objects) each(one);
+  for (const auto& object : impl_->objects) each(object);
 }
 
 std::vector<object> store::by_index(const std::string& index, std::string_view value) const {

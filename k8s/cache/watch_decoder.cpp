@@ -184,9 +184,9 @@ bool watch_decoder::read_type(Walk& walk, envelope& into) {
   constexpr bool exact = std::is_same_v<Walk, exact_walk>;
   std::string_view text;
   if (!walk.string(text)) return false;
-  const auto what = parse_kind(text);
-  if (!exact && (!what || into.type)) return false;
-  into.type = what;
+  const auto parsed = parse_kind(text);
+  if (!exact && (!parsed || into.type)) return false;
+  into.type = parsed;
   return true;
 }
 

@@ -121,11 +121,11 @@ result<std::shared_ptr<client>> client_pool::get(const std::string& cluster,
     if (known->from == from && now() < known->until) return clients_.use(cluster).api;
     give_up(cluster, known->from == from ? numbers_->expired : numbers_->replaced);
   }
-  auto how = parse_foreign_kubeconfig(kubeconfig, "of " + cluster);
-  if (!how) return how.error();
+  auto config = parse_foreign_kubeconfig(kubeconfig, "of " + cluster);
+  if (!config) return config.error();
   std::shared_ptr<client> made;
   try {
-    made = make(std::move(*how));
+    made = make(std::move(*config));
   } catch (const boost::system::system_error& e) {
     return failure{.code = errc::not_configured, .message = e.what()};
   }
@@ -163,8 +163,8 @@ std::shared_ptr<client> dry(const std::shared_ptr<client>& of, std::shared_ptr<c
     std::shared_ptr<client> kept;
     client copy;
   };
-  auto both = std::make_shared<holder>(holder{of, of->dry(std::move(is_dry))});
-  return {both, &both->copy};
+  auto clients = std::make_shared<holder>(holder{of, of->dry(std::move(is_dry))});
+  return {clients, &clients->copy};
 }
 
 bool is_unhealthy(const failure& error) noexcept {

@@ -17,8 +17,8 @@ namespace json = boost::json;
 
 std::vector<std::string> strings(const json::array& from) {
   std::vector<std::string> out;
-  for (const auto& one : from) {
-    if (one.is_string()) out.emplace_back(std::string_view(one.get_string()));
+  for (const auto& entry : from) {
+    if (entry.is_string()) out.emplace_back(std::string_view(entry.get_string()));
   }
   return out;
 }
@@ -51,8 +51,8 @@ std::optional<std::vector<discovered_resource>> resources_of(const json::value& 
   if (list == nullptr) return std::nullopt;
   std::vector<discovered_resource> out;
   std::set<std::string> with_status;
-  for (const auto& one : *list) {
-    auto found = resource_of(one, of);
+  for (const auto& entry : *list) {
+    auto found = resource_of(entry, of);
     if (!found) return std::nullopt;
     const auto slash = found->type.plural.find('/');
     if (slash == std::string::npos) {
@@ -75,11 +75,11 @@ std::optional<std::vector<std::string>> versions_of(const json::value& response,
   if (groups == nullptr) return std::nullopt;
   std::vector<std::string> out;
   const auto at = std::ranges::find_if(
-      *groups, [&](const json::value& one) { return find_string(one, {"name"}) == group; });
+      *groups, [&](const json::value& entry) { return find_string(entry, {"name"}) == group; });
   if (at == groups->end()) return out;
   const auto* versions = find_array(*at, {"versions"});
   if (versions == nullptr) return std::nullopt;
-  for (const auto& one : *versions) out.emplace_back(find_string(one, {"version"}));
+  for (const auto& version : *versions) out.emplace_back(find_string(version, {"version"}));
   const auto preferred = std::ranges::find(out, find_string(*at, {"preferredVersion", "version"}));
   if (preferred != out.end()) std::rotate(out.begin(), preferred, preferred + 1);
   return out;

@@ -68,8 +68,8 @@ std::optional<pipe_ends> make_pipe() {
 std::vector<std::string> environment_with(
     const std::vector<std::pair<std::string, std::string>>& more) {
   std::vector<std::string> out;
-  for (char** one = environ; *one != nullptr; ++one) {
-    const std::string_view text(*one);
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text(*variable);
     const auto name = text.substr(0, text.find('='));
     bool replaced = false;
     for (const auto& added : more) replaced = replaced || added.first == name;
@@ -183,8 +183,9 @@ void child::start(const process_request& request) {
   auto out = make_pipe();
   auto err = make_pipe();
   if (!out || !err) return refuse(error_text(errno));
-  spawner how;
-  if (const int error = how.start(request, out->write.get(), err->write.get(), pid_); error != 0) {
+  spawner spawner;
+  if (const int error = spawner.start(request, out->write.get(), err->write.get(), pid_);
+      error != 0) {
     pid_ = -1;
     return refuse(error_text(error));
   }
@@ -277,15 +278,15 @@ void child::reap() {
 
 asio::awaitable<process_result> run_process(asio::any_io_executor executor,
                                             core::watchdog& watchdog, process_request request) {
-  const auto one = std::make_shared<child>(executor, watchdog, request.output_bytes);
-  one->start(request);
-  const auto cancelled = co_await one->ended.wait();
+  const auto process = std::make_shared<child>(executor, watchdog, request.output_bytes);
+  process->start(request);
+  const auto cancelled = co_await process->ended.wait();
   if (cancelled) {
-    one->give_up("was cancelled");
+    process->give_up("was cancelled");
     co_await asio::this_coro::throw_if_cancelled(false);
-    co_await one->ended.wait();
+    co_await process->ended.wait();
   }
-  co_return std::move(one->result);
+  co_return std::move(process->result);
 }
 
 }  // namespace rw::k8s

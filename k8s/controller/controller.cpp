@@ -158,14 +158,14 @@ void controller::start_workers() {
   started_ = true;
   environment_.log.info("controller started", {{"controller", options_.name}});
   for (std::size_t i = 0; i < options_.concurrent; ++i) {
-    auto* const one = &all_workers_.emplace_back();
-    one->limit = environment_.watchdog->watch(executor_, [this, one] {
-      if (now() < one->until) return;  // the limit of an earlier reconcile
-      one->timed_out = true;
+    auto* const worker = &all_workers_.emplace_back();
+    worker->limit = environment_.watchdog->watch(executor_, [this, worker] {
+      if (now() < worker->until) return;  // the limit of an earlier reconcile
+      worker->timed_out = true;
       numbers_->timeouts.Increment();
-      one->give_up.emit(asio::cancellation_type::terminal);
+      worker->give_up.emit(asio::cancellation_type::terminal);
     });
-    workers_.spawn(work(one));
+    workers_.spawn(work(worker));
   }
 }
 
@@ -207,7 +207,7 @@ asio::awaitable<void> controller::warn_unsynced() {
 
 asio::awaitable<void> controller::stop() {
   stopping_ = true;
-  for (const auto& one : subscriptions_) one->close();
+  for (const auto& subscription : subscriptions_) subscription->close();
   sources_.cancel();
   co_await await_end(&sources_);
   queue_.shut_down();
@@ -234,7 +234,7 @@ asio::awaitable<void> controller::give_up_in_time() {
   if (!due) co_return;
   environment_.log.warning("reconciles cancelled at the end of the shutdown period",
                            {{"controller", options_.name}, {"reconciles", queue_.processing()}});
-  for (auto& one : all_workers_) one.give_up.emit(asio::cancellation_type::terminal);
+  for (auto& worker : all_workers_) worker.give_up.emit(asio::cancellation_type::terminal);
 }
 
 asio::awaitable<bool> controller::put(keys* batch) {
@@ -291,9 +291,9 @@ asio::awaitable<std::optional<reconcile_result>> controller::call(worker* self, 
   } catch (...) {
     thrown = std::current_exception();
   }
-  if (const auto what = what_of(thrown)) {
+  if (const auto text = what_of(thrown)) {
     numbers_->panics.Increment();
-    co_return reconcile_result::error("exception: " + *what);
+    co_return reconcile_result::error("exception: " + *text);
   }
   if (!self->timed_out && stopping_) co_return std::nullopt;
   if (!self->timed_out) co_return reconcile_result::error("the reconcile cancelled itself");

@@ -77,9 +77,9 @@ election::step election::write(core::time_point now, wall_time wall) {
                           {"kind", leases_type().gvk.kind},
                           {"metadata", {{"namespace", options_.ns}, {"name", options_.name}}}};
   }
-  const bool mine = exists && seen_.holder == options_.identity;
+  const bool is_own = exists && seen_.holder == options_.identity;
   lease spec = exists ? seen_ : lease{};
-  if (!mine) {
+  if (!is_own) {
     spec.acquired = wall;
     if (exists) ++spec.transitions;
   }

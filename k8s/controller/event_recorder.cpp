@@ -11,9 +11,9 @@ namespace {
 namespace asio = boost::asio;
 namespace json = boost::json;
 
-core::counter& outcome(core::metrics& registry, const std::string& component, const char* what) {
+core::counter& outcome(core::metrics& registry, const std::string& component, const char* result) {
   return core::make_counter(registry, "rw_events_total", "Number of Kubernetes Events, by outcome",
-                            {{"component", component}, {"outcome", what}});
+                            {{"component", component}, {"outcome", result}});
 }
 
 }  // namespace
@@ -60,13 +60,13 @@ asio::awaitable<void> event_recorder::run() {
   for (;;) {
     auto note = co_await notes_.receive();
     if (note.has_error()) co_return;
-    auto what = correlator_.next(*note, environment_.clock.now(), environment_.clock.wall());
-    if (!what) {
+    auto decided = correlator_.next(*note, environment_.clock.now(), environment_.clock.wall());
+    if (!decided) {
       spam_.Increment();
       continue;
     }
     writing_ = true;
-    co_await write(std::move(*what));
+    co_await write(std::move(*decided));
     writing_ = false;
   }
 }

@@ -142,9 +142,10 @@ operator_host::running::running(asio::any_io_executor executor, const operator_o
              {*plain_, watchdog_, log_, metrics_}),
       ending_(executor) {
   for (const auto& plan : plans) {
-    watched one{&plan, &inform(plan.type, plan.objects), {}};
-    for (const auto& owned : plan.owned) one.owned.push_back(&inform(owned.type, owned.objects));
-    watched_.push_back(std::move(one));
+    watched watched{&plan, &inform(plan.type, plan.objects), {}};
+    for (const auto& owned : plan.owned)
+      watched.owned.push_back(&inform(owned.type, owned.objects));
+    watched_.push_back(std::move(watched));
   }
   if (!options.elect) return;
   auto random = core::make_random_source();

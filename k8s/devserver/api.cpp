@@ -64,7 +64,7 @@ void to_protobuf(http::response& into) {
 /// Returns true if any resource is served in that version of the group.
 bool is_served(const cluster& in, std::string_view group, std::string_view version) {
   bool found = false;
-  in.kinds.each([&](const std::shared_ptr<const resource>& kind) {
+  in.kinds.for_each([&](const std::shared_ptr<const resource>& kind) {
     found = found || (kind->group == group && kind->find(version) != nullptr);
   });
   return found;

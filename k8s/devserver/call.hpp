@@ -18,7 +18,7 @@ namespace rw::k8s::devserver {
 /// A request for a resource, parsed up to its verb.
 struct call {
   std::shared_ptr<cluster> in;
-  resource_view view;
+  served_resource view;
   object_key key;  ///< without a name: the collection
   std::string subresource;
   query parameters;

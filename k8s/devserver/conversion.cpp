@@ -51,11 +51,11 @@ void convert(json::value& object, const served_version& to) {
 
 }  // namespace
 
-bool renames_fields(const resource_view& in) noexcept {
+bool renames_fields(const served_resource& in) noexcept {
   return in.of->group == "events.k8s.io";
 }
 
-void to_view(json::value& object, const resource_view& in) {
+void to_view(json::value& object, const served_resource& in) {
   auto& fields = object.as_object();
   fields["apiVersion"] = in.api_version();
   if (in.of->custom && in.version != &in.of->versions[in.of->stored]) convert(object, *in.version);
@@ -63,7 +63,7 @@ void to_view(json::value& object, const resource_view& in) {
   for (const auto& event_field : event_fields) rename(fields, event_field.core, event_field.events);
 }
 
-void to_stored(json::value& object, const resource_view& from) {
+void to_stored(json::value& object, const served_resource& from) {
   auto& fields = object.as_object();
   if (!renames_fields(from)) {
     fields["apiVersion"] = from.of->stored_api_version();

@@ -10,11 +10,11 @@ namespace rw::k8s::devserver {
 // of events name their fields differently.
 
 /// Converts a stored object to the request's group and version, in place.
-void to_view(boost::json::value& object, const resource_view& in);
+void to_view(boost::json::value& object, const served_resource& in);
 /// Converts an object of the request's group and version to the stored one, in place.
-void to_stored(boost::json::value& object, const resource_view& from);
+void to_stored(boost::json::value& object, const served_resource& from);
 
 /// Returns true if `to_view` changes more than apiVersion.
-bool renames_fields(const resource_view& in) noexcept;
+bool renames_fields(const served_resource& in) noexcept;
 
 }  // namespace rw::k8s::devserver

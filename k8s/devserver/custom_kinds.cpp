@@ -3,7 +3,7 @@
 namespace rw::k8s::devserver {
 namespace {
 
-resource_view in_version(std::shared_ptr<const resource> kind, std::string_view version) {
+served_resource in_version(std::shared_ptr<const resource> kind, std::string_view version) {
   if (kind == nullptr) return {};
   const auto* found = kind->find(version);
   return {std::move(kind), found};
@@ -27,23 +27,23 @@ std::shared_ptr<const resource> custom_kinds::find(std::string_view group,
   return at == custom_.end() ? nullptr : at->second;
 }
 
-resource_view custom_kinds::find(std::string_view group, std::string_view version,
-                                 std::string_view plural) const {
+served_resource custom_kinds::find(std::string_view group, std::string_view version,
+                                   std::string_view plural) const {
   return in_version(find(group, plural), version);
 }
 
-resource_view custom_kinds::find_kind(std::string_view group, std::string_view version,
-                                      std::string_view kind) const {
-  resource_view found;
-  each([&](const std::shared_ptr<const resource>& other) {
+served_resource custom_kinds::find_kind(std::string_view group, std::string_view version,
+                                        std::string_view kind) const {
+  served_resource found;
+  for_each([&](const std::shared_ptr<const resource>& other) {
     if (found || other->kind != kind || other->group != group) return;
-    found = version.empty() ? resource_view{other, &other->versions[other->stored]}
+    found = version.empty() ? served_resource{other, &other->versions[other->stored]}
                             : in_version(other, version);
   });
   return found;
 }
 
-void custom_kinds::each(
+void custom_kinds::for_each(
     const std::function<void(const std::shared_ptr<const resource>&)>& visit) const {
   for (const auto& builtin_resource : builtin_resources()) visit(builtin_resource);
   for (const auto& [name, kind] : custom_) visit(kind);

@@ -17,16 +17,16 @@ class custom_kinds {
   void remove(std::string_view group, std::string_view plural);
 
   /// Finds a custom or built-in resource; returns nothing if the cluster does not serve it.
-  resource_view find(std::string_view group, std::string_view version,
-                     std::string_view plural) const;
+  served_resource find(std::string_view group, std::string_view version,
+                       std::string_view plural) const;
   /// Finds it by kind, in any version if that is empty.
-  resource_view find_kind(std::string_view group, std::string_view version,
-                          std::string_view kind) const;
+  served_resource find_kind(std::string_view group, std::string_view version,
+                            std::string_view kind) const;
   /// Finds it by group and plural, in any version; null if there is none.
   std::shared_ptr<const resource> find(std::string_view group, std::string_view plural) const;
 
   /// Calls `visit` with all resources of the cluster, built-in ones first.
-  void each(const std::function<void(const std::shared_ptr<const resource>&)>& visit) const;
+  void for_each(const std::function<void(const std::shared_ptr<const resource>&)>& visit) const;
 
  private:
   std::map<std::string, std::shared_ptr<const resource>, std::less<>> custom_;

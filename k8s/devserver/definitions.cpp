@@ -117,7 +117,7 @@ std::string taken_name(const custom_kinds& among, const json::value& definition)
   const auto plural = find_string(definition, {"spec", "names", "plural"});
   const auto kind = find_string(definition, {"spec", "names", "kind"});
   std::string taken;
-  among.each([&](const std::shared_ptr<const resource>& other) {
+  among.for_each([&](const std::shared_ptr<const resource>& other) {
     if (other->group == group && other->plural != plural && other->kind == kind)
       taken = other->kind;
   });

@@ -19,7 +19,7 @@ struct group {
 /// Returns the groups in order, without the core group; the first version is the preferred one.
 std::vector<group> groups_of(const cluster& in) {
   std::vector<group> groups;
-  in.kinds.each([&](const std::shared_ptr<const resource>& kind) {
+  in.kinds.for_each([&](const std::shared_ptr<const resource>& kind) {
     if (kind->group.empty()) return;
     auto at = std::find_if(groups.begin(), groups.end(),
                            [&](const group& g) { return g.name == kind->group; });
@@ -88,7 +88,7 @@ json::object describe_subresource(const resource& of, std::string_view name) {
 std::optional<json::value> resources_of(const cluster& in, std::string_view of_group,
                                         std::string_view version) {
   json::array all;
-  in.kinds.each([&](const std::shared_ptr<const resource>& kind) {
+  in.kinds.for_each([&](const std::shared_ptr<const resource>& kind) {
     if (kind->group != of_group) return;
     const auto* served = kind->find(version);
     if (served == nullptr) return;
@@ -156,7 +156,7 @@ json::object describe_whole(const cluster& in, const group& of) {
   json::array versions;
   for (const auto& version : of.versions) {
     json::array all;
-    in.kinds.each([&](const std::shared_ptr<const resource>& kind) {
+    in.kinds.for_each([&](const std::shared_ptr<const resource>& kind) {
       const auto* served = kind->group == of.name ? kind->find(version) : nullptr;
       if (served != nullptr) all.push_back(describe_whole(*kind, *served));
     });

@@ -38,7 +38,7 @@ struct shift {
 };
 
 /// Returns the resource whose objects are stored under that key, in the version they are stored in.
-resource_view view_of(const cluster& in, std::string_view storage_key) {
+served_resource view_of(const cluster& in, std::string_view storage_key) {
   const auto dot = std::min(storage_key.find('.'), storage_key.size());
   const auto group = storage_key.substr(std::min(dot + 1, storage_key.size()));
   auto of = in.kinds.find(group, storage_key.substr(0, dot));
@@ -53,7 +53,7 @@ object_key key_of(std::string_view path) {
   return {std::string(path.substr(0, slash)), std::string(path.substr(slash + 1))};
 }
 
-call call_for(const std::shared_ptr<cluster>& in, resource_view view, object_key key,
+call call_for(const std::shared_ptr<cluster>& in, served_resource view, object_key key,
               std::string_view user) {
   call to{in, std::move(view), std::move(key), {}, {}, {}, {}, {}};
   to.by.user = "system:serviceaccount:kube-system:" + std::string(user);
@@ -278,7 +278,7 @@ asio::awaitable<bool> garbage_collector::empty_namespace(std::shared_ptr<cluster
   if (!home || !home->is_being_deleted()) co_return true;
   std::vector<call> content;
   bool waits = false;
-  in->objects.each([&](const std::string& key, collection& collection) {
+  in->objects.for_each([&](const std::string& key, collection& collection) {
     for (const auto& object : collection.all(name)) {
       waits = waits || object->is_being_deleted();
       if (object->is_being_deleted()) continue;

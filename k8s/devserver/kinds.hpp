@@ -91,7 +91,7 @@ struct resource {
   }
 };
 
-struct resource_view {
+struct served_resource {
   std::shared_ptr<const resource> of;
   const served_version* version = nullptr;
 

@@ -15,7 +15,7 @@ namespace {
 
 namespace json = boost::json;
 
-json::object kind_of(const resource_view& of) {
+json::object kind_of(const served_resource& of) {
   return {{"group", of.of->group}, {"version", of.version->name}, {"kind", of.of->kind}};
 }
 
@@ -24,7 +24,7 @@ json::value parameter(std::string_view name, std::string_view type) {
 }
 
 /// Describes one writing operation on the resource.
-json::value operation(const resource_view& of, std::string_view action,
+json::value operation(const served_resource& of, std::string_view action,
                       std::string_view media_type) {
   return {{"x-kubernetes-action", action},
           {"x-kubernetes-group-version-kind", kind_of(of)},
@@ -35,12 +35,12 @@ json::value operation(const resource_view& of, std::string_view action,
           {"responses", {{"200", {{"description", "OK"}}}}}};
 }
 
-std::string schema_name(const resource_view& of) {
+std::string schema_name(const served_resource& of) {
   auto group = of.of->group.empty() ? std::string("core") : of.of->group;
   return group + "." + of.version->name + "." + of.of->kind;
 }
 
-json::object schema_object(const resource_view& of) {
+json::object schema_object(const served_resource& of) {
   json::object schema;
   if (of.version->open_api.is_object()) {
     schema = of.version->open_api.get_object();
@@ -65,8 +65,8 @@ std::optional<json::value> describe_group(const cluster& in, std::string_view gr
                                           std::string_view version) {
   json::object paths;
   json::object schemas;
-  in.kinds.each([&](const std::shared_ptr<const resource>& kind) {
-    const resource_view of{kind, kind->group == group ? kind->find(version) : nullptr};
+  in.kinds.for_each([&](const std::shared_ptr<const resource>& kind) {
+    const served_resource of{kind, kind->group == group ? kind->find(version) : nullptr};
     if (!of) return;
     auto path = (group.empty() ? "/api/" : "/apis/" + kind->group + "/") + of.version->name;
     path += (kind->namespaced ? "/namespaces/{namespace}/" : "/") + kind->plural;
@@ -85,7 +85,7 @@ std::optional<json::value> describe_group(const cluster& in, std::string_view gr
 
 json::value describe_index(const cluster& in) {
   json::object paths;
-  in.kinds.each([&](const std::shared_ptr<const resource>& kind) {
+  in.kinds.for_each([&](const std::shared_ptr<const resource>& kind) {
     for (const auto& version : kind->versions) {
       const auto name = (kind->group.empty() ? "api/" : "apis/" + kind->group + "/") + version.name;
       if (!version.served || paths.contains(name)) continue;

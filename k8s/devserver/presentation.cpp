@@ -79,7 +79,7 @@ void append_list_metadata(std::string& out, const list_metadata& about) {
 }
 
 /// Appends a table up to its rows.
-void begin_table(std::string& out, const resource_view& in, const presentation& presentation,
+void begin_table(std::string& out, const served_resource& in, const presentation& presentation,
                  const list_metadata& about) {
   append_type(out, "meta.k8s.io/" + std::string(presentation.version), "Table");
   append_list_metadata(out, about);
@@ -111,7 +111,7 @@ outcome<presentation> negotiate(std::string_view accept, std::string_view includ
   return not_acceptable("application/json");
 }
 
-void append_object(std::string& out, const record& record, const resource_view& in,
+void append_object(std::string& out, const record& record, const served_resource& in,
                    const presentation& presentation) {
   if (presentation.as == shape::metadata) {
     append_metadata_only(out, record, presentation);
@@ -129,7 +129,7 @@ void append_object(std::string& out, const record& record, const resource_view& 
   }
 }
 
-void append_list(std::string& out, const std::vector<record_ptr>& items, const resource_view& in,
+void append_list(std::string& out, const std::vector<record_ptr>& items, const served_resource& in,
                  const presentation& presentation, const list_metadata& about) {
   if (presentation.as == shape::table) {
     begin_table(out, in, presentation, about);
@@ -172,7 +172,7 @@ bool prefers_protobuf(std::string_view accept) {
 }
 
 void append_event(std::string& out, std::string_view type, const record& record,
-                  const resource_view& in, const presentation& presentation) {
+                  const served_resource& in, const presentation& presentation) {
   const auto from = out.size();
   out += "{\"type\":\"";
   out += type;
@@ -182,7 +182,7 @@ void append_event(std::string& out, std::string_view type, const record& record,
   to_frame(out, from, presentation);
 }
 
-void append_bookmark(std::string& out, std::uint64_t version, const resource_view& in,
+void append_bookmark(std::string& out, std::uint64_t version, const served_resource& in,
                      const presentation& presentation, bool ends_initial_events) {
   const auto from = out.size();
   out += "{\"type\":\"BOOKMARK\",\"object\":";

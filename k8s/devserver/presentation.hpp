@@ -34,7 +34,7 @@ outcome<presentation> negotiate(std::string_view accept, std::string_view includ
 /// Returns true if the first accepted media type is protobuf.
 bool prefers_protobuf(std::string_view accept);
 
-void append_object(std::string& out, const record& record, const resource_view& in,
+void append_object(std::string& out, const record& record, const served_resource& in,
                    const presentation& presentation);
 
 struct list_metadata {
@@ -43,15 +43,15 @@ struct list_metadata {
   std::uint64_t remaining = 0;  ///< 0: not sent
 };
 
-void append_list(std::string& out, const std::vector<record_ptr>& items, const resource_view& in,
+void append_list(std::string& out, const std::vector<record_ptr>& items, const served_resource& in,
                  const presentation& presentation, const list_metadata& about);
 
 /// Appends a line of a watch: ADDED, MODIFIED or DELETED and the object.
 void append_event(std::string& out, std::string_view type, const record& record,
-                  const resource_view& in, const presentation& presentation);
+                  const served_resource& in, const presentation& presentation);
 
 /// Appends a bookmark at `version`; the one after the initial events is marked as that.
-void append_bookmark(std::string& out, std::uint64_t version, const resource_view& in,
+void append_bookmark(std::string& out, std::uint64_t version, const served_resource& in,
                      const presentation& presentation, bool ends_initial_events);
 
 /// Appends the error that ends a watch.

@@ -83,7 +83,7 @@ std::string selector_text(const json::value& selector) {
   return out;
 }
 
-problem wrong_replicas(const resource_view& of, const json::value& object, std::int64_t replicas,
+problem wrong_replicas(const served_resource& of, const json::value& object, std::int64_t replicas,
                        const std::string& reason) {
   const auto name = find_string(object, {"metadata", "name"});
   return invalid({of.of->group, of.of->kind, name},
@@ -97,7 +97,7 @@ group_version_kind scale_kind() {
   return {"autoscaling", "v1", "Scale"};
 }
 
-json::value scale_of(const resource_view& of, const json::value& object) {
+json::value scale_of(const served_resource& of, const json::value& object) {
   const auto& paths = *of.version->scale;
   json::object metadata;
   for (const auto* field : {"name", "namespace", "uid", "resourceVersion", "creationTimestamp"}) {
@@ -118,7 +118,7 @@ json::value scale_of(const resource_view& of, const json::value& object) {
           {"status", std::move(status)}};
 }
 
-outcome<void> set_scale(const resource_view& of, json::value& object, const json::value& scale) {
+outcome<void> set_scale(const served_resource& of, json::value& object, const json::value& scale) {
   const auto* given = find(scale, {"spec", "replicas"});
   if (given != nullptr && !given->is_null() && !given->is_int64()) {
     return bad_request(

@@ -17,10 +17,10 @@ inline constexpr std::string_view scale_subresource = "scale";
 group_version_kind scale_kind();
 
 /// Returns the object as a Scale, for kinds that have one; missing numbers are 0.
-boost::json::value scale_of(const resource_view& of, const boost::json::value& object);
+boost::json::value scale_of(const served_resource& of, const boost::json::value& object);
 
 /// Writes spec.replicas of a Scale into the object; 422 if they are invalid.
-outcome<void> set_scale(const resource_view& of, boost::json::value& object,
+outcome<void> set_scale(const served_resource& of, boost::json::value& object,
                         const boost::json::value& scale);
 
 }  // namespace rw::k8s::devserver

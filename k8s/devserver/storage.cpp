@@ -254,7 +254,7 @@ void storage::restore(const contents& from, bool reuse_versions) {
   for (const auto& [key, collection] : before) collection->close();
 }
 
-void storage::each(
+void storage::for_each(
     const std::function<void(const std::string& key, collection& collection)>& visit) const {
   for (const auto& [key, collection] : collections_) visit(key, *collection);
 }

@@ -191,7 +191,8 @@ class storage {
   /// once more.
   void restore(const contents& from, bool reuse_versions = false);
 
-  void each(const std::function<void(const std::string& key, collection& collection)>& visit) const;
+  void for_each(
+      const std::function<void(const std::string& key, collection& collection)>& visit) const;
 
  private:
   void advance_to(const record& record);

@@ -14,7 +14,7 @@ namespace {
 namespace json = boost::json;
 
 /// Returns the columns of a custom resource after its name.
-const std::vector<printer_column>& custom_columns(const resource_view& of) {
+const std::vector<printer_column>& custom_columns(const served_resource& of) {
   static const std::vector<printer_column> age{{"Age", "date", ".metadata.creationTimestamp"}};
   return of.version->columns.empty() ? age : of.version->columns;
 }
@@ -45,7 +45,7 @@ json::value cell(const printer_column& column, const json::value& object,
 
 }  // namespace
 
-void append_columns(std::string& out, const resource_view& of) {
+void append_columns(std::string& out, const served_resource& of) {
   json::array all;
   if (of.of->custom) {
     all.push_back(describe({"Name", "string", {}, "name"}));
@@ -57,7 +57,7 @@ void append_columns(std::string& out, const resource_view& of) {
   out += json::serialize(all);
 }
 
-void append_row(std::string& out, const record& record, const resource_view& of,
+void append_row(std::string& out, const record& record, const served_resource& of,
                 const presentation& presentation) {
   const auto object = record.parse();
   const auto now = presentation.time->wall();

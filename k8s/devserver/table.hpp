@@ -12,10 +12,10 @@ namespace rw::k8s::devserver {
 /// Appends meta.k8s.io Table's `columnDefinitions` of a kind, as a JSON array: those of
 /// kube-apiserver's most used kinds, those of a CustomResourceDefinition, name and age for all
 /// others.
-void append_columns(std::string& out, const resource_view& of);
+void append_columns(std::string& out, const served_resource& of);
 
 /// Appends one of its rows.
-void append_row(std::string& out, const record& record, const resource_view& of,
+void append_row(std::string& out, const record& record, const served_resource& of,
                 const presentation& presentation);
 
 /// Formats a time span as kubectl does: "5s", "3m12s", "2d4h".

@@ -30,7 +30,7 @@ struct watch_request {
   std::shared_ptr<cluster> in;
   std::shared_ptr<collection> objects;
   selection selected;
-  resource_view view;
+  served_resource view;
   presentation show;
   bool from_state = false;    ///< begins with all objects as ADDED
   std::uint64_t version = 0;  ///< otherwise: begins after this version

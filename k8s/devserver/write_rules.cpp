@@ -241,11 +241,11 @@ outcome<void> check_version(const call& to, const json::value& before, const jso
   return {};
 }
 
-const builtin_type* builtin_type_of(const resource_view& of) {
+const builtin_type* builtin_type_of(const served_resource& of) {
   return find_builtin_type(of.api_version(), of.of->kind);
 }
 
-std::shared_ptr<const schema> schema_of(const resource_view& of) {
+std::shared_ptr<const schema> schema_of(const served_resource& of) {
   if (of.version->type) return of.version->type;
   return builtin_schema(of.api_version(), of.of->kind);
 }

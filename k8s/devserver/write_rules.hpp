@@ -60,9 +60,9 @@ outcome<void> check_version(const call& to, const boost::json::value& before,
                             const boost::json::value& after);
 
 /// Returns the Go type of a built-in kind; null if the table has none.
-const builtin_type* builtin_type_of(const resource_view& of);
+const builtin_type* builtin_type_of(const served_resource& of);
 
 /// Returns the schema of the kind's fields; never null.
-std::shared_ptr<const schema> schema_of(const resource_view& of);
+std::shared_ptr<const schema> schema_of(const served_resource& of);
 
 }  // namespace rw::k8s::devserver

@@ -155,8 +155,8 @@ bool same_scalar(const json::value& a, const json::value& b) {
   return a == b;
 }
 
-json::value key_value(const json::value& one, std::string_view key) {
-  const auto* value = find(one, {key});
+json::value key_value(const json::value& entry, std::string_view key) {
+  const auto* value = find(entry, {key});
   if (value != nullptr) return *value;
   return key == "protocol" ? json::value("TCP") : json::value();
 }
@@ -169,9 +169,9 @@ bool same_keys(const json::value& a, const json::value& b,
 
 /// Returns true if keys are not unique, as with variables that are set twice.
 bool has_twins(const json::array& list, const std::vector<std::string_view>& keys) {
-  for (auto one = list.begin(); one != list.end(); ++one) {
-    const auto same = [&](const json::value& other) { return same_keys(*one, other, keys); };
-    if (std::any_of(one + 1, list.end(), same)) return true;
+  for (auto entry = list.begin(); entry != list.end(); ++entry) {
+    const auto same = [&](const json::value& other) { return same_keys(*entry, other, keys); };
+    if (std::any_of(entry + 1, list.end(), same)) return true;
   }
   return false;
 }
@@ -233,8 +233,9 @@ bool comparison::array(const json::array& desired, const json::array& live,
                        std::string_view field) {
   for (const auto& list : merged_lists()) {
     if (list.field != field) continue;
-    const bool fits = std::ranges::all_of(
-        desired, [&](const json::value& one) { return find(one, {list.keys.front()}) != nullptr; });
+    const bool fits = std::ranges::all_of(desired, [&](const json::value& entry) {
+      return find(entry, {list.keys.front()}) != nullptr;
+    });
     if (fits && has_twins(desired, list.keys)) break;
     // Network policies have ports as well, which are not a map.
     const bool policy = list.keys.front() == "port" && path.find("gress[") != std::string::npos;
@@ -249,11 +250,11 @@ bool comparison::array(const json::array& desired, const json::array& live,
 
 bool comparison::merged(const json::array& desired, const json::array& live,
                         const std::vector<std::string_view>& keys) {
-  for (const auto& one : desired) {
+  for (const auto& entry : desired) {
     const auto found = std::ranges::find_if(
-        live, [&](const json::value& other) { return same_keys(one, other, keys); });
-    const auto name = text_of(key_value(one, keys.front()));
-    if (!step("[" + name + "]", one, found == live.end() ? nullptr : &*found, {})) return false;
+        live, [&](const json::value& other) { return same_keys(entry, other, keys); });
+    const auto name = text_of(key_value(entry, keys.front()));
+    if (!step("[" + name + "]", entry, found == live.end() ? nullptr : &*found, {})) return false;
   }
   return true;
 }

@@ -134,15 +134,15 @@ class label_selector_parser {
         {"=", comparison::in},      {"==", comparison::in},        {"in", comparison::in},
         {"!=", comparison::not_in}, {"notin", comparison::not_in}, {">", comparison::greater},
         {"<", comparison::less}};
-    const auto* const how =
-        std::ranges::find(operators, lexer_.text(), [](const auto& one) { return one.first; });
-    if (how == std::end(operators)) {
+    const auto* const operation =
+        std::ranges::find(operators, lexer_.text(), [](const auto& known) { return known.first; });
+    if (operation == std::end(operators)) {
       return found("', expected: '=', '!=', '==', 'in', notin'");
     }
     const bool several = lexer_.take().first == token::word;
     auto values = several ? list() : value();
     if (!values) return values.error();
-    return into_.add(std::move(key), how->second, std::move(*values));
+    return into_.add(std::move(key), operation->second, std::move(*values));
   }
 
   selector_result<std::vector<std::string>> value() {
@@ -227,9 +227,9 @@ selector_result<std::vector<std::string>> strings(const json::value* list) {
   std::vector<std::string> out;
   if (list == nullptr) return out;
   if (!list->is_array()) return bad("values of a label selector requirement must be a list");
-  for (const auto& one : list->get_array()) {
-    if (!one.is_string()) return bad("values of a label selector requirement must be strings");
-    out.emplace_back(one.get_string());
+  for (const auto& entry : list->get_array()) {
+    if (!entry.is_string()) return bad("values of a label selector requirement must be strings");
+    out.emplace_back(entry.get_string());
   }
   return out;
 }
@@ -254,23 +254,23 @@ selector_result<label_selector> label_selector::from_json(const json::value& sel
   const auto* const expressions = member(selector.get_object(), "matchExpressions");
   if (expressions == nullptr) return made;
   if (!expressions->is_array()) return bad("matchExpressions of a label selector must be a list");
-  for (const auto& one : expressions->get_array()) {
-    if (!one.is_object()) return bad("matchExpressions of a label selector must be objects");
+  for (const auto& expression : expressions->get_array()) {
+    if (!expression.is_object()) return bad("matchExpressions of a label selector must be objects");
     static constexpr std::pair<std::string_view, comparison> operators[] = {
         {"In", comparison::in},
         {"NotIn", comparison::not_in},
         {"Exists", comparison::exists},
         {"DoesNotExist", comparison::missing}};
-    const auto name = text_of(member(one.get_object(), "operator"));
-    const auto* const how =
+    const auto name = text_of(member(expression.get_object(), "operator"));
+    const auto* const operation =
         std::ranges::find(operators, name, [](const auto& known) { return known.first; });
-    if (how == std::end(operators)) {
+    if (operation == std::end(operators)) {
       return bad(json_quoted(name) + " is not a valid label selector operator");
     }
-    auto values = strings(member(one.get_object(), "values"));
+    auto values = strings(member(expression.get_object(), "values"));
     if (!values) return values.error();
-    const auto added = made.add(std::string(text_of(member(one.get_object(), "key"))), how->second,
-                                std::move(*values));
+    const auto added = made.add(std::string(text_of(member(expression.get_object(), "key"))),
+                                operation->second, std::move(*values));
     if (!added) return added.error();
   }
   return made;

@@ -103,7 +103,7 @@ const ranked* find_kind(std::string_view api_version, std::string_view kind) noe
   const auto group =
       slash == std::string_view::npos ? std::string_view() : api_version.substr(0, slash);
   const auto* const found = std::ranges::find_if(
-      ranks, [&](const ranked& one) { return one.kind == kind && one.group == group; });
+      ranks, [&](const ranked& entry) { return entry.kind == kind && entry.group == group; });
   return found == ranks.end() ? nullptr : found;
 }
 
@@ -160,8 +160,9 @@ std::optional<resource_type> well_known_type(std::string_view api_version, std::
 
 void sort_for_apply(std::vector<json::value>& objects) {
   std::vector<std::pair<int, std::size_t>> order;
-  for (const auto& one : objects) {
-    const auto rank = apply_rank(find_string(one, {"apiVersion"}), find_string(one, {"kind"}));
+  for (const auto& object : objects) {
+    const auto rank =
+        apply_rank(find_string(object, {"apiVersion"}), find_string(object, {"kind"}));
     order.emplace_back(rank, order.size());
   }
   std::ranges::sort(order);

@@ -84,7 +84,7 @@ bool read_status(std::string_view body, failure& into) {
 
 }  // namespace
 
-failure failure_of(const http::response& response, const std::string& what,
+failure failure_of(const http::response& response, const std::string& attempt,
                    std::chrono::system_clock::time_point now) {
   failure out;
   out.status = response.status;
@@ -98,7 +98,7 @@ failure failure_of(const http::response& response, const std::string& what,
     reason = "redirected to " + quoted_line(response.headers.get("location"));
   }
   const auto phrase = http::reason_phrase(out.status);
-  out.message = what + ": " + reason + " (" + std::to_string(out.status);
+  out.message = attempt + ": " + reason + " (" + std::to_string(out.status);
   if (!phrase.empty()) out.message.append(" ").append(phrase);
   out.message += ')';
   return out;

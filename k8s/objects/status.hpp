@@ -15,7 +15,7 @@ namespace rw::k8s {
 /// Returns the failure of a response other than 2xx: the API server's Status object (Kubernetes API
 /// reference, "Status"), or the text of a proxy before it. `what` begins the message: "cannot get
 /// configmaps default/a".
-failure failure_of(const http::response& response, const std::string& what,
+failure failure_of(const http::response& response, const std::string& attempt,
                    std::chrono::system_clock::time_point now);
 
 /// Returns Retry-After (RFC 9110, section 10.2.3), seconds or a date, at most five

@@ -253,8 +253,8 @@ bool set_annotation(json::value& object, std::string_view name, std::string_view
 
 bool has_finalizer(const json::value& object, std::string_view name) {
   const auto* const all = find_array(object, {"metadata", "finalizers"});
-  return all != nullptr && std::ranges::any_of(*all, [&](const json::value& one) {
-           return one.is_string() && one.get_string() == name;
+  return all != nullptr && std::ranges::any_of(*all, [&](const json::value& entry) {
+           return entry.is_string() && entry.get_string() == name;
          });
 }
 
@@ -267,8 +267,8 @@ bool add_finalizer(json::value& object, std::string_view name) {
 bool remove_finalizer(json::value& object, std::string_view name) {
   if (!has_finalizer(object, name)) return false;
   auto& all = child_array(metadata(object), "finalizers");
-  const auto* const left = std::remove_if(all.begin(), all.end(), [&](const json::value& one) {
-    return one.is_string() && one.get_string() == name;
+  const auto* const left = std::remove_if(all.begin(), all.end(), [&](const json::value& entry) {
+    return entry.is_string() && entry.get_string() == name;
   });
   all.erase(left, all.end());
   return true;
@@ -277,18 +277,18 @@ bool remove_finalizer(json::value& object, std::string_view name) {
 std::vector<owner_reference> owners_of(const json::value& object) {
   std::vector<owner_reference> owners;
   if (const auto* const all = find_array(object, {"metadata", "ownerReferences"})) {
-    for (const auto& one : *all) owners.push_back(read_owner(one));
+    for (const auto& owner : *all) owners.push_back(read_owner(owner));
   }
   return owners;
 }
 
 bool set_owner(json::value& object, const owner_reference& owner) {
   auto& all = child_array(metadata(object), "ownerReferences");
-  for (auto& one : all) {
-    const auto known = read_owner(one);
+  for (auto& condition : all) {
+    const auto known = read_owner(condition);
     if (known.uid != owner.uid) continue;
     if (known == owner) return false;
-    one = write_owner(owner);
+    condition = write_owner(owner);
     return true;
   }
   all.push_back(write_owner(owner));
@@ -308,32 +308,33 @@ object_reference reference_to(const json::value& object) {
 std::optional<condition> find_condition(const json::value& object, std::string_view type) {
   const auto* const all = find_array(object, {"status", "conditions"});
   if (all == nullptr) return std::nullopt;
-  for (const auto& one : *all) {
-    if (find_string(one, {"type"}) != type) continue;
-    return condition{std::string(type), std::string(find_string(one, {"status"})),
-                     std::string(find_string(one, {"reason"})),
-                     std::string(find_string(one, {"message"})),
-                     find_number(one, {"observedGeneration"})};
+  for (const auto& entry : *all) {
+    if (find_string(entry, {"type"}) != type) continue;
+    return condition{std::string(type), std::string(find_string(entry, {"status"})),
+                     std::string(find_string(entry, {"reason"})),
+                     std::string(find_string(entry, {"message"})),
+                     find_number(entry, {"observedGeneration"})};
   }
   return std::nullopt;
 }
 
 bool set_condition(json::value& object, const condition& to, system_clock::time_point now) {
   auto& all = child_array(child(root(object), "status"), "conditions");
-  auto* at = std::ranges::find_if(
-      all, [&](const json::value& one) { return find_string(one, {"type"}) == to.type; });
+  auto* at = std::ranges::find_if(all, [&](const json::value& condition) {
+    return find_string(condition, {"type"}) == to.type;
+  });
   if (at == all.end()) {
     all.push_back(json::object{{"type", to.type}});
     at = all.end() - 1;
   }
-  auto& one = at->get_object();
-  bool changed = assign(one, "status", to.status);
-  if (changed) one["lastTransitionTime"] = format_time(now);
-  changed = assign(one, "reason", to.reason) || changed;
-  changed = assign(one, "message", to.message) || changed;
+  auto& condition = at->get_object();
+  bool changed = assign(condition, "status", to.status);
+  if (changed) condition["lastTransitionTime"] = format_time(now);
+  changed = assign(condition, "reason", to.reason) || changed;
+  changed = assign(condition, "message", to.message) || changed;
   if (to.observed_generation != 0 &&
       find_number(*at, {"observedGeneration"}) != to.observed_generation) {
-    one["observedGeneration"] = to.observed_generation;
+    condition["observedGeneration"] = to.observed_generation;
     changed = true;
   }
   return changed;

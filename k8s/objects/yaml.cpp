@@ -174,12 +174,12 @@ class yaml_stream::builder final : public YAML::EventHandler {
   yaml_node* make(const YAML::Mark& state, yaml_node::kind kind, const std::string& tag,
                   YAML::anchor_t anchor) {
     if (into_.nodes_.size() >= most_) fail(state, "is too large");
-    auto& one = into_.nodes_.emplace_back();
-    one.type = kind;
-    one.line = line_of(state);
-    one.tag = tag;
-    if (anchor != YAML::NullAnchor) anchors_[anchor] = &one;
-    return &one;
+    auto& node = into_.nodes_.emplace_back();
+    node.type = kind;
+    node.line = line_of(state);
+    node.tag = tag;
+    if (anchor != YAML::NullAnchor) anchors_[anchor] = &node;
+    return &node;
   }
 
   void add(const yaml_node* node) {
@@ -248,7 +248,7 @@ json::value yaml_reader::map(const yaml_node& node, unsigned depth) {
     if (object.contains(name)) throw wrong(field, "\"" + name + "\" is there twice");
     object.emplace(name, read(value, depth + 1));
   }
-  for (const auto* one : merged) merge(*one, object, depth + 1);
+  for (const auto* mapping : merged) merge(*mapping, object, depth + 1);
   return object;
 }
 

@@ -116,8 +116,8 @@ class webhook::borrowed_reader {
 /// ended first.
 class webhook::waiting_event {
  public:
-  waiting_event(webhook& owner, review_decision what, const http::request& from)
-      : decided(std::move(what)), peer(from.peer.address.address()), owner_(&owner) {}
+  waiting_event(webhook& owner, review_decision decision, const http::request& from)
+      : decided(std::move(decision)), peer(from.peer.address.address()), owner_(&owner) {}
   waiting_event(waiting_event&& other) noexcept
       : decided(std::move(other.decided)),
         peer(other.peer),

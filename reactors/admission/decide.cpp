@@ -49,11 +49,15 @@ review_effect make_event(const event_parts& parts, contract agreed, rw::watch_ev
   const auto kind = untyped ? parts.object_kind : parts.kind;
   if (name.empty() || kind.empty()) return review_effect::unidentified;
   // An apiVersion such as "apps/v1", or "v1" of the core group.
-  const auto& both = parts.object_api_version;
-  const auto slash = std::min(both.find('/'), both.size());
-  const bool core = slash == both.size();
-  const auto group = !untyped ? parts.group : core ? std::string_view() : both.substr(0, slash);
-  const auto version = !untyped ? parts.version : core ? both : both.substr(slash + 1);
+  const auto& group_version = parts.object_api_version;
+  const auto slash = std::min(group_version.find('/'), group_version.size());
+  const bool core = slash == group_version.size();
+  const auto group = !untyped ? parts.group
+                     : core   ? std::string_view()
+                              : group_version.substr(0, slash);
+  const auto version = !untyped ? parts.version
+                       : core   ? group_version
+                                : group_version.substr(slash + 1);
   if (!names_fit({name, ns, group, version, kind})) return review_effect::name_too_long;
   event.watched = {std::string(ns), std::string(name)};
   event.gvk = {std::string(group), std::string(version), std::string(kind)};

@@ -148,8 +148,8 @@ class comparer {
         }
       } else if (c == '"' && inner == 0 && path_[depth - 1].name != nullptr && is_name(at)) {
         const auto name = text(at);
-        const auto ours = text(path_[depth - 1].name);
-        if (name == ours || has_escape(name) || has_escape(ours)) return true;
+        const auto own = text(path_[depth - 1].name);
+        if (name == own || has_escape(name) || has_escape(own)) return true;
       }
     }
     return false;

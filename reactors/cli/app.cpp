@@ -10,11 +10,13 @@ namespace rw::cli {
 
 namespace asio = boost::asio;
 
-asio::ip::tcp::endpoint listening_address(const core::host_port& where, std::string_view setting) {
+asio::ip::tcp::endpoint listening_address(const core::host_port& host_port,
+                                          std::string_view setting) {
   boost::system::error_code error;
-  const auto address = asio::ip::make_address(where.host, error);
-  if (error) throw setting_error(std::string(setting) + " needs an IP address, not: " + where.host);
-  return {address, where.port};
+  const auto address = asio::ip::make_address(host_port.host, error);
+  if (error)
+    throw setting_error(std::string(setting) + " needs an IP address, not: " + host_port.host);
+  return {address, host_port.port};
 }
 
 void log_listening(core::logger& log, std::string_view server, const asio::ip::tcp::endpoint& at) {
@@ -34,8 +36,8 @@ app::app(services& with) : services_(with), stop_(with.executor) {
       .Set(1);
 }
 
-asio::awaitable<void> app::join_by(core::task_group& group, core::time_point when) {
-  return cli::join_by(services_.clock, group, when);
+asio::awaitable<void> app::join_by(core::task_group& group, core::time_point deadline) {
+  return cli::join_by(services_.clock, group, deadline);
 }
 
 }  // namespace rw::cli

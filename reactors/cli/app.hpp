@@ -59,7 +59,7 @@ struct services {
 
 /// Makes an address to listen on. Throws `setting_error` that names `setting` if the host is not an
 /// IP address.
-boost::asio::ip::tcp::endpoint listening_address(const core::host_port& where,
+boost::asio::ip::tcp::endpoint listening_address(const core::host_port& host_port,
                                                  std::string_view setting);
 
 /// Logs that a server is up, and on which port.
@@ -100,7 +100,7 @@ class app {
   }
 
   /// Waits for a group's tasks; cancels the remaining ones at `when`.
-  boost::asio::awaitable<void> join_by(core::task_group& group, core::time_point when);
+  boost::asio::awaitable<void> join_by(core::task_group& group, core::time_point deadline);
 
   /// Called at the end: throws the failure that ended the process, if any.
   void rethrow_failure() const {

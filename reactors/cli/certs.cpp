@@ -36,25 +36,25 @@ void write(const std::string& dir, const std::string& name, const tls::key_pair&
 
 }  // namespace
 
-void make_certificates(const certs_settings& what) {
+void make_certificates(const certs_settings& settings) {
   using role = certs_settings::role;
   tls::certificate_request request;
-  request.common_name = what.common_name.empty() ? what.name : what.common_name;
-  request.key = key_type(what.key);
-  request.validity = std::chrono::hours(24) * what.days;
-  if (what.what == role::ca) {
+  request.common_name = settings.common_name.empty() ? settings.name : settings.common_name;
+  request.key = key_type(settings.key);
+  request.validity = std::chrono::hours(24) * settings.days;
+  if (settings.issues == role::ca) {
     if (request.common_name.empty()) request.common_name = "runtime-watcher CA";
-    write(what.dir, "ca", need(tls::issuer::create(request), "certs").own());
+    write(settings.dir, "ca", need(tls::issuer::create(request), "certs").own());
     return;
   }
-  for (const auto& san : what.sans) add_name(san, request);
-  request.server_auth = what.what != role::client;
-  request.client_auth = what.what != role::server;
-  const std::filesystem::path dir(what.dir);
+  for (const auto& san : settings.sans) add_name(san, request);
+  request.server_auth = settings.issues != role::client;
+  request.client_auth = settings.issues != role::server;
+  const std::filesystem::path dir(settings.dir);
   const auto certificate = need(tls::read_file((dir / "ca.crt").string()), "certs");
   const auto key = need(tls::read_key_file((dir / "ca.key").string()), "certs");
   const auto ca = need(tls::issuer::load({certificate, key}), "certs");
-  write(what.dir, what.name, need(ca.issue(request), "certs"));
+  write(settings.dir, settings.name, need(ca.issue(request), "certs"));
 }
 
 }  // namespace rw::cli

@@ -5,6 +5,6 @@
 namespace rw::cli {
 
 /// `runtime-watcher certs`. Throws `setting_error` if a certificate can't be made.
-void make_certificates(const certs_settings& what);
+void make_certificates(const certs_settings& settings);
 
 }  // namespace rw::cli

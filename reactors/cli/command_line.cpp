@@ -259,11 +259,11 @@ command_line parse_command_line(const std::string& program, const std::string& a
     return std::ranges::find(commands, argument, &command::name) != commands.end();
   };
   const auto running = std::ranges::find_if(arguments, names_command);
-  for (const auto& one : commands) {
-    auto* const added = single ? &parser : parser.add_subcommand(one.name, one.help);
-    one.describe(*added);
-    const bool runs = single || (running != arguments.end() && *running == one.name);
-    finish_options(*added, one.variable_prefix, arguments, runs);
+  for (const auto& command : commands) {
+    auto* const added = single ? &parser : parser.add_subcommand(command.name, command.help);
+    command.describe(*added);
+    const bool runs = single || (running != arguments.end() && *running == command.name);
+    finish_options(*added, command.variable_prefix, arguments, runs);
   }
   // A program that accepts any argument, for its callers' sake, has no further words.
   CLI::App none;
@@ -283,13 +283,14 @@ command_line parse_command_line(const std::string& program, const std::string& a
     core::parse_log_level(level, result.log_level);
     if (*version) std::cout << program << " " << version_text() << "\n";
     if (*completion) std::cout << completion_script(parser, shell);
-    for (const auto& one : commands) {
-      auto* const parsed = single ? &parser : parser.get_subcommand(one.name);
+    for (const auto& command : commands) {
+      auto* const parsed = single ? &parser : parser.get_subcommand(command.name);
       if (!*parsed || *version || *completion) continue;
-      if (one.check) one.check(*parsed, result);
+      if (command.check) command.check(*parsed, result);
       result.runs = true;
-      if (one.reports && log_level->results().empty()) result.log_level = core::log_level::error;
-      result.command = one.name;
+      if (command.reports && log_level->results().empty())
+        result.log_level = core::log_level::error;
+      result.command = command.name;
       result.settings = settings_text(*parsed);
     }
     return result;

@@ -105,8 +105,8 @@ doctor_app::doctor_app(services& with, doctor_settings settings)
 
 doctor_app::~doctor_app() = default;
 
-asio::awaitable<void> doctor_app::report(finding what) {
-  findings_.push_back(std::move(what));
+asio::awaitable<void> doctor_app::report(finding finding) {
+  findings_.push_back(std::move(finding));
   if (settings_.format == "text") co_await output_.write(text_of(findings_.back()));
 }
 
@@ -283,7 +283,7 @@ asio::awaitable<void> doctor_app::check_certificate(std::string name, std::strin
   const std::string reason(
       bundles ? to_string(status_reason::ca_bundle_invalid)
               : gateway_secret::reason_of(gateway_secret::rotation_phase::no_root));
-  const auto where = "Secret " + leader_.istio_namespace + "/" + name;
+  const auto place = "Secret " + leader_.istio_namespace + "/" + name;
   const auto got = co_await kcp_->get(secrets_type(), {leader_.istio_namespace, name});
   if (!got) {
     co_await report_by_settings(failed, "certificates", got.error().message, std::move(owner),
@@ -295,7 +295,7 @@ asio::awaitable<void> doctor_app::check_certificate(std::string name, std::strin
   if (!read) {
     co_await report_by_settings(
         failed, "certificates",
-        where + " has no usable " + std::string(certificate_entry) + ": " + read.error().message(),
+        place + " has no usable " + std::string(certificate_entry) + ": " + read.error().message(),
         std::move(owner), bundles ? std::string() : reason);
     co_return;
   }
@@ -303,21 +303,21 @@ asio::awaitable<void> doctor_app::check_certificate(std::string name, std::strin
   const auto problem = read_trust_bundle(*got).problem;
   if (!read->valid_at(now)) {
     co_await report_by_settings(failed, "certificates",
-                                where + ": its certificate is valid from " +
+                                place + ": its certificate is valid from " +
                                     k8s::format_time(read->not_before()) + " to " +
                                     k8s::format_time(read->not_after()) + " only",
                                 std::move(owner));
   } else if (bundles && !problem.empty()) {
-    co_await report_by_settings(failed, "certificates", where + ": " + problem, std::move(owner),
+    co_await report_by_settings(failed, "certificates", place + ": " + problem, std::move(owner),
                                 reason);
   } else if (!read->valid_at(now + soon)) {
     co_await report_by_settings(
         failed, "certificates",
-        where + ": its certificate ends at " + k8s::format_time(read->not_after()),
+        place + ": its certificate ends at " + k8s::format_time(read->not_after()),
         std::move(owner));
   } else {
     co_await report_by_settings(proven, "certificates",
-                                where + " is valid until " + k8s::format_time(read->not_after()));
+                                place + " is valid until " + k8s::format_time(read->not_after()));
   }
 }
 
@@ -367,10 +367,10 @@ asio::awaitable<void> doctor_app::check_watchers() {
   std::size_t well = 0;
   const k8s::object_key heartbeats{std::string(kcp_namespace), heartbeat_routes_name};
   std::vector<k8s::object_key> routed;
-  for (const auto& one : all) {
-    const auto key = k8s::key_of(one);
-    const auto read = read_watcher(one);
-    const auto refused = error_of(one);
+  for (const auto& certificate : all) {
+    const auto key = k8s::key_of(certificate);
+    const auto read = read_watcher(certificate);
+    const auto refused = error_of(certificate);
     if (read && (!refused || !gateway_is_valid_)) {
       routed.push_back(key);
       continue;

@@ -87,7 +87,7 @@ class doctor_app final : public app {
   work<void> report_by_settings(finding_state state, std::string_view check, std::string message,
                                 std::string remedy = {}, std::string reason = {},
                                 std::string about = {});
-  work<void> report(finding what);
+  work<void> report(finding finding);
 
   static constexpr std::size_t most_lines = 50;  ///< about runtimes, of one check
 

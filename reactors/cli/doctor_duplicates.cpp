@@ -76,24 +76,24 @@ asio::awaitable<void> doctor_app::find_duplicates(const json::array* kymas) {
       by_cluster[cluster].push_back(claims.size() - 1);
     }
   }
-  const bool shares =
-      std::ranges::any_of(by_cluster, [](const auto& one) { return one.second.size() > 1; });
+  const bool shares = std::ranges::any_of(
+      by_cluster, [](const auto& cluster) { return cluster.second.size() > 1; });
   if (!shares) co_return;
   const auto records = co_await read_records(kcp_.get(), leader_.state_namespace);
   cluster_owners owners;
-  for (const auto& one : claims) {
-    const auto found = records.find(one.uid);
-    if (found != records.end()) owners.restore(one.kyma, one.uid, found->second.clusters);
+  for (const auto& claim : claims) {
+    const auto found = records.find(claim.uid);
+    if (found != records.end()) owners.restore(claim.kyma, claim.uid, found->second.clusters);
   }
-  for (const auto& one : claims) {
+  for (const auto& claim : claims) {
     std::vector<cluster_claim> rivals;
-    for (const auto& cluster : one.clusters) {
+    for (const auto& cluster : claim.clusters) {
       for (const auto other : by_cluster[cluster]) {
-        if (claims[other].uid != one.uid) rivals.push_back(claims[other]);
+        if (claims[other].uid != claim.uid) rivals.push_back(claims[other]);
       }
     }
-    const auto* const owner = owners.decide(one, rivals);
-    if (owner != nullptr) duplicates_.emplace(one.kyma.name, owner->kyma.name);
+    const auto* const owner = owners.decide(claim, rivals);
+    if (owner != nullptr) duplicates_.emplace(claim.kyma.name, owner->kyma.name);
   }
 }
 

@@ -74,18 +74,18 @@ asio::awaitable<void> doctor_app::check_manager() {
   std::size_t told = 0;
   const auto before = findings_;
   const auto* const conditions = k8s::find_array(got.runtimes, {"conditions"});
-  for (const auto& one : conditions == nullptr ? json::array() : *conditions) {
-    const auto type = k8s::find_string(one, {"type"});
-    const std::string reason(k8s::find_string(one, {"reason"}));
+  for (const auto& condition : conditions == nullptr ? json::array() : *conditions) {
+    const auto type = k8s::find_string(condition, {"type"});
+    const std::string reason(k8s::find_string(condition, {"reason"}));
     const bool known = std::ranges::any_of(before, [&](const finding& other) {
-      return other.check != "runtime" && is_same(other, one);
+      return other.check != "runtime" && is_same(other, condition);
     });
     if (known || is_of_runtimes(type)) continue;
     ++told;
-    co_await report(
-        {failed, "manager",
-         reason + ": " + std::string(type) + ": " + std::string(k8s::find_string(one, {"message"})),
-         "see deploy/failures.md", reason});
+    co_await report({failed, "manager",
+                     reason + ": " + std::string(type) + ": " +
+                         std::string(k8s::find_string(condition, {"message"})),
+                     "see deploy/failures.md", reason});
   }
   for (const auto& row : got.runtimes.at("runtimes").as_array()) {
     const auto kyma = kyma_of(row);

@@ -36,7 +36,7 @@ std::vector<std::string> strings_of(const json::value& rule, std::string_view fi
   std::vector<std::string> out;
   const auto* const list = k8s::find(rule, {field});
   if (list == nullptr || !list->is_array()) return {std::string()};
-  for (const auto& one : list->get_array()) out.emplace_back(one.as_string());
+  for (const auto& entry : list->get_array()) out.emplace_back(entry.as_string());
   return out;
 }
 

@@ -77,7 +77,7 @@ asio::awaitable<void> doctor_app::check_rollouts() {
   for (const auto* const name : {"watcher", "bootstrapper"}) {
     if (name == std::string_view("watcher") ? leader_.shadow : !bootstraps) continue;
     const auto got = co_await kcp_->get(type, {std::string(kcp_namespace), name});
-    const auto which = "RuntimeRollout " + std::string(kcp_namespace) + "/" + name;
+    const auto rollout = "RuntimeRollout " + std::string(kcp_namespace) + "/" + name;
     if (!got) {
       co_await report_by_settings(not_proven, "rollouts", got.error().message,
                                   "the leading manager creates it: see leader, kinds and rights");
@@ -89,7 +89,7 @@ asio::awaitable<void> doctor_app::check_rollouts() {
       const auto message = k8s::find_string(*got, {"status", "message"});
       co_await report(
           failed, "rollouts",
-          which + " is stalled: " + stalled->reason +
+          rollout + " is stalled: " + stalled->reason +
               (message.empty() ? "" : "; " + std::string(message)),
           stalled->reason == "ContentNotStored"
               ? "see the rights to Secrets in " + leader_.state_namespace

@@ -214,20 +214,20 @@ asio::awaitable<k8s::result<std::vector<std::string>>> doctor_app::select_kymas(
       co_await kcp_->list(kymas_type(), {.ns = std::string(kcp_namespace), .metadata_only = true});
   if (!got) co_return got.error();
   co_await find_duplicates(&got->at("items").as_array());
-  for (const auto& one : got->at("items").as_array()) {
-    const auto wanted = certificates::certificate_for(one, {});
-    if (!wanted) invalid_.emplace(k8s::key_of(one).name, wanted.error().message);
+  for (const auto& entry : got->at("items").as_array()) {
+    const auto wanted = certificates::certificate_for(entry, {});
+    if (!wanted) invalid_.emplace(k8s::key_of(entry).name, wanted.error().message);
   }
   if (!settings_.runtimes.empty()) co_return settings_.runtimes;
   const auto parsed = k8s::label_selector::parse(leader_.only);
   const auto only = parsed ? *parsed : k8s::label_selector();
   std::vector<std::string> out;
-  for (const auto& one : got->at("items").as_array()) {
-    if (scope_of(one, only) != cluster_scope::managed) continue;
-    if (k8s::is_being_deleted(one)) {
+  for (const auto& entry : got->at("items").as_array()) {
+    if (scope_of(entry, only) != cluster_scope::managed) continue;
+    if (k8s::is_being_deleted(entry)) {
       ++*deleting;
     } else {
-      out.push_back(k8s::key_of(one).name);
+      out.push_back(k8s::key_of(entry).name);
     }
   }
   co_return out;

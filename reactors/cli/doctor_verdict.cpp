@@ -62,10 +62,10 @@ asio::awaitable<void> doctor_app::compare_verdicts() {
     only_leader.emplace(k8s::find_string(row, {"kyma"}));
   }
   std::set<std::string> only_here;
-  for (const auto& one : judged_) {
-    const bool by_both = only_leader.contains(one.kyma);
-    if (one.condition == runtime_condition::ill && !by_both) only_here.insert(one.kyma);
-    if (one.condition == runtime_condition::ill && by_both) only_leader.erase(one.kyma);
+  for (const auto& runtime : judged_) {
+    const bool by_both = only_leader.contains(runtime.kyma);
+    if (runtime.condition == runtime_condition::ill && !by_both) only_here.insert(runtime.kyma);
+    if (runtime.condition == runtime_condition::ill && by_both) only_leader.erase(runtime.kyma);
   }
   if (leaders.level == verdict_.level && only_here.empty() && only_leader.empty()) co_return;
   std::string text = "the leader says " + std::string(to_string(leaders.level)) +

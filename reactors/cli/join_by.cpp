@@ -26,9 +26,10 @@ asio::awaitable<void> join_all(core::task_group& group) {
   }
 }
 
-asio::awaitable<void> join_by(core::clock& time, core::task_group& group, core::time_point when) {
+asio::awaitable<void> join_by(core::clock& time, core::task_group& group,
+                              core::time_point deadline) {
   const auto alarm = time.make_timer(group.get_executor());
-  alarm->expires_at(when);
+  alarm->expires_at(deadline);
   core::task_group timekeeper(group.get_executor());
   const bool throws = co_await asio::this_coro::throw_if_cancelled();
   co_await asio::this_coro::throw_if_cancelled(false);  // both are joined in every case

@@ -14,6 +14,6 @@ boost::asio::awaitable<void> join_all(core::task_group& group);
 
 /// Waits as `join_all`, and cancels the remaining tasks at `when`. Both must outlive it.
 boost::asio::awaitable<void> join_by(core::clock& time, core::task_group& group,
-                                     core::time_point when);
+                                     core::time_point deadline);
 
 }  // namespace rw::cli

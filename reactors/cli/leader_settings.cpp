@@ -30,12 +30,12 @@ void for_each_text(Settings& of, Visit visit) {
 
 json::array names_of(const std::vector<json::value>& objects) {
   json::array out;
-  for (const auto& one : objects) {
-    const auto key = k8s::key_of(one);
+  for (const auto& object : objects) {
+    const auto key = k8s::key_of(object);
     json::object metadata{{"name", key.name}};
     if (!key.ns.empty()) metadata["namespace"] = key.ns;
-    out.push_back({{"apiVersion", k8s::find_string(one, {"apiVersion"})},
-                   {"kind", k8s::find_string(one, {"kind"})},
+    out.push_back({{"apiVersion", k8s::find_string(object, {"apiVersion"})},
+                   {"kind", k8s::find_string(object, {"kind"})},
                    {"metadata", std::move(metadata)}});
   }
   return out;
@@ -102,8 +102,8 @@ leader_settings parse_leader_settings(std::string_view text) {
   });
   if (!k8s::label_selector::parse(out.only)) out.only.clear();
   if (const auto* const objects = k8s::find_array(parsed, {"skr-objects"}); objects != nullptr) {
-    for (const auto& one : *objects) {
-      if (is_usable(one)) out.skr_objects.push_back(one);
+    for (const auto& object : *objects) {
+      if (is_usable(object)) out.skr_objects.push_back(object);
     }
   }
   return out;

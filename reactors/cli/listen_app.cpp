@@ -43,9 +43,9 @@ asio::awaitable<void> listen_app::print_events() {
     const auto got = co_await listener_.events->receive_some(received, 1024);
     if (got.has_error()) co_return;
     std::string lines;
-    for (const auto& one : received) {
-      append_event_line(lines, one.contract, settings_.listening.component, one.runtime_id,
-                        one.event);
+    for (const auto& event : received) {
+      append_event_line(lines, event.contract, settings_.listening.component, event.runtime_id,
+                        event.event);
     }
     const auto error = co_await output_.write(std::move(lines));
     if (error == asio::error::operation_aborted) co_return;

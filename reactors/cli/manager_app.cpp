@@ -24,9 +24,9 @@ constexpr std::size_t heartbeat_room = 1024;   // of up to 16 KiB each
 constexpr std::chrono::seconds last_words(2);  // for events not written yet, at the end
 
 k8s::config load(const manager_settings& settings) {
-  auto how = k8s::load_config(settings.kubeconfig, settings.context);
-  if (how.has_error()) throw setting_error("--kubeconfig: " + how.error().message);
-  return std::move(*how);
+  auto config = k8s::load_config(settings.kubeconfig, settings.context);
+  if (config.has_error()) throw setting_error("--kubeconfig: " + config.error().message);
+  return std::move(*config);
 }
 
 k8s::informer_options within(std::string_view ns) {
@@ -100,7 +100,7 @@ admin::page_options manager_app::page_options() {
           .token = [this] { return admin_token(); },
           .term_token = [this] { return term_token_; },
           .leader = [this] { return leads_ || !elector_ ? nullptr : &leader_pages_; },
-          .on_leader = [this](std::string why) { leader_error_ = std::move(why); },
+          .on_leader = [this](std::string reason) { leader_error_ = std::move(reason); },
           .labels = std::move(labels),
           .live = &live_};
 }
@@ -119,9 +119,9 @@ k8s::client manager_app::connect(const char* name) const {
           services_.for_client()};
 }
 
-k8s::informer& manager_app::inform(const k8s::resource_type& type, k8s::informer_options how) {
+k8s::informer& manager_app::inform(const k8s::resource_type& type, k8s::informer_options options) {
   informers_.push_back(
-      std::make_unique<k8s::informer>(shared_, type, std::move(how), services_.for_informer()));
+      std::make_unique<k8s::informer>(shared_, type, std::move(options), services_.for_informer()));
   return *informers_.back();
 }
 
@@ -199,8 +199,8 @@ asio::awaitable<void> manager_app::take_events() {
 
 void manager_app::show(const listener::received_event& event) const {
   std::vector<k8s::object_key> kymas;
-  for (const auto& one : owners_of(event.runtime_id)) {
-    kymas.push_back(one.key());
+  for (const auto& owner : owners_of(event.runtime_id)) {
+    kymas.push_back(owner.key());
   }
   observer_->on_event(event, kymas);
 }
@@ -211,9 +211,9 @@ asio::awaitable<void> manager_app::read_events() {
     received.clear();
     const auto got = co_await listener_.events->receive_some(received, events_at_once);
     if (got.has_error()) co_return;
-    for (const auto& one : received) {
-      if (observer_ != nullptr) show(one);
-      router_->on_event(one.runtime_id);
+    for (const auto& event : received) {
+      if (observer_ != nullptr) show(event);
+      router_->on_event(event.runtime_id);
     }
   }
 }

@@ -81,7 +81,7 @@ class manager_app final : public app {
 
   std::shared_ptr<const k8s::fence> leader_fence() const;
   k8s::client connect(const char* name) const;
-  k8s::informer& inform(const k8s::resource_type& type, k8s::informer_options how);
+  k8s::informer& inform(const k8s::resource_type& type, k8s::informer_options options);
   listener::listener_options listener_options();
   std::vector<k8s::object> owners_of(std::string_view runtime_id) const;
   std::optional<std::string> domain_of(const k8s::object_key& owner,

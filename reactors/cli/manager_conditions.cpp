@@ -17,8 +17,8 @@ constexpr auto unreadable_patience = std::chrono::seconds(5);
 
 }  // namespace
 
-bool manager_app::view::is_unreadable(const k8s::informer& one) const {
-  const auto& failing = one.failing();
+bool manager_app::view::is_unreadable(const k8s::informer& informer) const {
+  const auto& failing = informer.failing();
   if (!failing || manager_.services_.clock.now() - failing->since < unreadable_patience)
     return false;
   return failing->cause.is(k8s::errc::not_found) || failing->cause.is(k8s::errc::forbidden);
@@ -45,29 +45,29 @@ boost::json::array manager_app::view::conditions() const {
   }
   // That the kind of Watchers is not served is named once, below.
   const bool are_served = !is_unreadable(manager_.watchers_);
-  for (const auto& one : manager_.installer_->input_errors()) {
-    if (one.reason == status_reason::watchers_withdrawn && !are_served) continue;
-    add("InputInvalid", to_string(one.reason), one.message, one.since);
+  for (const auto& input_error : manager_.installer_->input_errors()) {
+    if (input_error.reason == status_reason::watchers_withdrawn && !are_served) continue;
+    add("InputInvalid", to_string(input_error.reason), input_error.message, input_error.since);
   }
   std::vector<const k8s::informer*> informers;
-  for (const auto& one : manager_.informers_) informers.push_back(one.get());
+  for (const auto& informer : manager_.informers_) informers.push_back(informer.get());
   if (manager_.runtime_config_)
     std::ranges::copy(manager_.runtime_config_->informers(), std::back_inserter(informers));
-  for (const auto* const one : informers) {
-    if (!is_unreadable(*one)) continue;
-    const auto& failing = one->failing();
+  for (const auto* const informer : informers) {
+    if (!is_unreadable(*informer)) continue;
+    const auto& failing = informer->failing();
     const auto lasts = manager_.services_.clock.now() - failing->since;
     const bool absent = failing->cause.is(k8s::errc::not_found);
     using std::chrono::system_clock;
     add("ResourceUnreadable", absent ? kind_not_served : to_string(status_reason::rights_missing),
-        to_string(one->type()) + ": " + failing->cause.message,
+        to_string(informer->type()) + ": " + failing->cause.message,
         manager_.services_.clock.wall() -
             std::chrono::duration_cast<system_clock::duration>(lasts));
   }
   // Without the Gateway no Watcher has one: that is named already.
   const bool has_gateway = std::ranges::none_of(
       manager_.installer_->input_errors(),
-      [](const auto& one) { return one.reason == status_reason::gateway_invalid; });
+      [](const auto& input_error) { return input_error.reason == status_reason::gateway_invalid; });
   for (const auto& [key, fault] : manager_.watcher_controller_->faults()) {
     const bool by_gateway = fault.error.reason.starts_with("Gateway");
     if (!has_gateway && by_gateway) continue;

@@ -77,9 +77,9 @@ gateway_secret::rotation_options rotation_options(const manager_settings& settin
   return out;
 }
 
-watcher_installer::options installer_options(const manager_settings& settings,
-                                             std::shared_ptr<const bool> former_runs) {
-  watcher_installer::options options;
+watcher_installer::installer_options installer_options_of(const manager_settings& settings,
+                                                          std::shared_ptr<const bool> former_runs) {
+  watcher_installer::installer_options options;
   options.concurrent = settings.concurrent;
   options.resync_period = settings.success_interval;
   options.watch_runtimes = settings.runtime_config.direct.watch_runtimes;

@@ -19,7 +19,7 @@ certificates::service_options certificate_options(const manager_settings& settin
 lifecycle_manager_options lease_options(const manager_settings& settings);
 gateway_secret::rotation_options rotation_options(const manager_settings& settings);
 /// Throws setting_error if the manifests of --skr-manifests are invalid.
-watcher_installer::options installer_options(const manager_settings& settings,
-                                             std::shared_ptr<const bool> former_runs);
+watcher_installer::installer_options installer_options_of(const manager_settings& settings,
+                                                          std::shared_ptr<const bool> former_runs);
 
 }  // namespace rw::cli

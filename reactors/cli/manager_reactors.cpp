@@ -51,18 +51,18 @@ void manager_app::make_reactors() {
   if (observer_ != nullptr) {
     on_reconcile = [this](const k8s::object_key& kyma) { observer_->reconciling(kyma); };
   }
-  auto options = installer_options(settings_, klm_runs_);
+  auto options = installer_options_of(settings_, klm_runs_);
   const auto installed = options.install.manifests;
   installer_ = std::make_unique<watcher_installer::watcher_installer>(
       executor, std::move(options),
-      watcher_installer::sources{kymas_,
-                                 watchers_,
-                                 kubeconfigs_,
-                                 gateways_,
-                                 gateway_secret_,
-                                 virtual_services_,
-                                 {&certificates_, &certificate_secrets_}},
-      watcher_installer::environment{
+      watcher_installer::installer_sources{kymas_,
+                                           watchers_,
+                                           kubeconfigs_,
+                                           gateways_,
+                                           gateway_secret_,
+                                           virtual_services_,
+                                           {&certificates_, &certificate_secrets_}},
+      watcher_installer::installer_environment{
           .common = {watcher_kcp_, *pool_, *watcher_events_, services_.clock, services_.watchdog,
                      services_.log, services_.metrics, services_.random(), dry_run_},
           .certificates = *service_,

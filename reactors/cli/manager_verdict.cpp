@@ -48,7 +48,7 @@ runtime_observation manager_app::view::observation_of(const k8s::object_key& kym
                                                       const runtime& known) const {
   const auto* const cluster = manager_.clusters_.find(kyma);
   const auto scope = cluster == nullptr ? cluster_scope::managed : cluster->scope;
-  runtime_observation out{.is_left_out = known.is_deleted || scope == cluster_scope::others ||
+  runtime_observation out{.is_left_out = known.is_deleted || scope == cluster_scope::unselected ||
                                          scope == cluster_scope::left_alone ||
                                          scope == cluster_scope::leaving};
   if (known.installed != nullptr) {

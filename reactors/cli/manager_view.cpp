@@ -20,9 +20,9 @@ namespace {
 
 /// Seconds since 1970, or nothing.
 void add_time(boost::json::object& to, std::string_view member,
-              std::chrono::system_clock::time_point when) {
-  if (when.time_since_epoch().count() <= 0) return;
-  to[member] = std::chrono::floor<std::chrono::seconds>(when).time_since_epoch().count();
+              std::chrono::system_clock::time_point time) {
+  if (time.time_since_epoch().count() <= 0) return;
+  to[member] = std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count();
 }
 
 void add_text(boost::json::object& to, std::string_view member, std::string_view text) {
@@ -49,7 +49,7 @@ std::string deletion_text(const boost::json::value& kyma) {
 /// Why the manager leaves a runtime alone; empty: it does not.
 std::string left_alone_text(const cluster_state* state) {
   if (state == nullptr) return {};
-  if (state->scope == cluster_scope::others) return "left alone, as --only says";
+  if (state->scope == cluster_scope::unselected) return "left alone, as --only says";
   if (state->scope != cluster_scope::left_alone) return {};
   return "left alone, as the label " + std::string(skip_label) + " says";
 }
@@ -96,9 +96,9 @@ runtime_summary manager_app::view::summary_of(const k8s::object_key& kyma) const
 
 void manager_app::for_each_runtime(const std::function<void(const runtime_summary&)>& visit) const {
   kymas_.objects().for_each([&](const k8s::object& kyma) {
-    auto one = view_->summary_of(kyma.key());
-    if (one.reason.empty()) one.reason = view_->reason_of_heartbeats(one.kyma);
-    visit(one);
+    auto summary = view_->summary_of(kyma.key());
+    if (summary.reason.empty()) summary.reason = view_->reason_of_heartbeats(summary.kyma);
+    visit(summary);
   });
 }
 
@@ -113,8 +113,9 @@ std::string manager_app::view::runtimes(std::string_view query, std::string& err
   std::vector<runtime_summary> all;
   manager_.kymas_.objects().for_each(
       [&](const k8s::object& kyma) { all.push_back(summary_of(kyma.key())); });
-  auto page = runtimes_page(std::move(all), wanted, manager_.services_.clock.wall(),
-                            [this](const auto& one, auto& row) { describe(one.kyma, row); });
+  auto page =
+      runtimes_page(std::move(all), wanted, manager_.services_.clock.wall(),
+                    [this](const auto& runtime, auto& row) { describe(runtime.kyma, row); });
   page["leads"] = manager_.leads_;
   if (manager_.leads_) judge();
   const auto age =
@@ -176,7 +177,7 @@ void manager_app::view::describe(const k8s::object_key& kyma, boost::json::objec
     row["reason"] = to_string(status_reason::would_write);
     row["message"] = "would write " + std::to_string(changes->size()) + " objects";
     auto& list = row["wouldWrite"].emplace_array();
-    for (const auto& one : *changes) list.emplace_back(one);
+    for (const auto& change : *changes) list.emplace_back(change);
   }
   const auto kind = certificate_options(manager_.settings_).certificates.kind;
   const auto certificate =
@@ -218,8 +219,8 @@ void manager_app::view::describe_heartbeat(const k8s::object_key& kyma,
     auto& probe = out["probe"].emplace_object();
     probe["last"] = k8s::format_time(*known->probed);
     probe["stage"] = to_string(known->probe->stage);
-    if (const auto why = known->probe->reason; why != status_reason::none) {
-      probe["reason"] = to_string(why);
+    if (const auto reason = known->probe->reason; reason != status_reason::none) {
+      probe["reason"] = to_string(reason);
     }
     if (!known->probe->message.empty()) probe["message"] = known->probe->message;
     if (known->probe->took) {
@@ -330,15 +331,15 @@ boost::json::array manager_app::view::rollouts() const {
     const auto value = object.parse();
     const auto* const status = k8s::find(value, {"status"});
     if (status == nullptr) return;
-    boost::json::object one{{"component", object.name()}};
+    boost::json::object entry{{"component", object.name()}};
     for (const auto* const member : {"phase", "reason", "message", "content"}) {
-      add_text(one, member, k8s::find_string(*status, {member}));
+      add_text(entry, member, k8s::find_string(*status, {member}));
     }
-    auto& counts = one["counts"].emplace_object();
+    auto& counts = entry["counts"].emplace_object();
     for (const auto& [name, pointer] : runtime_rollout::count_names) {
       if (const auto* const count = k8s::find(*status, {name})) counts[name] = *count;
     }
-    out.push_back(std::move(one));
+    out.push_back(std::move(entry));
   });
   return out;
 }

@@ -75,7 +75,7 @@ class manager_app::view final : public admin::live_source {
   /// The latest verdict; `no_leader` if there is none that is new enough.
   fleet_verdict verdict() const;
   boost::json::array conditions() const;
-  bool is_unreadable(const k8s::informer& one) const;
+  bool is_unreadable(const k8s::informer& informer) const;
   boost::json::object rotation(const core::metrics_snapshot* values) const;
   boost::json::array rollouts() const;
   boost::json::object events() const;

@@ -15,7 +15,7 @@ using validator = CLI::Validator;
 /// Collects the errors of the settings, to report all at once.
 class problems {
  public:
-  void add(const std::string& what) { text_ += (text_.empty() ? "" : "\n") + what; }
+  void add(const std::string& error) { text_ += (text_.empty() ? "" : "\n") + error; }
   /// Throws `setting_error` if there is an error.
   void raise() const {
     if (!text_.empty()) throw setting_error(text_);

@@ -48,9 +48,9 @@ std::string verdict_of(const std::string& review, unsigned status, const std::st
   }
   if (text_at(read, {"response", "uid"}) != uid) return "the response has another uid";
   const auto* const allowed = k8s::find(read, {"response", "allowed"});
-  const auto why = text_at(read, {"response", "status", "message"});
-  if (allowed == nullptr || *allowed != true) return "denied: " + why;
-  return why.empty() ? "allowed" : "allowed: " + why;
+  const auto reason = text_at(read, {"response", "status", "message"});
+  if (allowed == nullptr || *allowed != true) return "denied: " + reason;
+  return reason.empty() ? "allowed" : "allowed: " + reason;
 }
 
 replay_app::replay_app(services& with, replay_settings settings)

@@ -42,17 +42,17 @@ asio::awaitable<std::string> runtimes_client::get(const std::string* target, jso
     request.headers.add("authorization", "Bearer " + token);
   }
   if (!error) error = co_await slot.exchange(request, response);
-  const auto where = address_.host + ":" + std::to_string(address_.port);
-  if (error) co_return "no response from " + where + ": " + error.message();
+  const auto authority = address_.host + ":" + std::to_string(address_.port);
+  if (error) co_return "no response from " + authority + ": " + error.message();
   if (response.status != 200) {
-    co_return where + " responds " + std::to_string(response.status) + ": " + response.body;
+    co_return authority + " responds " + std::to_string(response.status) + ": " + response.body;
   }
   boost::system::error_code wrong;
   *into = json::parse(response.body, wrong);
   const bool good = !wrong && k8s::find(*into, {"runtimes"}) != nullptr &&
                     into->at("runtimes").is_array() && k8s::find(*into, {"states"}) != nullptr &&
                     into->at("states").is_object();
-  co_return good ? "" : where + " does not respond as a manager does";
+  co_return good ? "" : authority + " does not respond as a manager does";
 }
 
 asio::awaitable<runtimes_client::answer> runtimes_client::ask(std::string query) {
@@ -67,7 +67,7 @@ asio::awaitable<runtimes_client::answer> runtimes_client::ask(std::string query)
       out.runtimes = std::move(next);
     } else {
       auto& all = out.runtimes.at("runtimes").as_array();
-      for (auto& one : next.at("runtimes").as_array()) all.push_back(std::move(one));
+      for (auto& entry : next.at("runtimes").as_array()) all.push_back(std::move(entry));
     }
     if (more.empty()) break;
     page = query + "&continue=";

@@ -77,17 +77,17 @@ runtimes_query runtimes_query::parse(std::string_view query, std::string& error)
   return out;
 }
 
-bool runtimes_query::matches(const runtime_summary& one,
+bool runtimes_query::matches(const runtime_summary& runtime,
                              std::chrono::system_clock::time_point now) const {
   const auto excludes = [](const std::vector<std::string>& list, std::string_view state) {
     return !list.empty() && std::ranges::find(list, state) == list.end();
   };
-  if (excludes(states, one.state) || excludes(heartbeats, one.heartbeat)) return false;
-  if (excludes(conditions, one.condition)) return false;
-  if (one.reason.find(reason) == std::string_view::npos) return false;
-  if (one.kyma.name.find(name) == std::string::npos) return false;
-  if (!kyma.empty() && one.kyma.name != kyma) return false;
-  return at_least == std::chrono::seconds(0) || one.since + at_least <= now;
+  if (excludes(states, runtime.state) || excludes(heartbeats, runtime.heartbeat)) return false;
+  if (excludes(conditions, runtime.condition)) return false;
+  if (runtime.reason.find(reason) == std::string_view::npos) return false;
+  if (runtime.kyma.name.find(name) == std::string::npos) return false;
+  if (!kyma.empty() && runtime.kyma.name != kyma) return false;
+  return at_least == std::chrono::seconds(0) || runtime.since + at_least <= now;
 }
 
 json::object runtimes_page(
@@ -95,24 +95,27 @@ json::object runtimes_page(
     std::chrono::system_clock::time_point now,
     const std::function<void(const runtime_summary&, json::object&)>& describe) {
   std::map<std::string_view, std::uint64_t> states;
-  for (const auto& one : all) ++states[one.state];
+  for (const auto& runtime : all) ++states[runtime.state];
   json::object out{{"total", all.size()}};
   auto& counts = out["states"].emplace_object();
   for (const auto& [state, count] : states) counts[state] = count;
-  std::erase_if(all, [&](const runtime_summary& one) { return !query.matches(one, now); });
+  std::erase_if(all, [&](const runtime_summary& runtime) { return !query.matches(runtime, now); });
   out["matching"] = all.size();
-  std::erase_if(all, [&](const runtime_summary& one) { return one.kyma.name <= query.after; });
-  std::ranges::sort(all, {}, [](const runtime_summary& one) { return one.kyma.name; });
+  std::erase_if(all,
+                [&](const runtime_summary& runtime) { return runtime.kyma.name <= query.after; });
+  std::ranges::sort(all, {}, [](const runtime_summary& runtime) { return runtime.kyma.name; });
   if (all.size() > query.limit) {
     all.resize(query.limit);
     out["continue"] = all.back().kyma.name;
   }
   auto& rows = out["runtimes"].emplace_array();
-  for (const auto& one : all) {
-    json::object row{{"kyma", one.kyma.name}, {"state", one.state}, {"condition", one.condition}};
-    if (!one.reason.empty()) row["reason"] = one.reason;
-    if (one.since.time_since_epoch().count() > 0) row["since"] = k8s::format_time(one.since);
-    describe(one, row);
+  for (const auto& runtime : all) {
+    json::object row{
+        {"kyma", runtime.kyma.name}, {"state", runtime.state}, {"condition", runtime.condition}};
+    if (!runtime.reason.empty()) row["reason"] = runtime.reason;
+    if (runtime.since.time_since_epoch().count() > 0)
+      row["since"] = k8s::format_time(runtime.since);
+    describe(runtime, row);
     rows.push_back(std::move(row));
   }
   return out;

@@ -42,7 +42,7 @@ struct runtimes_query {
   /// Parses a query. Sets `error` if it is invalid.
   static runtimes_query parse(std::string_view query, std::string& error);
 
-  bool matches(const runtime_summary& one, std::chrono::system_clock::time_point now) const;
+  bool matches(const runtime_summary& runtime, std::chrono::system_clock::time_point now) const;
 };
 
 /// Returns one page: `{"total", "states": {STATE: COUNT}, "matching", "runtimes": [...],

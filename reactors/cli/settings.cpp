@@ -321,7 +321,7 @@ void describe_certs(CLI::App& app, certs_settings& to) {
   using role = certs_settings::role;
   const auto describe = [&](const char* name, role made, const char* help) {
     auto& command = *app.add_subcommand(name, help);
-    command.callback([&to, made] { to.what = made; });
+    command.callback([&to, made] { to.issues = made; });
     add(command, "--dir", to.dir, "", "Directory of ca.crt and ca.key, and of the output");
     add(command, "--cn", to.common_name, "", "Common name; by default --name");
     add(command, "--days", to.days, "", "Validity in days")->check(CLI::Range(1, 36500));

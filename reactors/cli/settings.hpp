@@ -202,7 +202,7 @@ struct rollout_settings {
 /// `runtime-watcher certs`.
 struct certs_settings {
   enum class role : std::uint8_t { ca, server, client, webhook };
-  role what = role::ca;
+  role issues = role::ca;
   std::string dir = ".";
   std::string name;
   std::string common_name;

@@ -9,11 +9,11 @@ namespace rw::cli {
 namespace {
 
 watcher_installer::inputs sample() {
-  watcher one;
-  one.key = {"kcp-system", "sample"};
-  one.manager = "sample";
-  one.watched = {"operator.kyma-project.io", "*", "kymas"};
-  one.labels = {{"operator.kyma-project.io/watched-by", "kyma"}};
+  watcher watcher;
+  watcher.key = {"kcp-system", "sample"};
+  watcher.manager = "sample";
+  watcher.watched = {"operator.kyma-project.io", "*", "kymas"};
+  watcher.labels = {{"operator.kyma-project.io/watched-by", "kyma"}};
   const std::string since = "2000-01-01T00:00:00Z";
   return {.address = {"kcp.example.com", 443},
           .ca_bundle = "sample",
@@ -22,13 +22,13 @@ watcher_installer::inputs sample() {
           .key = "sample",
           .certificate_since = since,
           .restart_trigger = "1",
-          .watchers = {one}};
+          .watchers = {watcher}};
 }
 
 }  // namespace
 
 watcher_installer::templates load_skr_manifests(const std::string& directory,
-                                                const watcher_installer::settings& with) {
+                                                const watcher_installer::manifest_settings& with) {
   auto manifests = watcher_installer::templates::load(directory);
   if (!manifests) throw setting_error("--skr-manifests: " + manifests.error().message);
   try {

@@ -11,6 +11,6 @@ namespace rw::cli {
 /// process at its start: they are rendered once with sample values, and checked as the embedded API
 /// server checks objects. Throws setting_error.
 watcher_installer::templates load_skr_manifests(const std::string& directory,
-                                                const watcher_installer::settings& with);
+                                                const watcher_installer::manifest_settings& with);
 
 }  // namespace rw::cli

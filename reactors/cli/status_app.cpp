@@ -34,7 +34,7 @@ std::string query_of(const status_settings& of) {
   };
   const auto joined = [](const std::vector<std::string>& list) {
     std::string all;
-    for (const auto& one : list) all += (all.empty() ? "" : ",") + one;
+    for (const auto& text : list) all += (all.empty() ? "" : ",") + text;
     return all;
   };
   add("state", joined(of.states));
@@ -85,17 +85,17 @@ bool is_well(const json::value& runtime) {
 /// The ill by the number of those with their reason, then those that are under way or unknown.
 std::vector<const json::value*> ill_first(const json::array& runtimes) {
   std::map<std::string, std::size_t> counts;
-  for (const auto& one : runtimes) ++counts[text_of(one, "reason")];
+  for (const auto& runtime : runtimes) ++counts[text_of(runtime, "reason")];
   const auto rank = [&](const json::value& of) {
     const auto condition = k8s::find_string(of, {"condition"});
     const int order = condition == "ill" ? 0 : is_well(of) ? 2 : 1;
     const auto reason = order == 2 ? std::string() : text_of(of, "reason");
-    const auto others = order == 2 ? 0 : runtimes.size() - counts[reason];
-    return std::tuple(order, others, reason, std::string(k8s::find_string(of, {"kyma"})));
+    const auto rest = order == 2 ? 0 : runtimes.size() - counts[reason];
+    return std::tuple(order, rest, reason, std::string(k8s::find_string(of, {"kyma"})));
   };
   std::vector<const json::value*> out;
-  for (const auto& one : runtimes) out.push_back(&one);
-  std::ranges::sort(out, {}, [&](const json::value* one) { return rank(*one); });
+  for (const auto& runtime : runtimes) out.push_back(&runtime);
+  std::ranges::sort(out, {}, [&](const json::value* runtime) { return rank(*runtime); });
   return out;
 }
 
@@ -133,21 +133,21 @@ std::string runtimes_table(const json::value& runtimes, const table_format& form
     return cell(k8s::find_string(of, path));
   };
   const auto sorted = ill_first(runtimes.at("runtimes").as_array());
-  for (const auto* const one : sorted) {
-    rows.push_back({text(*one, {"kyma"}), text(*one, {"runtimeId"}), text(*one, {"state"}),
-                    age(k8s::find_string(*one, {"since"}), now), text(*one, {"heartbeat", "state"}),
-                    text_of(*one, "reason")});
+  for (const auto* const runtime : sorted) {
+    rows.push_back({text(*runtime, {"kyma"}), text(*runtime, {"runtimeId"}),
+                    text(*runtime, {"state"}), age(k8s::find_string(*runtime, {"since"}), now),
+                    text(*runtime, {"heartbeat", "state"}), text_of(*runtime, "reason")});
     if (!format.wide) continue;
-    const auto* const beat = k8s::find(*one, {"heartbeat"});
+    const auto* const beat = k8s::find(*runtime, {"heartbeat"});
     const auto number = [&](std::string_view name) {
       return beat == nullptr ? "-" : number_at(*beat, name);
     };
     rows.back().insert(
         rows.back().end(),
-        {text(*one, {"certificate", "notAfter"}), number_at(*one, "authorities"),
-         age(k8s::find_string(*one, {"heartbeat", "last"}), now),
-         text(*one, {"heartbeat", "probe", "stage"}), number("deliveryMilliseconds"),
-         number("gaps"), text(*one, {"heartbeat", "version"}), text_of(*one, "message")});
+        {text(*runtime, {"certificate", "notAfter"}), number_at(*runtime, "authorities"),
+         age(k8s::find_string(*runtime, {"heartbeat", "last"}), now),
+         text(*runtime, {"heartbeat", "probe", "stage"}), number("deliveryMilliseconds"),
+         number("gaps"), text(*runtime, {"heartbeat", "version"}), text_of(*runtime, "message")});
   }
   if (!format.headers) rows.erase(rows.begin());
   std::vector<std::size_t> widths(rows.empty() ? 0 : rows.front().size());
@@ -188,10 +188,10 @@ std::string runtimes_table(const json::value& runtimes, const table_format& form
   };
   const auto* const conditions = k8s::find(runtimes, {"conditions"});
   if (conditions != nullptr && conditions->is_array()) {
-    for (const auto& one : conditions->get_array()) {
-      if (is_told(k8s::find_string(one, {"message"}))) continue;
-      out += text(one, {"type"}) + " (" + text(one, {"reason"}) + "): " + text(one, {"message"}) +
-             "\n";
+    for (const auto& condition : conditions->get_array()) {
+      if (is_told(k8s::find_string(condition, {"message"}))) continue;
+      out += text(condition, {"type"}) + " (" + text(condition, {"reason"}) +
+             "): " + text(condition, {"message"}) + "\n";
     }
   }
   const auto waiting = k8s::find_string(runtimes, {"rotation", "waiting"});

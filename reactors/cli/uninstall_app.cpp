@@ -97,8 +97,9 @@ asio::awaitable<k8s::result<uninstall_app::list>> uninstall_app::read_all(k8s::r
     auto got = co_await kcp_.list(type, {.ns = ns, .metadata_only = finalizer.empty()}, page);
     if (!got && got.error().is(k8s::errc::not_found)) co_return out;
     if (!got) co_return got.error();
-    for (auto& one : got->at("items").as_array()) {
-      if (finalizer.empty() || k8s::has_finalizer(one, finalizer)) out.push_back(std::move(one));
+    for (auto& entry : got->at("items").as_array()) {
+      if (finalizer.empty() || k8s::has_finalizer(entry, finalizer))
+        out.push_back(std::move(entry));
     }
     page.continue_token = k8s::find_string(*got, {"metadata", "continue"});
   } while (!page.continue_token.empty());
@@ -109,10 +110,10 @@ asio::awaitable<k8s::result<uninstall_app::list>> uninstall_app::read_all(k8s::r
 asio::awaitable<std::string> uninstall_app::remove(k8s::resource_type type, std::string ns,
                                                    std::string name) {
   if (settings_.dry_run) co_return "";
-  const auto what = type.gvk.kind + " " + ns + "/" + name;
+  const auto name_text = type.gvk.kind + " " + ns + "/" + name;
   const auto removed = co_await kcp_.remove(std::move(type), {ns, name});
   if (removed || removed.error().is(k8s::errc::not_found)) co_return "";
-  co_return what + ": " + removed.error().message;
+  co_return name_text + ": " + removed.error().message;
 }
 
 /// Removes a finalizer. Returns the error; empty if the object has lost the finalizer, or is
@@ -180,8 +181,8 @@ asio::awaitable<std::string> uninstall_app::clean(json::value kyma) {
       if (!failed.empty()) co_return failed;
     }
   }
-  auto failed =
-      co_await release(kymas_type(), std::move(kyma), watcher_installer::options().finalizer);
+  auto failed = co_await release(kymas_type(), std::move(kyma),
+                                 watcher_installer::installer_options().finalizer);
   co_return failed;
 }
 
@@ -203,11 +204,11 @@ asio::awaitable<std::string> uninstall_app::release_all(k8s::resource_type type,
                                                         std::string finalizer, bool with_routes) {
   auto all = co_await read_all(type, "", finalizer);
   if (!all) co_return all.error().message;
-  for (auto& one : *all) {
-    const auto key = k8s::key_of(one);
+  for (auto& object : *all) {
+    const auto key = k8s::key_of(object);
     std::string failed;
     if (with_routes) failed = co_await remove(virtual_services_type(), key.ns, key.name);
-    if (failed.empty()) failed = co_await release(type, std::move(one), finalizer);
+    if (failed.empty()) failed = co_await release(type, std::move(object), finalizer);
     if (!failed.empty()) co_return failed;
     auto line = type.gvk.kind + " " + k8s::to_string(key) +
                 (settings_.dry_run ? ": would be released" : ": released");
@@ -229,10 +230,10 @@ asio::awaitable<std::string> uninstall_app::clean_control_plane() {
   }
   if (failed.empty()) failed = co_await remove(virtual_services_type(), ns, heartbeat_routes_name);
   if (!failed.empty() || settings_.keep_runtimes) co_return failed;
-  const auto others = co_await count_others();
-  if (!others) co_return others.error().message;
-  if (*others > 0) {
-    co_return std::to_string(*others) +
+  const auto remaining = co_await count_others();
+  if (!remaining) co_return remaining.error().message;
+  if (*remaining > 0) {
+    co_return std::to_string(*remaining) +
         " other Kymas have certificates, and their runtimes need what all share: Watchers' "
         "finalizers, VirtualServices and the gateway's Secret are left; use --keep-runtimes where "
         "lifecycle-manager takes them over";
@@ -250,12 +251,12 @@ asio::awaitable<k8s::result<std::size_t>> uninstall_app::count_others() {
   auto secrets = co_await read_all(secrets_type(), leader_.istio_namespace, "");
   if (!secrets) co_return secrets.error();
   std::set<std::string> names;
-  for (const auto& one : *secrets) names.insert(k8s::key_of(one).name);
+  for (const auto& secret : *secrets) names.insert(k8s::key_of(secret).name);
   auto kymas = co_await read_all(kymas_type(), std::string(kcp_namespace), "");
   if (!kymas) co_return kymas.error();
-  const auto ours = watcher_installer::options().finalizer;
+  const auto own_finalizer = watcher_installer::installer_options().finalizer;
   co_return static_cast<std::size_t>(std::ranges::count_if(*kymas, [&](const json::value& kyma) {
-    return !k8s::has_finalizer(kyma, ours) &&
+    return !k8s::has_finalizer(kyma, own_finalizer) &&
            names.contains(certificates::certificate_name(k8s::key_of(kyma).name));
   }));
 }
@@ -277,7 +278,7 @@ asio::awaitable<void> uninstall_app::uninstall() {
   co_await read_settings();
   const auto executor = co_await asio::this_coro::executor;
   auto all = co_await read_all(kymas_type(), std::string(kcp_namespace),
-                               watcher_installer::options().finalizer);
+                               watcher_installer::installer_options().finalizer);
   if (!all) {
     error_ = all.error().message;
     finished_ = true;

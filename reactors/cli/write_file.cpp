@@ -14,8 +14,8 @@ namespace rw::cli {
 
 namespace {
 
-[[noreturn]] void fail(const std::string& what, int reason) {
-  throw setting_error("--dir: " + what + ": " + std::strerror(reason));
+[[noreturn]] void fail(const std::string& attempt, int reason) {
+  throw setting_error("--dir: " + attempt + ": " + std::strerror(reason));
 }
 
 }  // namespace

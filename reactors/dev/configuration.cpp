@@ -44,7 +44,7 @@ constexpr auto configure_limit = std::chrono::seconds(5);
 
 }  // namespace
 
-configuration::configuration(
+configuration_trial::configuration_trial(
     services& with, const dev_settings& settings, const clusters& all, k8s::client& kcp,
     runtime_client find, std::function<void(const arrival&)> tell,
     std::function<void(const boost::json::value& before, const boost::json::value& now)>
@@ -70,14 +70,14 @@ configuration::configuration(
         stop_.set();
       }) {}
 
-std::string configuration::sources() const {
+std::string configuration_trial::sources() const {
   auto out = sample_bootstrapper_sources();
   if (!trust_bundles_) return out;
   const auto ca = need(tls::issuer::create({.common_name = "rt-bootstrapper"}), "trust bundle");
   return out + "---\n" + trust_bundle_manifest(ca.certificate_pem());
 }
 
-void configuration::look_at_sources() {
+void configuration_trial::look_at_sources() {
   if (!sources_.ready()) return;
   for (const auto kind : {source::config, source::pull_secret, source::trust_bundle}) {
     const auto now = sources_.get(kind);
@@ -85,7 +85,7 @@ void configuration::look_at_sources() {
   }
 }
 
-asio::awaitable<void> configuration::follow_rollouts() {
+asio::awaitable<void> configuration_trial::follow_rollouts() {
   const auto changes = rollouts_.subscribe();
   for (;;) {
     const auto change = co_await changes->receive();
@@ -97,7 +97,7 @@ asio::awaitable<void> configuration::follow_rollouts() {
   }
 }
 
-void configuration::add(node& runtime) {
+void configuration_trial::add(node& runtime) {
   auto tell = [this, name = runtime.runtime()](source source, const std::string& digest) {
     view_.has(name, source, digest);
   };
@@ -108,7 +108,7 @@ void configuration::add(node& runtime) {
 
 /// Unlike the original, which has a single switch for all, this KIM skips Runtimes that are not in
 /// mode signal, so that each runtime of a trial system can have its own mode.
-asio::awaitable<k8s::result<void>> configuration::configure(boost::json::value runtime) {
+asio::awaitable<k8s::result<void>> configuration_trial::configure(boost::json::value runtime) {
   if (!signals(mode_of(runtime, mode_))) co_return k8s::result<void>();
   auto* const api = find_(k8s::key_of(runtime).name);
   const auto failure = [](std::string text) {
@@ -124,7 +124,7 @@ asio::awaitable<k8s::result<void>> configuration::configure(boost::json::value r
   co_return std::move(*done);
 }
 
-asio::awaitable<void> configuration::run() {
+asio::awaitable<void> configuration_trial::run() {
   co_await asio::this_coro::throw_if_cancelled(false);
   tasks_.spawn(sources_.run());
   tasks_.spawn(kim_.run());

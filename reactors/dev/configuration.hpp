@@ -30,17 +30,18 @@ namespace rw::dev {
 ///     rollout_view  the progress from the sources to the copies
 ///
 /// On one executor.
-class configuration {
+class configuration_trial {
  public:
   /// Returns the client of a Runtime's API server; null: there is none.
   using runtime_client = std::function<k8s::client*(const std::string& runtime)>;
 
   /// All but `settings` must outlive it. Calls `tell` at each arrival, `tell_rollout` at each
   /// change of a RuntimeRollout.
-  configuration(cli::services& with, const dev_settings& settings, const clusters& all,
-                k8s::client& kcp, runtime_client find, std::function<void(const arrival&)> tell,
-                std::function<void(const boost::json::value& before, const boost::json::value& now)>
-                    tell_rollout);
+  configuration_trial(
+      cli::services& with, const dev_settings& settings, const clusters& all, k8s::client& kcp,
+      runtime_client find, std::function<void(const arrival&)> tell,
+      std::function<void(const boost::json::value& before, const boost::json::value& now)>
+          tell_rollout);
 
   /// Returns the initial sources, as manifests for KCP. Includes the ClusterTrustBundle, with a CA
   /// of its own, only if all API servers are embedded: older API servers do not serve it.

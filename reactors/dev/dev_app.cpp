@@ -73,7 +73,7 @@ dev_app::dev_app(services& with, const dev_settings& settings, terminal& on)
       running_(with.executor, fail_on_exception()),
       starting_(with.executor, fail_on_exception()) {
   if (settings_.bootstrapper != bootstrapper_mode::off) {
-    configuration_ = std::make_unique<configuration>(
+    configuration_ = std::make_unique<configuration_trial>(
         with, settings_, clusters_, infrastructure_.kcp(),
         [this](const std::string& name) { return find_runtime(name); },
         [this](const arrival& arrival) { show(arrival); },

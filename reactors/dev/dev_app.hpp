@@ -69,7 +69,7 @@ class dev_app final : public cli::app {
   clusters clusters_;
   std::vector<std::unique_ptr<node>> nodes_;
   infrastructure infrastructure_;
-  std::unique_ptr<configuration> configuration_;  ///< null: mode off
+  std::unique_ptr<configuration_trial> configuration_;  ///< null: mode off
   std::unique_ptr<cli::manager_app> manager_;
   std::size_t next_backend_ = 0;
   std::size_t next_runtime_ = 0;

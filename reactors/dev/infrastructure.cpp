@@ -23,16 +23,16 @@ k8s::config config_of(const cluster& kcp) {
   return std::move(*parsed);
 }
 
-dev_issuer::options issuer_options(const dev_settings& settings) {
-  dev_issuer::options out;
+dev_issuer::issuer_options issuer_options_of(const dev_settings& settings) {
+  dev_issuer::issuer_options out;
   out.rotate_root_every = settings.rotate_root_every;
   out.rotations = settings.rotations;
   out.delay = settings.issuer_delay;
   return out;
 }
 
-dev_gateway::options gateway_options(const dev_settings& settings) {
-  dev_gateway::options out;
+dev_gateway::gateway_options gateway_options_of(const dev_settings& settings) {
+  dev_gateway::gateway_options out;
   out.address = {asio::ip::address_v4::loopback(), settings.gateway_port};
   out.limits.idle = settings.gateway_idle;
   return out;
@@ -53,9 +53,9 @@ infrastructure::infrastructure(services& with, const dev_settings& settings, con
       certificates_(kcp_, certificates::certificates_type(certificates::issuer_kind::cert_manager),
                     {.objects = {.ns = std::string(istio_namespace)}}, with.for_informer()),
       issuer_(
-          with.executor, issuer_options(settings), {certificates_, secrets_},
+          with.executor, issuer_options_of(settings), {certificates_, secrets_},
           {kcp_, with.clock, with.watchdog, with.log, with.metrics, core::make_random_source()}),
-      gateway_(with.executor, gateway_options(settings), {virtual_services_, secrets_},
+      gateway_(with.executor, gateway_options_of(settings), {virtual_services_, secrets_},
                {std::move(backends), with.clock, with.watchdog, with.log, with.metrics}) {}
 
 bool infrastructure::has_root() const {

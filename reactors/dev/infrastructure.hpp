@@ -42,7 +42,7 @@ class infrastructure {
   k8s::informer virtual_services_;
   k8s::informer secrets_;
   k8s::informer certificates_;
-  dev_issuer::issuer issuer_;
+  dev_issuer::issuer_simulator issuer_;
   dev_gateway::gateway gateway_;
   std::exception_ptr failure_;
 };

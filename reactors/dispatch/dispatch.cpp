@@ -294,11 +294,11 @@ void dispatcher::read_response(worker& self) const {
   std::from_chars(offer.data(), offer.data() + offer.size(), received.batch_offer);
   received.batch_offer = std::min(received.batch_offer, options_.batch_events);
   received.takes_heartbeats = response.headers.get(heartbeat_offer_header) == "1";
-  received.each.clear();
+  received.statuses.clear();
   if (!self.load->as_batch || response.status != 207) return;
-  received.each.resize(self.load->events.size(), 200);
+  received.statuses.resize(self.load->events.size(), 200);
   // An answer that makes no sense is none.
-  if (!read_partial(response.body, received.each)) std::ranges::fill(received.each, 502);
+  if (!read_partial(response.body, received.statuses)) std::ranges::fill(received.statuses, 502);
 }
 
 void dispatcher::finish(worker& self) {

@@ -343,8 +343,8 @@ state_hash observed_objects::state_of(const table& of, const object_key& key) co
   return object == nullptr ? absent_state : object->newest;
 }
 
-void observed_objects::visit(const std::function<void(const table&)>& each) const {
-  for (const auto& [watch, of] : tables_) each(*of);
+void observed_objects::visit(const std::function<void(const table&)>& take) const {
+  for (const auto& [watch, of] : tables_) take(*of);
 }
 
 void observed_objects::visit(

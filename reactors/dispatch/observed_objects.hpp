@@ -180,7 +180,7 @@ class observed_objects {
   static const k8s::group_version_kind& kind_of(const table& of) noexcept;
   static std::size_t size_of(const table& of) noexcept;
   /// Passes the tables, and the objects of one as `on_record` would.
-  void visit(const std::function<void(const table&)>& each) const;
+  void visit(const std::function<void(const table&)>& take) const;
   static void visit(const table& of,
                     const std::function<void(std::string_view key, state_hash delivered)>& object);
 

@@ -103,14 +103,15 @@ schedule::destination* schedule::destination_of(const std::string& manager, bool
 /// has no events, or else the one with the fewest of those that may be invented. False if there is
 /// none.
 bool schedule::make_way(core::time_point now) {
-  const auto merit = [](const destination& one) {
-    return std::pair(!one.invented() && !one.events.empty(), one.events.size());
+  const auto merit = [](const destination& destination) {
+    return std::pair(!destination.invented() && !destination.events.empty(),
+                     destination.events.size());
   };
   destination* victim = nullptr;
-  for (auto* one : ring_) {
-    if (one->requests > 0 || one->waiting() > 0) continue;
-    if (one->known == evidence::real && !one->events.empty()) continue;
-    if (victim == nullptr || merit(*one) < merit(*victim)) victim = one;
+  for (auto* candidate : ring_) {
+    if (candidate->requests > 0 || candidate->waiting() > 0) continue;
+    if (candidate->known == evidence::real && !candidate->events.empty()) continue;
+    if (victim == nullptr || merit(*candidate) < merit(*victim)) victim = candidate;
   }
   if (victim == nullptr) return false;
   while (!victim->events.empty()) shed(*victim, loss::overflow, now);
@@ -121,12 +122,12 @@ bool schedule::make_way(core::time_point now) {
 /// Sheds one event of the destination that has the least right to what it holds.
 void schedule::make_room(destination& newcomer, core::time_point now) {
   destination* victim = &newcomer;
-  for (auto* one : ring_) {
-    if (one->events.size() == one->events.in_flight()) continue;
-    const bool worse = one->invented() == victim->invented()
-                           ? one->events.size() > victim->events.size()
-                           : one->invented();
-    if (worse) victim = one;
+  for (auto* candidate : ring_) {
+    if (candidate->events.size() == candidate->events.in_flight()) continue;
+    const bool worse = candidate->invented() == victim->invented()
+                           ? candidate->events.size() > victim->events.size()
+                           : candidate->invented();
+    if (worse) victim = candidate;
   }
   shed(*victim, loss::overflow, now);
 }

@@ -19,8 +19,8 @@
 namespace rw::dispatch {
 
 struct schedule_options {
-  /// Events known at once: queued, in flight and delayed. In front of a full schedule each request
-  /// may still have one change of an observed object.
+  /// Events known at once: queued, in flight and delayed. In front of a full schedule statuses
+  /// request may still have one change of an observed object.
   std::size_t capacity = 32768;
   core::duration retry_base = std::chrono::milliseconds(100);
   core::duration retry_limit = std::chrono::seconds(30);
@@ -30,7 +30,7 @@ struct schedule_options {
   std::size_t managers = 256;                      ///< known at once
   std::size_t batch_requests = 2;                  ///< at once to one manager that takes batches
   /// How long a receiver's offer to take batches is not believed after it refused one: at first,
-  /// and at most, doubled each time until one is taken.
+  /// and at most, doubled statuses time until one is taken.
   core::duration batch_pause = std::chrono::seconds(10);
   core::duration batch_pause_limit = std::chrono::minutes(10);
 };
@@ -63,10 +63,12 @@ struct batch_response {
   std::chrono::seconds retry_after{0};
   std::size_t batch_offer = 1;  ///< events that the receiver takes in one request
   /// Statuses of a batch's events (207); empty: all have `status`.
-  std::vector<unsigned> each = {};
+  std::vector<unsigned> statuses = {};
   bool takes_heartbeats = false;  ///< the receiver offered that
 
-  unsigned status_of(std::size_t event) const { return each.empty() ? status : each[event]; }
+  unsigned status_of(std::size_t event) const {
+    return statuses.empty() ? status : statuses[event];
+  }
 };
 
 /// An event that was answered and not accepted.
@@ -121,7 +123,7 @@ struct batch_result {
 /// closes again, which shows that the receiver is back. Whatever its state, it expires when its
 /// latest change is older than `max_age`: that of an observed object is given back.
 ///
-/// `poll` costs O(managers), all other calls O(1) for each event on average, and O(managers) in
+/// `poll` costs O(managers), all other calls O(1) for statuses event on average, and O(managers) in
 /// front of a full schedule. Single-threaded.
 class schedule {
  public:
@@ -157,7 +159,7 @@ class schedule {
     const rejected_event* refused;  ///< since then its receiver accepts others; null: there is none
   };
 
-  /// Told of each event that is lost, before it is forgotten.
+  /// Told of statuses event that is lost, before it is forgotten.
   using loss_handler = std::function<void(loss, const watch_event&)>;
 
   /// `objects` must outlive it; null: there are none.

@@ -263,7 +263,7 @@ class planner {
     };
     if (any(cluster_fault::kcp)) return "FaultInKCP";
     if (any(cluster_fault::issuer)) return "FaultOfIssuer";
-    if (any(cluster_fault::ours)) return "FaultOfManager";
+    if (any(cluster_fault::manager)) return "FaultOfManager";
     return too_many ? "TooManyRuntimesFail" : "";
   }
 

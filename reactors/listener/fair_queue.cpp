@@ -16,17 +16,17 @@ bool fair_queue::before::operator()(const pending& a, const pending& b) const no
 
 offer_result fair_queue::offer(const std::string& runtime_id, rw::contract contract,
                                watch_event event, core::time_point now) {
-  pending one{contract, std::move(event), now};
+  pending pending{contract, std::move(event), now};
   const auto known = shares_.find(runtime_id);
   const auto own = known == shares_.end() ? 0 : known->second.events.size();
-  if (own > 0 && known->second.events.contains(one)) return offer_result::merged;
+  if (own > 0 && known->second.events.contains(pending)) return offer_result::merged;
   if (own >= runtime_events_) return offer_result::share_full;
   const auto third = events_ / 3;
   const auto bound = own == 0 ? events_ : (own < third / turns_.size() ? 2 * third : third);
   if (size_ >= bound) return offer_result::full;
   const auto at = own > 0 ? known : shares_.try_emplace(runtime_id).first;
   auto& [events, order] = at->second;
-  order.push_back(events.insert(std::move(one)).first);
+  order.push_back(events.insert(std::move(pending)).first);
   if (own == 0) turns_.push_back(at);
   ++size_;
   return offer_result::added;

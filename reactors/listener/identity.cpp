@@ -60,19 +60,19 @@ network_list network_list::parse(std::string_view text) {
   network_list result;
   while (!text.empty()) {
     const auto comma = text.find(',');
-    const std::string one(core::trimmed(text.substr(0, comma)));
+    const std::string part(core::trimmed(text.substr(0, comma)));
     text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
-    if (one.empty()) continue;
-    const auto slash = std::min(one.find('/'), one.size());
+    if (part.empty()) continue;
+    const auto slash = std::min(part.find('/'), part.size());
     boost::system::error_code error;
-    const auto address = asio::ip::make_address(one.substr(0, slash), error);
+    const auto address = asio::ip::make_address(part.substr(0, slash), error);
     const int all = address.is_v4() ? 32 : 128;
     int bits = all;
-    const auto* const end = one.data() + one.size();
+    const auto* const end = part.data() + part.size();
     const bool valid =
-        slash == one.size() || std::from_chars(one.data() + slash + 1, end, bits).ptr == end;
-    if (error || !valid || bits < 0 || bits > all || one.ends_with('/')) {
-      throw std::invalid_argument("not a network such as 10.0.0.0/8 or fd00::/8: " + one);
+        slash == part.size() || std::from_chars(part.data() + slash + 1, end, bits).ptr == end;
+    if (error || !valid || bits < 0 || bits > all || part.ends_with('/')) {
+      throw std::invalid_argument("not a network such as 10.0.0.0/8 or fd00::/8: " + part);
     }
     result.networks_.push_back(network(address, static_cast<unsigned short>(128 - all + bits)));
   }
@@ -81,9 +81,9 @@ network_list network_list::parse(std::string_view text) {
 
 bool network_list::contains(const asio::ip::address& address) const {
   const bool is_v4 = network(address, 128).address().is_v4_mapped();
-  return std::ranges::any_of(networks_, [&](const asio::ip::network_v6& one) {
-    const bool of_v4 = one.address().is_v4_mapped();
-    return of_v4 == is_v4 && network(address, one.prefix_length()) == one;
+  return std::ranges::any_of(networks_, [&](const asio::ip::network_v6& listed) {
+    const bool of_v4 = listed.address().is_v4_mapped();
+    return of_v4 == is_v4 && network(address, listed.prefix_length()) == listed;
   });
 }
 

@@ -230,9 +230,9 @@ void listener::receive(exchange& current) {
   if (!identify(current) || !read(current)) return;
   const auto age = parse_event_age(current.request->headers.get(event_age_header));
   if (age) counters_->delivery.Observe(std::chrono::duration<double>(*age).count());
-  for (auto& one : current.elements) {
-    if (one.status == 200) judge(current, one);
-    if (one.status == 200) accept(current, one);
+  for (auto& part : current.elements) {
+    if (part.status == 200) judge(current, part);
+    if (part.status == 200) accept(current, part);
   }
   fill_channel();
   respond(current);
@@ -332,12 +332,12 @@ void listener::log_event(const exchange& current, const watch_event& event) {
 bool listener::read(exchange& current) {
   const auto& body = current.request->body;
   const auto add = [&](wire_result event) {
-    auto& one = current.elements.emplace_back();
+    auto& part = current.elements.emplace_back();
     if (event.has_value()) {
-      one.event = std::move(*event);
+      part.event = std::move(*event);
     } else {
-      one.status = 400;
-      one.reason = reason(event.error());
+      part.status = 400;
+      part.reason = reason(event.error());
     }
   };
   if (!current.target.batch) {
@@ -388,12 +388,12 @@ void listener::respond(exchange& current) {
   std::size_t failures = 0;
   bool full = false;
   for (std::size_t i = 0; i < current.elements.size(); ++i) {
-    const auto& one = current.elements[i];
-    if (one.status == 200) continue;
-    if (failures++ == 0) first = &one;
-    full |= one.status == 503;
+    const auto& part = current.elements[i];
+    if (part.status == 200) continue;
+    if (failures++ == 0) first = &part;
+    full |= part.status == 503;
     list += (list.empty() ? R"([{"index":)" : R"(,{"index":)") + std::to_string(i) +
-            R"(,"status":)" + std::to_string(one.status) + '}';
+            R"(,"status":)" + std::to_string(part.status) + '}';
   }
   if (full) into.headers.add("retry-after", "1");
   if (first == nullptr) return;

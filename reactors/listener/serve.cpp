@@ -65,8 +65,8 @@ asio::awaitable<void> serve(asio::any_io_executor executor, listener_options opt
   co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
   made.runnable->drain();
   const auto until = clock.now() + limit;
-  auto both = join(&intake, &delivery);
-  co_await core::within(clock, until, std::move(both));
+  auto running = join(&intake, &delivery);
+  co_await core::within(clock, until, std::move(running));
   co_await asio::this_coro::reset_cancellation_state(asio::enable_terminal_cancellation());
   co_await asio::this_coro::throw_if_cancelled(throws);
   if (failure) std::rethrow_exception(failure);

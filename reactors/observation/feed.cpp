@@ -32,8 +32,8 @@ std::string selector_of(const observed_resource& resource) {
 
 const k8s::discovered_resource* find(const std::vector<k8s::discovered_resource>& in,
                                      std::string_view plural) {
-  const auto at =
-      std::ranges::find_if(in, [&](const auto& one) { return one.type.plural == plural; });
+  const auto at = std::ranges::find_if(
+      in, [&](const auto& resource) { return resource.type.plural == plural; });
   return at == in.end() ? nullptr : &*at;
 }
 

@@ -152,7 +152,7 @@ bool observer::concerns(const view& view, const watch_event& event) const {
 /// Returns true if live watches show all changes that the event may be of.
 bool observer::is_covered(const watch_event& event) const {
   const auto found =
-      std::ranges::find_if(views_, [&](const view& one) { return concerns(one, event); });
+      std::ranges::find_if(views_, [&](const view& view) { return concerns(view, event); });
   if (found == views_.end()) return false;
   return std::ranges::all_of(views_, [&](const view& each) {
     const auto& watched = each.watch.watched;

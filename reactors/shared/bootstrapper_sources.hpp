@@ -19,8 +19,8 @@ inline constexpr std::array all_sources{source::config, source::manifests, sourc
                                         source::trust_bundle};
 
 /// Returns a name for people, such as "pull Secret".
-std::string_view to_string(source which) noexcept;
-const k8s::resource_type& type_of(source which);
+std::string_view to_string(source source) noexcept;
+const k8s::resource_type& type_of(source source);
 
 struct bootstrapper_sources {
   std::string config = "rt-bootstrapper-config";              ///< ConfigMap
@@ -28,11 +28,11 @@ struct bootstrapper_sources {
   std::string pull_secret = "registry-credentials";           ///< kubernetes.io/dockerconfigjson
   std::string trust_bundle = "rt-bootstrapper-trust-bundle";  ///< ClusterTrustBundle
 
-  const std::string& name_of(source which) const;
+  const std::string& name_of(source source) const;
   /// Returns its key: in `kcp_namespace`, unless it is cluster-scoped.
-  k8s::object_key key_of(source which) const;
+  k8s::object_key key_of(source source) const;
   /// Returns "ConfigMap kcp-system/rt-bootstrapper-config"; empty if it has no name.
-  std::string describe(source which) const;
+  std::string describe(source source) const;
 
   friend bool operator==(const bootstrapper_sources&, const bootstrapper_sources&) = default;
 };
@@ -43,9 +43,9 @@ struct source_informers {
   k8s::informer& secrets;      ///< of kcp-system
   k8s::informer& trust_bundles;
 
-  k8s::informer& of(source which) const;
+  k8s::informer& of(source source) const;
   /// The source as it is; empty: it does not exist.
-  k8s::object find(source which, const bootstrapper_sources& names) const;
+  k8s::object find(source source, const bootstrapper_sources& names) const;
 };
 
 }  // namespace rw

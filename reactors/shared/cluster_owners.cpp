@@ -10,8 +10,8 @@ bool contains(const cluster_claim& of, const std::string& cluster) {
   return std::ranges::find(of.clusters, cluster) != of.clusters.end();
 }
 
-bool precedes(const cluster_claim& one, const cluster_claim& other) {
-  return std::tie(one.created, one.uid) < std::tie(other.created, other.uid);
+bool precedes(const cluster_claim& claim, const cluster_claim& other) {
+  return std::tie(claim.created, claim.uid) < std::tie(other.created, other.uid);
 }
 
 }  // namespace
@@ -37,11 +37,11 @@ const cluster_claim* cluster_owners::decide(const cluster_claim& self,
   }
   auto clusters = self.clusters;
   if (self.is_incomplete) {
-    for (auto& one : owned_by(self.kyma)) {
-      if (is_recorded(one, self) && !contains(self, one)) clusters.push_back(std::move(one));
+    for (auto& claim : owned_by(self.kyma)) {
+      if (is_recorded(claim, self) && !contains(self, claim)) clusters.push_back(std::move(claim));
     }
   }
-  const auto recorded = [&](const auto& one) { return is_recorded(one, self); };
+  const auto recorded = [&](const auto& claim) { return is_recorded(claim, self); };
   if (clusters == owned_by(self.kyma) && std::ranges::all_of(clusters, recorded)) return nullptr;
   forget(self.kyma);
   ++changes_;

@@ -14,7 +14,7 @@ std::string_view to_string(cluster_fault of) noexcept {
 }
 
 cluster_scope scope_of(const boost::json::value& kyma, const k8s::label_selector& only) {
-  if (!only.matches(k8s::find(kyma, {"metadata", "labels"}))) return cluster_scope::others;
+  if (!only.matches(k8s::find(kyma, {"metadata", "labels"}))) return cluster_scope::unselected;
   return k8s::label(kyma, skip_label) == "true" ? cluster_scope::left_alone
                                                 : cluster_scope::managed;
 }
@@ -63,7 +63,7 @@ void cluster_states::set_scope(const k8s::object_key& kyma, cluster_scope scope)
   auto& entry = entries_[kyma];
   if (entry.scope == scope) return;
   entry.scope = scope;
-  if (scope == cluster_scope::others) entry.error = entry.own_fault = std::nullopt;
+  if (scope == cluster_scope::unselected) entry.error = entry.own_fault = std::nullopt;
   notify();
 }
 
@@ -122,8 +122,8 @@ bool cluster_states::is_duplicate(const k8s::object_key& kyma) const {
 }
 
 void cluster_states::for_each(
-    const std::function<void(const k8s::object_key&, const cluster_state&)>& each) const {
-  for (const auto& [kyma, entry] : entries_) each(kyma, entry);
+    const std::function<void(const k8s::object_key&, const cluster_state&)>& visit) const {
+  for (const auto& [kyma, entry] : entries_) visit(kyma, entry);
 }
 
 std::shared_ptr<void> cluster_states::subscribe(std::function<void()> changed) {
@@ -133,9 +133,9 @@ std::shared_ptr<void> cluster_states::subscribe(std::function<void()> changed) {
 }
 
 void cluster_states::notify() {
-  std::erase_if(listeners_, [](const auto& one) { return one.expired(); });
-  for (const auto& one : listeners_) {
-    if (const auto listener = one.lock()) (*listener)();
+  std::erase_if(listeners_, [](const auto& listener) { return listener.expired(); });
+  for (const auto& weak : listeners_) {
+    if (const auto listener = weak.lock()) (*listener)();
   }
 }
 

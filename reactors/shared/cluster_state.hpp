@@ -38,7 +38,7 @@ struct runtime_trust {
 
 /// Who has to act before a runtime converges.
 enum class cluster_fault : std::uint8_t {
-  ours,    ///< this manager, or how it is configured
+  manager,  ///< this manager, or how it is configured
   tenant,  ///< the runtime, or its owner: it is unreachable, has no kubeconfig, rejects writes, ...
   issuer,  ///< of certificates
   kcp,     ///< what KCP says of the runtime
@@ -49,7 +49,7 @@ std::string_view to_string(cluster_fault of) noexcept;
 enum class cluster_scope : std::uint8_t {
   managed,
   left_alone,  ///< by the label `skip-reconciliation`
-  others,      ///< `--only` does not select it: another manager is responsible for it
+  unselected,  ///< `--only` does not select it: another manager is responsible for it
   leaving,     ///< the Kyma is deleted, and the watcher is being removed
 };
 /// Returns the scope of a Kyma that is not leaving.
@@ -58,7 +58,7 @@ cluster_scope scope_of(const boost::json::value& kyma, const k8s::label_selector
 /// Why a runtime has not converged.
 struct cluster_error {
   status_reason reason = status_reason::none;
-  cluster_fault fault = cluster_fault::ours;
+  cluster_fault fault = cluster_fault::manager;
   /// Time from which on it has not converged through such a fault, whatever the reason.
   std::chrono::system_clock::time_point since = {};
 
@@ -150,7 +150,7 @@ class cluster_states {
   /// Returns whether the cluster is known to belong to another Kyma.
   bool is_duplicate(const k8s::object_key& kyma) const;
   void for_each(
-      const std::function<void(const k8s::object_key&, const cluster_state&)>& each) const;
+      const std::function<void(const k8s::object_key&, const cluster_state&)>& visit) const;
 
   /// Calls `changed` after each change, as long as the caller keeps the result. It must not change
   /// the states.

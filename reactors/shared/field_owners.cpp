@@ -145,9 +145,9 @@ json::value fields_of_others(const json::value& object, std::span<const std::str
   json::object all;
   for (const auto& entry : managed_fields(object)) {
     const auto* const fields = k8s::find(entry, {"fieldsV1"});
-    const bool theirs =
+    const bool is_foreign =
         std::ranges::any_of(managers, [&](const std::string& each) { return is_of(entry, each); });
-    if (theirs && fields != nullptr && fields->is_object()) unite(all, fields->get_object());
+    if (is_foreign && fields != nullptr && fields->is_object()) unite(all, fields->get_object());
   }
   return subtract_fields(all, applied_fields(object, own));
 }
@@ -165,15 +165,15 @@ bool applies_fields(const json::value& object, std::string_view manager) {
 std::optional<std::chrono::system_clock::time_point> written_after(const json::value& object,
                                                                    std::string_view own,
                                                                    std::string_view other) {
-  std::optional<std::chrono::system_clock::time_point> ours;
-  std::optional<std::chrono::system_clock::time_point> theirs;
+  std::optional<std::chrono::system_clock::time_point> own_time;
+  std::optional<std::chrono::system_clock::time_point> foreign_time;
   for (const auto& entry : managed_fields(object)) {
     const auto time = k8s::parse_rfc3339(find_string(entry, {"time"}));
     if (!time) continue;
-    if (applies(entry, own)) ours = time;
-    if (is_of(entry, other)) theirs = std::max(theirs.value_or(*time), *time);
+    if (applies(entry, own)) own_time = time;
+    if (is_of(entry, other)) foreign_time = std::max(foreign_time.value_or(*time), *time);
   }
-  return ours && theirs && *theirs > *ours ? theirs : std::nullopt;
+  return own_time && foreign_time && *foreign_time > *own_time ? foreign_time : std::nullopt;
 }
 
 }  // namespace rw

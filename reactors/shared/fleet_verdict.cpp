@@ -41,7 +41,9 @@ std::string percent(double share) {
 std::string sentence(const fleet_verdict& of) {
   using enum runtime_condition;
   const auto total = std::to_string(of.expected());
-  const auto number = [&](runtime_condition which) { return std::to_string(of.count(which)); };
+  const auto number = [&](runtime_condition condition) {
+    return std::to_string(of.count(condition));
+  };
   if (of.expected() == 0) return "there are no runtimes";
   std::string out;
   const auto add = [&](const std::string& text) { out += (out.empty() ? "" : "; ") + text; };
@@ -76,8 +78,8 @@ fleet_level level_of(const fleet_verdict& of, bool has_faults) {
 
 std::string first_of(const std::vector<std::string>& names, std::size_t all) {
   std::string out;
-  for (const auto& one : names | std::views::take(shown_runtimes)) {
-    out += (out.empty() ? "" : ", ") + one;
+  for (const auto& name : names | std::views::take(shown_runtimes)) {
+    out += (out.empty() ? "" : ", ") + name;
   }
   return all > std::min(names.size(), shown_runtimes) ? out + ", ..." : out;
 }
@@ -143,9 +145,9 @@ fleet_verdict judge_fleet(std::span<const judged_runtime> runtimes,
                           std::span<const fleet_fault> faults) {
   fleet_verdict out;
   std::map<status_reason, fleet_cause> causes;
-  for (const auto& one : runtimes) {
-    ++out.counts[static_cast<std::size_t>(one.condition)];
-    if (one.condition == runtime_condition::ill) note(causes[one.reason], one.kyma);
+  for (const auto& runtime : runtimes) {
+    ++out.counts[static_cast<std::size_t>(runtime.condition)];
+    if (runtime.condition == runtime_condition::ill) note(causes[runtime.reason], runtime.kyma);
   }
   for (auto& [reason, cause] : causes) {
     cause.reason = reason == status_reason::none ? "Other" : std::string(to_string(reason));
@@ -168,10 +170,10 @@ fleet_verdict judge_fleet(std::span<const judged_runtime> runtimes,
   return out;
 }
 
-fleet_verdict no_leader(std::string_view why) {
+fleet_verdict no_leader(std::string_view reason) {
   fleet_verdict out;
   out.message = "unknown: no leader";
-  if (!why.empty()) out.message.append(": ").append(why);
+  if (!reason.empty()) out.message.append(": ").append(reason);
   return out;
 }
 
@@ -186,13 +188,13 @@ json::object json_of(const fleet_verdict& of, std::chrono::system_clock::duratio
   out["illShare"] = of.share(runtime_condition::ill);
   auto& causes = out["causes"].emplace_array();
   for (const auto& each : of.causes) {
-    json::object one{{"reason", each.reason}, {"next", each.next}};
-    if (!each.message.empty()) one["message"] = each.message;
+    json::object cause{{"reason", each.reason}, {"next", each.next}};
+    if (!each.message.empty()) cause["message"] = each.message;
     if (each.count > 0) {
-      one["count"] = each.count;
-      one["runtimes"] = json::array(each.runtimes.begin(), each.runtimes.end());
+      cause["count"] = each.count;
+      cause["runtimes"] = json::array(each.runtimes.begin(), each.runtimes.end());
     }
-    causes.push_back(std::move(one));
+    causes.push_back(std::move(cause));
   }
   return out;
 }
@@ -218,15 +220,15 @@ fleet_verdict read_verdict(const json::value& response) {
   }
   const auto* const causes = k8s::find_array(*found, {"causes"});
   for (const auto& each : causes == nullptr ? json::array() : *causes) {
-    fleet_cause one{.reason = std::string(k8s::find_string(each, {"reason"})),
-                    .count = number(each, "count"),
-                    .message = std::string(k8s::find_string(each, {"message"})),
-                    .next = std::string(k8s::find_string(each, {"next"}))};
+    fleet_cause cause{.reason = std::string(k8s::find_string(each, {"reason"})),
+                      .count = number(each, "count"),
+                      .message = std::string(k8s::find_string(each, {"message"})),
+                      .next = std::string(k8s::find_string(each, {"next"}))};
     const auto* const names = k8s::find_array(each, {"runtimes"});
     for (const auto& name : names == nullptr ? json::array() : *names) {
-      if (name.is_string()) one.runtimes.emplace_back(name.get_string());
+      if (name.is_string()) cause.runtimes.emplace_back(name.get_string());
     }
-    out.causes.push_back(std::move(one));
+    out.causes.push_back(std::move(cause));
   }
   return out;
 }

@@ -114,7 +114,7 @@ fleet_verdict judge_fleet(std::span<const judged_runtime> runtimes,
                           std::span<const fleet_fault> faults);
 
 /// "unknown: no leader", and why nobody else can tell.
-fleet_verdict no_leader(std::string_view why);
+fleet_verdict no_leader(std::string_view reason);
 
 /// An older verdict says nothing: its leader hangs, or is gone.
 inline constexpr std::chrono::seconds verdict_expiry(60);

@@ -112,15 +112,15 @@ void gap_detector::count(pod& of, const heartbeat& now, missed_events& missed) {
     if (count != (known == before.end() ? 0 : known->second)) add(manager);
     of.gaps.emplace_back(name, count);
   };
-  std::uint64_t others = 0;
+  std::uint64_t rest = 0;
   for (const auto& each : now.gaps->managers) {
     if (each.manager.empty() || of.gaps.size() >= most_counts) {
-      others += each.count;
+      rest += each.count;
     } else {
       compare(each.manager, each.count);
     }
   }
-  compare({}, others);
+  compare({}, rest);
 }
 
 void gap_detector::update(pod& of, const heartbeat& now, core::time_point arrival) {

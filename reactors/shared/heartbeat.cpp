@@ -211,13 +211,13 @@ json::object value_of(const heartbeat& from, std::size_t watches) {
   auto& list = out["watches"].emplace_array();
   for (std::size_t i = 0; i < watches; ++i) {
     const auto& each = from.watches[i];
-    auto& one = list.emplace_back(json::object{{"manager", each.manager},
-                                               {"group", each.group},
-                                               {"resource", each.resource},
-                                               {"field", each.field},
-                                               {"state", to_string(each.state)}});
-    if (each.live_since) one.as_object()["liveSince"] = k8s::format_micro_time(*each.live_since);
-    if (!each.reason.empty()) one.as_object()["reason"] = short_text(each.reason);
+    auto& entry = list.emplace_back(json::object{{"manager", each.manager},
+                                                 {"group", each.group},
+                                                 {"resource", each.resource},
+                                                 {"field", each.field},
+                                                 {"state", to_string(each.state)}});
+    if (each.live_since) entry.as_object()["liveSince"] = k8s::format_micro_time(*each.live_since);
+    if (!each.reason.empty()) entry.as_object()["reason"] = short_text(each.reason);
   }
   const auto more = from.more_watches + from.watches.size() - watches;
   if (more > 0) out["moreWatches"] = more;

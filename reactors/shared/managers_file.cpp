@@ -92,10 +92,10 @@ class watch_reader {
 }  // namespace
 
 managed_watch watch_of(const watcher& from) {
-  const auto& one = from.watched;
+  const auto& watched = from.watched;
   return {from.manager,
-          {one.group, one.version, one.plural},
-          one.subresource.empty() ? std::string(to_string(from.field)) : one.subresource,
+          {watched.group, watched.version, watched.plural},
+          watched.subresource.empty() ? std::string(to_string(from.field)) : watched.subresource,
           from.labels};
 }
 

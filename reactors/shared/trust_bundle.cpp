@@ -9,8 +9,8 @@ namespace rw {
 trust_bundle read_trust_bundle(const boost::json::value& gateway_secret) {
   trust_bundle out;
   const auto added = k8s::annotation(gateway_secret, ca_added_annotation);
-  if (const auto when = k8s::parse_rfc3339(added)) {
-    out.added_at = std::chrono::floor<std::chrono::seconds>(*when);
+  if (const auto time = k8s::parse_rfc3339(added)) {
+    out.added_at = std::chrono::floor<std::chrono::seconds>(*time);
   }
   const auto pem = k8s::secret_data(gateway_secret, authorities_entry);
   if (!pem) {

@@ -24,7 +24,7 @@ class trust_bundle_source final : public k8s::api_source {
     return source_->server_version();
   }
 
-  asio::awaitable<k8s::result<std::string>> list_text(k8s::resource_type, k8s::selection what,
+  asio::awaitable<k8s::result<std::string>> list_text(k8s::resource_type, k8s::selection selection,
                                                       k8s::list_options page) override {
     if (page.continue_token.empty()) {
       auto found = co_await find();
@@ -42,17 +42,17 @@ class trust_bundle_source final : public k8s::api_source {
       served_ = std::move(*found);
     }
     if (!served_) co_return std::string(R"({"metadata":{"resourceVersion":"0"},"items":[]})");
-    auto listed = co_await source_->list_text(*served_, std::move(what), std::move(page));
+    auto listed = co_await source_->list_text(*served_, std::move(selection), std::move(page));
     co_return listed;
   }
 
   asio::awaitable<k8s::result<k8s::opened_watch>> open_watch(k8s::resource_type,
-                                                             k8s::selection what,
+                                                             k8s::selection selection,
                                                              k8s::watch_options options,
                                                              k8s::watch_sink& into) override {
     if (served_) {
       auto watched =
-          co_await source_->open_watch(*served_, std::move(what), std::move(options), into);
+          co_await source_->open_watch(*served_, std::move(selection), std::move(options), into);
       // The next list discovers the served version.
       if (!watched && watched.error().is(k8s::errc::not_found)) {
         watched = k8s::failure{.code = k8s::errc::gone, .message = watched.error().message};
@@ -111,13 +111,13 @@ const k8s::resource_type& trust_bundles_type() {
   return type;
 }
 
-std::unique_ptr<k8s::informer> trust_bundle_informer(k8s::client& api, k8s::selection what,
+std::unique_ptr<k8s::informer> trust_bundle_informer(k8s::client& api, k8s::selection selection,
                                                      k8s::informer_environment in) {
   // A stream would begin without discovery.
   return std::make_unique<k8s::informer>(
       std::make_shared<trust_bundle_source>(api, in.clock, in.log), trust_bundles_type(),
       k8s::informer_options{
-          .objects = std::move(what), .streaming_list = false, .any_version = true},
+          .objects = std::move(selection), .streaming_list = false, .any_version = true},
       in);
 }
 

@@ -19,7 +19,7 @@ const k8s::resource_type& trust_bundles_type();
 /// list; the objects' own version does not matter. If they are not served, which it logs once,
 /// there are none; it lists them at most a minute after the server begins to serve them. If the
 /// server stops serving them, lists fail, and the informer keeps its objects.
-std::unique_ptr<k8s::informer> trust_bundle_informer(k8s::client& api, k8s::selection what,
+std::unique_ptr<k8s::informer> trust_bundle_informer(k8s::client& api, k8s::selection selection,
                                                      k8s::informer_environment in);
 
 }  // namespace rw

@@ -35,7 +35,8 @@ std::vector<std::string> resource_errors(std::string_view name) {
   const auto plural = name.substr(0, slash);
   auto errors = plural == "*" ? std::vector<std::string>() : k8s::dns_label_errors(plural);
   if (slash == name.size()) return errors;
-  for (auto& one : k8s::dns_label_errors(name.substr(slash + 1))) errors.push_back(std::move(one));
+  for (auto& error : k8s::dns_label_errors(name.substr(slash + 1)))
+    errors.push_back(std::move(error));
   return errors;
 }
 
@@ -275,10 +276,10 @@ class watcher_reader {
     const auto& all = expressions->get_array();
     for (std::size_t i = 0; i < all.size(); ++i) {
       const auto field = "spec.gateway.selector.matchExpressions[" + std::to_string(i) + "]";
-      const auto* const how = k8s::find(all[i], {"operator"});
-      if (how != nullptr &&
-          std::ranges::none_of(operators, [&](auto one) { return *how == one; })) {
-        wrong(field + ".operator", *how, "In, NotIn, Exists or DoesNotExist");
+      const auto* const operation = k8s::find(all[i], {"operator"});
+      if (operation != nullptr &&
+          std::ranges::none_of(operators, [&](auto known) { return *operation == known; })) {
+        wrong(field + ".operator", *operation, "In, NotIn, Exists or DoesNotExist");
         continue;
       }
       try_selector(field, json::object{{"matchExpressions", json::array{all[i]}}});
@@ -303,7 +304,7 @@ std::string_view to_string(watched_field field) noexcept {
 
 std::string watcher_problems::text() const {
   std::string all;
-  for (const auto& one : sentences) all.append(all.empty() ? "" : "; ").append(one);
+  for (const auto& sentence : sentences) all.append(all.empty() ? "" : "; ").append(sentence);
   return all;
 }
 

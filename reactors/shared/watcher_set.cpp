@@ -58,8 +58,8 @@ std::optional<watcher_candidate> candidate(const k8s::object& from,
 using sources = std::pair<k8s::object, k8s::object>;
 
 bool is_same(const sources& a, const sources& b) {
-  const auto same = [](const k8s::object& one, const k8s::object& other) {
-    return one && other ? k8s::same_state(one, other) : !one && !other;
+  const auto same = [](const k8s::object& object, const k8s::object& other) {
+    return object && other ? k8s::same_state(object, other) : !object && !other;
   };
   return same(a.first, b.first) && same(a.second, b.second);
 }
@@ -67,33 +67,34 @@ bool is_same(const sources& a, const sources& b) {
 }  // namespace
 
 watcher_choice choose_watchers(std::vector<watcher_candidate> among) {
-  std::ranges::sort(among, {}, [](const watcher_candidate& one) {
-    return std::tie(one.desired.created, one.desired.uid);
+  std::ranges::sort(among, {}, [](const watcher_candidate& candidate) {
+    return std::tie(candidate.desired.created, candidate.desired.uid);
   });
   watcher_choice out;
   capacity left;
-  for (auto& one : among) {
-    if (one.accepted && !left.keep(*one.accepted).empty()) one.accepted.reset();
+  for (auto& candidate : among) {
+    if (candidate.accepted && !left.keep(*candidate.accepted).empty()) candidate.accepted.reset();
   }
-  for (auto& one : among) {
-    auto error = left.add(one.desired, one.accepted ? &*one.accepted : nullptr);
+  for (auto& candidate : among) {
+    auto error = left.add(candidate.desired, candidate.accepted ? &*candidate.accepted : nullptr);
     if (error.empty()) {
-      out.in_force.push_back(std::move(one.desired));
+      out.in_force.push_back(std::move(candidate.desired));
       continue;
     }
-    out.refused.emplace(one.desired.key, std::move(error));
-    if (one.accepted) out.in_force.push_back(std::move(*one.accepted));
+    out.refused.emplace(candidate.desired.key, std::move(error));
+    if (candidate.accepted) out.in_force.push_back(std::move(*candidate.accepted));
   }
-  std::ranges::sort(out.in_force, {},
-                    [](const watcher& one) { return std::tie(one.key.ns, one.key.name); });
+  std::ranges::sort(out.in_force, {}, [](const watcher& watcher) {
+    return std::tie(watcher.key.ns, watcher.key.name);
+  });
   return out;
 }
 
 const watcher_choice& watcher_set::current() {
   std::vector<std::pair<k8s::object, k8s::object>> now;
   now.reserve(made_of_.size());
-  watchers_.objects().for_each([&](const k8s::object& one) {
-    now.emplace_back(one, virtual_services_.objects().get(one.key()));
+  watchers_.objects().for_each([&](const k8s::object& object) {
+    now.emplace_back(object, virtual_services_.objects().get(object.key()));
   });
   if (std::ranges::equal(now, made_of_, is_same)) return choice_;
   std::vector<watcher_candidate> among;

@@ -123,7 +123,7 @@ asio::awaitable<void> watcher_installer::complete_states() {
   }
   sources_.kymas.objects().for_each([this](const k8s::object& object) {
     const auto scope = scope_of(object.parse(), options_.only);
-    if (scope == cluster_scope::others) clusters_.set_scope(object.key(), scope);
+    if (scope == cluster_scope::unselected) clusters_.set_scope(object.key(), scope);
     if (scope == cluster_scope::managed && may_have_certificate(object.name())) {
       clusters_.expect(object.key());
     }

@@ -47,7 +47,7 @@ struct order {
 /// How it is done, for every runtime alike.
 struct install_options {
   templates manifests = templates::built_in();
-  settings set = {};
+  manifest_settings set = {};
   trust_delays delays = {};
   bool restart_on_renewal = false;  ///< see wanted_trust
   std::string field_manager{default_field_manager};

@@ -70,7 +70,7 @@ std::string text_of(const kcp_address& address) {
   return (v6 ? "[" + address.host + "]" : address.host) + ":" + std::to_string(address.port);
 }
 
-void fill_content(json::value& object, const settings& with) {
+void fill_content(json::value& object, const manifest_settings& with) {
   auto& pod = at(object, {"spec", "template", "spec"});
   auto& container = *container_of(pod);
   container["image"] = with.image;
@@ -134,7 +134,7 @@ json::value probe_webhook(json::object from, const std::string& bundle) {
   return out;
 }
 
-void fill_configuration(json::value& object, const settings& with, const inputs& runtime) {
+void fill_configuration(json::value& object, const manifest_settings& with, const inputs& runtime) {
   auto& webhooks = object.as_object()["webhooks"].as_array();
   const auto pattern = webhooks.front().as_object();
   const auto bundle = k8s::base64_encode(runtime.ca_bundle);
@@ -219,7 +219,7 @@ bool same_webhook(const watcher& a, const watcher& b) {
          a.labels == b.labels && a.field == b.field;
 }
 
-json::value shared_deployment(const templates& from, const settings& with) {
+json::value shared_deployment(const templates& from, const manifest_settings& with) {
   auto out = *std::ranges::find_if(from.objects(), [](const auto& object) {
     return is(object, "Deployment", skr_webhook_name);
   });
@@ -258,7 +258,7 @@ json::value render_deployment(const json::value& shared, const inputs& runtime) 
   return out;
 }
 
-std::vector<json::value> render(const templates& from, const settings& with,
+std::vector<json::value> render(const templates& from, const manifest_settings& with,
                                 const inputs& runtime) {
   auto objects = from.objects();
   for (auto& object : objects) {

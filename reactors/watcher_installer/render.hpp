@@ -14,7 +14,7 @@
 namespace rw::watcher_installer {
 
 /// What does not differ from runtime to runtime, but for the watched resources.
-struct settings {
+struct manifest_settings {
   std::string image = "runtime-watcher:latest";
   std::vector<std::string> pull_secrets = {};  ///< names, in kyma-system of the runtime
   std::string cpu_request = "0.01";
@@ -30,7 +30,7 @@ struct settings {
   bool probed = false;  ///< with the webhook that probes call
 };
 
-/// What is wrong with `settings::webhook_sources`; empty if nothing is.
+/// What is wrong with `manifest_settings::webhook_sources`; empty if nothing is.
 std::string webhook_sources_error(const std::string& text);
 
 /// Where the watcher sends its events.
@@ -78,7 +78,7 @@ inline constexpr std::string_view applied_annotation = "operator.kyma-project.io
 inline constexpr std::string_view content_annotation = "operator.kyma-project.io/content-digest";
 
 /// The Deployment with its content, and the annotation, but without the runtime's own facts.
-boost::json::value shared_deployment(const templates& from, const settings& with);
+boost::json::value shared_deployment(const templates& from, const manifest_settings& with);
 
 /// The digest of a Deployment's content by its annotation; empty: it has none.
 std::string content_of(const boost::json::value& deployment);
@@ -98,7 +98,7 @@ bool same_webhook(const watcher& a, const watcher& b);
 
 /// The objects of one runtime, in the order of application. A pure function: the same inputs give
 /// the same objects, whatever the order of the Watchers.
-std::vector<boost::json::value> render(const templates& from, const settings& with,
+std::vector<boost::json::value> render(const templates& from, const manifest_settings& with,
                                        const inputs& runtime);
 
 }  // namespace rw::watcher_installer

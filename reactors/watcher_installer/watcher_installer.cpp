@@ -46,8 +46,8 @@ k8s::client_options runtime_client_options() {
   return out;
 }
 
-watcher_installer::watcher_installer(asio::any_io_executor executor, options with, sources from,
-                                     environment in)
+watcher_installer::watcher_installer(asio::any_io_executor executor, installer_options with,
+                                     installer_sources from, installer_environment in)
     : runtime_controller(executor, names(), with, in.common, kymas_type()),
       options_(std::move(with)),
       sources_(from),
@@ -329,7 +329,7 @@ k8s::reconcile_result watcher_installer::settle(const json::value& kyma, const o
   if (!settled) settled_.erase(key);
   auto again = next_pause(key, !seen.rolled_out);
   if (!seen.contested.empty()) {
-    note(kyma, {.state = state::failed,
+    note(kyma, {.state = runtime_state::failed,
                 .reason = status_reason::contested,
                 .message = options_.install.former_manager + " writes " + seen.contested +
                            " too, so the runtime is left to it. Switch that off, or this manager"});
@@ -338,7 +338,8 @@ k8s::reconcile_result watcher_installer::settle(const json::value& kyma, const o
   if (!seen.ready) {
     std::string text(to_string(seen.not_ready));
     if (!seen.details.empty()) text += ": " + seen.details;
-    note(kyma, {.state = state::not_ready, .reason = seen.not_ready, .message = std::move(text)});
+    note(kyma,
+         {.state = runtime_state::not_ready, .reason = seen.not_ready, .message = std::move(text)});
   } else {
     // What only has to wait for its time is no news.
     auto stuck = seen.again > core::duration::zero() ? std::string() : seen.pending;
@@ -348,7 +349,7 @@ k8s::reconcile_result watcher_installer::settle(const json::value& kyma, const o
       reason = status_reason::rights_missing;
     }
     note(kyma,
-         {.state = state::installed,
+         {.state = runtime_state::installed,
           .reason = reason,
           .message = stuck.empty() ? "ready" : stuck,
           .cause = stuck},
@@ -379,7 +380,7 @@ k8s::reconcile_result watcher_installer::refused(const json::value& kyma, const 
     const bool admitted =
         content_.admit(to.key, content_facts{.health = content_health::unreachable});
     clusters_.set_outdated(to.key, !admitted);
-    note(kyma, {.state = state::unreachable, .reason = to.reason, .message = to.error});
+    note(kyma, {.state = runtime_state::unreachable, .reason = to.reason, .message = to.error});
     return unreachable(to.error);
   }
   const bool rejects = k8s::is_permanent(error);
@@ -387,7 +388,7 @@ k8s::reconcile_result watcher_installer::refused(const json::value& kyma, const 
   content_.admit(to.key, content_facts{.rejected = rejects ? content_.newest() : std::string(),
                                        .error = error.message});
   auto again = result::error(error);
-  note(kyma, {.state = state::failed,
+  note(kyma, {.state = runtime_state::failed,
               .reason = reason_of_failure(error),
               .message = error.message,
               .cause = again.reason});
@@ -405,7 +406,7 @@ k8s::reconcile_result watcher_installer::failed(const json::value& kyma, status_
   fails(key, reason, fault);
   settled_.erase(key);
   content_.admit(key, std::nullopt);
-  note(kyma, {.state = state::failed, .reason = reason, .message = error, .cause = error});
+  note(kyma, {.state = runtime_state::failed, .reason = reason, .message = error, .cause = error});
   return again ? result::error(error) : result::terminal(error);
 }
 
@@ -422,7 +423,7 @@ k8s::reconcile_result watcher_installer::stand_back(const json::value& kyma,
   drift_.unwatch(key);
   drop_findings(key);
   clusters_.belongs_to(key, owner);
-  note(kyma, {.state = state::failed,
+  note(kyma, {.state = runtime_state::failed,
               .reason = status_reason::duplicate_runtime,
               .message = "also Kyma " + owner,
               .cause = owner});

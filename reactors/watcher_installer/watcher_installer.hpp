@@ -35,12 +35,9 @@
 
 namespace rw::watcher_installer {
 
-/// How the watcher on a runtime is doing.
-using state = runtime_state;
-
 /// Its `resync_period` is an hour unless set.
-struct options : runtime_options {
-  options() { resync_period = std::chrono::hours(1); }
+struct installer_options : runtime_options {
+  installer_options() { resync_period = std::chrono::hours(1); }
 
   install_options install = {};
   std::string gateway = "klm-watcher";  ///< in kcp-system: where events come in
@@ -68,7 +65,7 @@ struct options : runtime_options {
 
 /// What the installer reads of the control plane. Their owner runs the informers; other reactors
 /// may share them. All of it must outlive the installer.
-struct sources {
+struct installer_sources {
   k8s::informer& kymas;
   k8s::informer& watchers;
   /// The Secrets with kubeconfigs (kubeconfig_secrets()); may hold others.
@@ -82,7 +79,7 @@ struct sources {
 };
 
 /// All of it must outlive the installer.
-struct environment {
+struct installer_environment {
   runtime_environment common;  ///< events are on the Kymas
   certificate_provider& certificates;
   cluster_states& clusters;       ///< gets the state of each runtime
@@ -163,8 +160,8 @@ k8s::client_options runtime_client_options();
 /// index to the informer of kubeconfigs, so there is one installer for each of those.
 class watcher_installer final : public runtime_controller {
  public:
-  watcher_installer(boost::asio::any_io_executor executor, options with, sources from,
-                    environment in);
+  watcher_installer(boost::asio::any_io_executor executor, installer_options with,
+                    installer_sources from, installer_environment in);
   ~watcher_installer() override;
 
   /// An event of the runtime has arrived: it is reconciled, `after` that time. Where everything is
@@ -248,8 +245,8 @@ class watcher_installer final : public runtime_controller {
   void watch_all();
   void fan_out(keys& keys);
 
-  const options options_;
-  const sources sources_;
+  const installer_options options_;
+  const installer_sources sources_;
   certificate_provider& certificates_;
   cluster_states& clusters_;
   cluster_claims claims_;

@@ -27,7 +27,7 @@ namespace asio = boost::asio;
 constexpr unsigned tries = 3;          // backends tried for one request
 constexpr std::size_t clients = 4096;  // clients whose header is cached
 
-backend_limits limits_of(const options& with) {
+backend_limits limits_of(const gateway_options& with) {
   backend_limits out{.client = {}, .backends = with.backends};
   out.client.connections = with.connections;
   out.client.body_bytes = with.answer_bytes;
@@ -56,7 +56,8 @@ tls::result<tls::material> material_of(const boost::json::value& secret) {
 class gateway::implementation final : public http::handler,
                                       public std::enable_shared_from_this<implementation> {
  public:
-  implementation(asio::any_io_executor executor, options with, sources from, environment in)
+  implementation(asio::any_io_executor executor, gateway_options with, gateway_sources from,
+                 gateway_environment in)
       : executor_(executor),
         options_(std::move(with)),
         sources_(from),
@@ -103,9 +104,9 @@ class gateway::implementation final : public http::handler,
   void count(unsigned status) noexcept;
 
   const asio::any_io_executor executor_;
-  const options options_;
-  const sources sources_;
-  const environment environment_;
+  const gateway_options options_;
+  const gateway_sources sources_;
+  const gateway_environment environment_;
   handshake_counters handshakes_;
   counting_transport transport_;
   http::server server_;
@@ -292,7 +293,8 @@ void gateway::implementation::count(unsigned status) noexcept {
       .Increment();
 }
 
-gateway::gateway(asio::any_io_executor executor, options with, sources from, environment in)
+gateway::gateway(asio::any_io_executor executor, gateway_options with, gateway_sources from,
+                 gateway_environment in)
     : impl_(std::make_shared<implementation>(std::move(executor), std::move(with), from,
                                              std::move(in))) {}
 

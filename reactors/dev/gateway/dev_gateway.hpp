@@ -38,7 +38,7 @@ struct service_port {
 using service_resolver =
     std::function<std::optional<boost::asio::ip::tcp::endpoint>(const service_port& service)>;
 
-struct options {
+struct gateway_options {
   boost::asio::ip::tcp::endpoint address = {boost::asio::ip::address_v4::loopback(), 0};
   k8s::object_key secret = {"istio-system", "klm-istio-gateway"};  ///< tls.crt, tls.key, ca.crt
   http::server_limits limits = {};
@@ -52,13 +52,13 @@ struct options {
 
 /// The gateway's sources in the control plane. The caller runs these informers, and may share them.
 /// All of it must outlive the gateway.
-struct sources {
+struct gateway_sources {
   k8s::informer& virtual_services;  ///< networking.istio.io/v1beta1
   k8s::informer& secrets;           ///< Secrets with data; may include others
 };
 
 /// All of it must outlive the gateway.
-struct environment {
+struct gateway_environment {
   service_resolver services;
   core::clock& clock;
   core::watchdog& watchdog;
@@ -99,7 +99,8 @@ struct environment {
 class gateway {
  public:
   /// Binds and listens. Throws `std::runtime_error` that names the address on failure.
-  gateway(boost::asio::any_io_executor executor, options with, sources from, environment in);
+  gateway(boost::asio::any_io_executor executor, gateway_options with, gateway_sources from,
+          gateway_environment in);
   ~gateway();
   gateway(const gateway&) = delete;
   gateway& operator=(const gateway&) = delete;

@@ -29,9 +29,10 @@ constexpr auto request_taken = std::chrono::seconds(1);  // as in cert-managemen
 
 }  // namespace
 
-class issuer::implementation final : public k8s::reconciler {
+class issuer_simulator::implementation final : public k8s::reconciler {
  public:
-  implementation(asio::any_io_executor executor, options with, sources from, environment in);
+  implementation(asio::any_io_executor executor, issuer_options with, issuer_sources from,
+                 issuer_environment in);
 
   asio::awaitable<void> run();
   std::uint64_t roots() const noexcept { return roots_.made(); }
@@ -49,14 +50,14 @@ class issuer::implementation final : public k8s::reconciler {
                     std::optional<tls::certificate>* leaf);
   step write(json::value* certificate, change change);
   reconcile_result until_renewal(const json::value& secret, const order& wanted) const;
-  time_point now() const {
+  wall_time now() const {
     return std::chrono::floor<std::chrono::seconds>(environment_.clock.wall());
   }
 
   const asio::any_io_executor executor_;
-  const options options_;
-  const sources sources_;
-  const environment environment_;
+  const issuer_options options_;
+  const issuer_sources sources_;
+  const issuer_environment environment_;
   const k8s::resource_type type_;
   core::counter& counter_;
   random_delay delay_;
@@ -65,8 +66,9 @@ class issuer::implementation final : public k8s::reconciler {
   k8s::controller controller_;
 };
 
-issuer::implementation::implementation(asio::any_io_executor executor, options with, sources from,
-                                       environment in)
+issuer_simulator::implementation::implementation(asio::any_io_executor executor,
+                                                 issuer_options with, issuer_sources from,
+                                                 issuer_environment in)
     : executor_(executor),
       options_(std::move(with)),
       sources_(from),
@@ -94,14 +96,14 @@ issuer::implementation::implementation(asio::any_io_executor executor, options w
                     });
 }
 
-asio::awaitable<void> issuer::implementation::run() {
+asio::awaitable<void> issuer_simulator::implementation::run() {
   core::task_group tasks(executor_);
   tasks.spawn(roots_.run());
   tasks.spawn(controller_.run());
   co_await tasks.join();
 }
 
-asio::awaitable<reconcile_result> issuer::implementation::reconcile(k8s::object_key key) {
+asio::awaitable<reconcile_result> issuer_simulator::implementation::reconcile(k8s::object_key key) {
   const auto known = sources_.certificates.objects().get(key);
   if (!known) co_return reconcile_result::done();
   auto certificate = known.parse();
@@ -141,16 +143,17 @@ asio::awaitable<reconcile_result> issuer::implementation::reconcile(k8s::object_
   co_return outcome;
 }
 
-reconcile_result issuer::implementation::until_renewal(const json::value& secret,
-                                                       const order& wanted) const {
+reconcile_result issuer_simulator::implementation::until_renewal(const json::value& secret,
+                                                                 const order& wanted) const {
   const auto renewal = renewal_of(secret, wanted);
   if (!renewal) return reconcile_result::done();
   const auto wait = *renewal - environment_.clock.wall();
   return reconcile_result::requeue_after(std::max<core::duration>(wait, std::chrono::seconds(1)));
 }
 
-asio::awaitable<reconcile_result> issuer::implementation::issue(json::value certificate,
-                                                                order wanted, std::string reason) {
+asio::awaitable<reconcile_result> issuer_simulator::implementation::issue(json::value certificate,
+                                                                          order wanted,
+                                                                          std::string reason) {
   auto ended = co_await begin(&certificate, &reason);
   if (ended) co_return *ended;
   std::optional<tls::certificate> leaf;
@@ -172,8 +175,8 @@ asio::awaitable<reconcile_result> issuer::implementation::issue(json::value cert
 
 /// Writes that the certificate is being issued, so that a repeated request does not repeat the
 /// issue.
-issuer::implementation::step issuer::implementation::begin(json::value* certificate,
-                                                           const std::string* reason) {
+issuer_simulator::implementation::step issuer_simulator::implementation::begin(
+    json::value* certificate, const std::string* reason) {
   if (auto said = say_issuing(*certificate, options_.kind, *reason, now())) {
     const auto ended = co_await write(certificate, std::move(*said));
     if (ended) co_return ended;
@@ -182,7 +185,7 @@ issuer::implementation::step issuer::implementation::begin(json::value* certific
 }
 
 /// Signs with the current root.
-issuer::implementation::step issuer::implementation::write_secret(
+issuer_simulator::implementation::step issuer_simulator::implementation::write_secret(
     const json::value* certificate, const order* wanted, std::optional<tls::certificate>* leaf) {
   bool go_on = co_await delay_.pause();
   if (!go_on) co_return reconcile_result::done();
@@ -214,8 +217,8 @@ issuer::implementation::step issuer::implementation::write_secret(
 
 /// Writes the Certificate at its resourceVersion. After a conflict the next reconcile reads it
 /// again.
-issuer::implementation::step issuer::implementation::write(json::value* certificate,
-                                                           change change) {
+issuer_simulator::implementation::step issuer_simulator::implementation::write(
+    json::value* certificate, change change) {
   auto written = co_await environment_.api.patch(
       type_, k8s::key_of(*certificate), k8s::patch_type::merge, std::move(change.patch),
       {.field_manager = options_.field_manager, .subresource = change.subresource});
@@ -228,21 +231,22 @@ issuer::implementation::step issuer::implementation::write(json::value* certific
   co_return reconcile_result::error(written.error());
 }
 
-issuer::issuer(asio::any_io_executor executor, options with, sources from, environment in)
+issuer_simulator::issuer_simulator(asio::any_io_executor executor, issuer_options with,
+                                   issuer_sources from, issuer_environment in)
     : impl_(std::make_unique<implementation>(std::move(executor), std::move(with), from,
                                              std::move(in))) {}
 
-issuer::~issuer() = default;
+issuer_simulator::~issuer_simulator() = default;
 
-asio::awaitable<void> issuer::run() {
+asio::awaitable<void> issuer_simulator::run() {
   return impl_->run();
 }
 
-std::uint64_t issuer::roots() const noexcept {
+std::uint64_t issuer_simulator::roots() const noexcept {
   return impl_->roots();
 }
 
-std::uint64_t issuer::certificates() const noexcept {
+std::uint64_t issuer_simulator::certificates() const noexcept {
   return impl_->certificates();
 }
 

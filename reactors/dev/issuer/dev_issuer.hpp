@@ -23,7 +23,7 @@
 
 namespace rw::dev_issuer {
 
-struct options {
+struct issuer_options {
   certificates::issuer_kind kind = certificates::issuer_kind::cert_manager;
   std::string issuer = "klm-watcher-selfsigned";  ///< issues Certificates that name this issuer
   k8s::object_key root = {"istio-system", "klm-watcher"};
@@ -55,14 +55,14 @@ struct options {
 
 /// The issuer's sources in the control plane. The caller runs these informers, and may share them.
 /// All of it must outlive the issuer.
-struct sources {
+struct issuer_sources {
   k8s::informer& certificates;  ///< of the issuer_kind (certificates::certificates_type)
   /// Secrets with data, at least the root and those of Certificates; may include others.
   k8s::informer& secrets;
 };
 
 /// All of it must outlive the issuer.
-struct environment {
+struct issuer_environment {
   k8s::client& api;  ///< the control plane
   core::clock& clock;
   core::watchdog& watchdog;
@@ -91,12 +91,13 @@ struct environment {
 ///
 /// Everything happens on one executor (thread or strand), which is also the client's and the
 /// informers'.
-class issuer {
+class issuer_simulator {
  public:
-  issuer(boost::asio::any_io_executor executor, options with, sources from, environment in);
-  ~issuer();
-  issuer(const issuer&) = delete;
-  issuer& operator=(const issuer&) = delete;
+  issuer_simulator(boost::asio::any_io_executor executor, issuer_options with, issuer_sources from,
+                   issuer_environment in);
+  ~issuer_simulator();
+  issuer_simulator(const issuer_simulator&) = delete;
+  issuer_simulator& operator=(const issuer_simulator&) = delete;
 
   /// Runs until cancelled.
   boost::asio::awaitable<void> run();

@@ -160,7 +160,7 @@ boost::system::result<order, problem> read_order(const json::value& certificate,
 }
 
 std::string_view reason_to_issue(const json::value& certificate, const json::value& secret,
-                                 const order& wanted, issuer_kind kind, time_point now) {
+                                 const order& wanted, issuer_kind kind, wall_time now) {
   const auto leaf = certificate_in(secret);
   if (is_asked_for(certificate, leaf, kind)) return "ManuallyTriggered";
   if (secret.is_null()) return "DoesNotExist";
@@ -170,7 +170,7 @@ std::string_view reason_to_issue(const json::value& certificate, const json::val
   return {};
 }
 
-std::optional<time_point> renewal_of(const json::value& secret, const order& wanted) {
+std::optional<wall_time> renewal_of(const json::value& secret, const order& wanted) {
   const auto leaf = certificate_in(secret);
   if (!leaf) return std::nullopt;
   return leaf->not_after() - wanted.renew_before;

@@ -16,7 +16,7 @@
 namespace rw::dev_issuer {
 
 using certificates::issuer_kind;
-using time_point = std::chrono::system_clock::time_point;
+using wall_time = std::chrono::system_clock::time_point;
 
 /// The content of a Certificate's spec.
 struct order {
@@ -44,10 +44,10 @@ boost::system::result<order, problem> read_order(const boost::json::value& certi
 /// `secret` is null if there is none.
 std::string_view reason_to_issue(const boost::json::value& certificate,
                                  const boost::json::value& secret, const order& wanted,
-                                 issuer_kind kind, time_point now);
+                                 issuer_kind kind, wall_time now);
 
 /// Returns when the certificate in the Secret is due for renewal.
-std::optional<time_point> renewal_of(const boost::json::value& secret, const order& wanted);
+std::optional<wall_time> renewal_of(const boost::json::value& secret, const order& wanted);
 
 /// Returns the Secret of an issued certificate.
 boost::json::value secret_for(const boost::json::value& certificate, const order& wanted,

@@ -44,7 +44,8 @@ tls::result<tls::issuer> read_root(const json::value& secret) {
                             k8s::secret_data(secret, key_entry).value_or("")});
 }
 
-root_ca::root_ca(asio::any_io_executor executor, const options& with, sources from, environment in)
+root_ca::root_ca(asio::any_io_executor executor, const issuer_options& with, issuer_sources from,
+                 issuer_environment in)
     : options_(with),
       environment_(in),
       counter_(

@@ -19,7 +19,8 @@ tls::result<tls::issuer> read_root(const boost::json::value& secret);
 /// Keeps the root Secret present, usable, and as new as the options say.
 class root_ca final : private k8s::reconciler {
  public:
-  root_ca(boost::asio::any_io_executor executor, const options& with, sources from, environment in);
+  root_ca(boost::asio::any_io_executor executor, const issuer_options& with, issuer_sources from,
+          issuer_environment in);
 
   boost::asio::awaitable<void> run() { return controller_.run(); }
   std::uint64_t made() const noexcept { return made_; }
@@ -30,8 +31,8 @@ class root_ca final : private k8s::reconciler {
   bool is_due() const;
   k8s::reconcile_result later();
 
-  const options options_;
-  const environment environment_;
+  const issuer_options options_;
+  const issuer_environment environment_;
   core::counter& counter_;
   random_delay delay_;
   std::uint64_t made_ = 0;

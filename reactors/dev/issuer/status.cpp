@@ -52,7 +52,7 @@ constexpr auto up_to_date = "Certificate is up to date and has not expired";
 }  // namespace
 
 std::optional<change> say_issuing(const json::value& certificate, issuer_kind kind,
-                                  std::string_view reason, time_point now) {
+                                  std::string_view reason, wall_time now) {
   if (kind == issuer_kind::gardener) {
     if (k8s::find_string(certificate, {"status", "state"}) == "Pending") return std::nullopt;
     return of_status(certificate, {{"state", "Pending"},
@@ -73,7 +73,7 @@ std::optional<change> say_issuing(const json::value& certificate, issuer_kind ki
 }
 
 std::optional<change> take_request(const json::value& certificate, issuer_kind kind,
-                                   time_point now) {
+                                   wall_time now) {
   if (kind != issuer_kind::gardener) return std::nullopt;
   if (k8s::find(certificate, {"spec", "renew"}) == nullptr) return std::nullopt;
   return change{
@@ -84,7 +84,7 @@ std::optional<change> take_request(const json::value& certificate, issuer_kind k
 }
 
 change say_issued(const json::value& certificate, issuer_kind kind, const tls::certificate& leaf,
-                  const order& wanted, time_point now) {
+                  const order& wanted, wall_time now) {
   const auto from = k8s::format_time(leaf.not_before());
   const auto to = k8s::format_time(leaf.not_after());
   auto with = certificate;
@@ -111,7 +111,7 @@ change say_issued(const json::value& certificate, issuer_kind kind, const tls::c
 }
 
 std::optional<change> say_failed(const json::value& certificate, issuer_kind kind,
-                                 const std::string& reason, time_point now) {
+                                 const std::string& reason, wall_time now) {
   auto with = certificate;
   const bool news = k8s::set_condition(with, ready(certificate, false, "Failed", reason), now);
   if (!news) return std::nullopt;

@@ -25,7 +25,7 @@ std::shared_ptr<tls::credentials> runtime() {
 
 /// A gateway that serves, with one route.
 struct open_front : front {
-  explicit open_front(options with = {}) : front(std::move(with)) {
+  explicit open_front(gateway_options with = {}) : front(std::move(with)) {
     serve_with(the_pki().server, the_pki().ca.certificate_pem());
     route("klm", "/v2/klm/event");
   }

@@ -87,7 +87,7 @@ class backend final : public http::handler {
 /// A gateway with its control plane, and two backends.
 class front {
  public:
-  explicit front(options with = {}) {
+  explicit front(gateway_options with = {}) {
     here.on_thread([&] {
       api_server = std::make_unique<k8s::devserver::server>(
           here.executor(), k8s::devserver::server_options{},
@@ -112,9 +112,9 @@ class front {
       virtual_services = inform(virtual_services_type());
       secrets = inform(secrets_type());
       under_test = std::make_unique<gateway>(
-          here.executor(), std::move(with), sources{*virtual_services, *secrets},
-          environment{[this](const service_port& to) { return resolve(to); }, here.clock,
-                      here.watchdog, here.log, here.metrics});
+          here.executor(), std::move(with), gateway_sources{*virtual_services, *secrets},
+          gateway_environment{[this](const service_port& to) { return resolve(to); }, here.clock,
+                              here.watchdog, here.log, here.metrics});
       here.spawn(serve());
     });
   }

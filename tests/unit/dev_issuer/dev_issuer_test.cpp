@@ -28,15 +28,16 @@ constexpr auto root_name = "klm-watcher";
 
 /// A control plane with an issuer in it.
 struct world : gateway_secret::test::cluster {
-  explicit world(issuer_kind of, options with = {}) : kind(of), type(certificates_type(of)) {
+  explicit world(issuer_kind of, issuer_options with = {}) : kind(of), type(certificates_type(of)) {
     define(of == issuer_kind::gardener ? "cert.gardener.cloud_certificates.yaml"
                                        : "cert-manager.io_certificates.yaml");
     certificates = &inform(type, {});
     secrets = &inform(secrets_type(), {.objects = {.ns = "istio-system"}});
     with.kind = of;
-    under_test.emplace(context.get_executor(), std::move(with), sources{*certificates, *secrets},
-                       rw::dev_issuer::environment{*reactor_api, clock, watchdog, log, numbers,
-                                                   core::make_random_source()});
+    under_test.emplace(context.get_executor(), std::move(with),
+                       issuer_sources{*certificates, *secrets},
+                       rw::dev_issuer::issuer_environment{*reactor_api, clock, watchdog, log,
+                                                          numbers, core::make_random_source()});
     tasks.spawn(under_test->run());
   }
   ~world() { stop(); }
@@ -79,7 +80,7 @@ struct world : gateway_secret::test::cluster {
   const k8s::resource_type type;
   k8s::informer* certificates = nullptr;
   k8s::informer* secrets = nullptr;
-  std::optional<issuer> under_test;
+  std::optional<issuer_simulator> under_test;
 };
 
 void a_certificate_lives(issuer_kind kind) {

@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(there_is_a_reason_to_issue_or_none) {
   for (const auto kind : {issuer_kind::cert_manager, issuer_kind::gardener}) {
     auto certificate = sample(kind);
     const auto wanted = read(certificate, kind);
-    const auto reason = [&](const json::value& secret, time_point when) {
+    const auto reason = [&](const json::value& secret, wall_time when) {
       return std::string(reason_to_issue(certificate, secret, wanted, kind, when));
     };
     BOOST_TEST(reason(nullptr, now) == "DoesNotExist");

@@ -297,7 +297,7 @@ BOOST_AUTO_TEST_CASE(retry_after_of_a_batch_that_was_accepted_in_part_holds_back
   b.take_batches(10);
   b.offer("taken");
   b.offer("busy");
-  b.plan.on_response(b.next(), {.status = 207, .retry_after = 7s, .each = {200, 503}}, b.now);
+  b.plan.on_response(b.next(), {.status = 207, .retry_after = 7s, .statuses = {200, 503}}, b.now);
   b.offer("fresh");
   BOOST_TEST(names(b.next()) == strings{"fresh"});
   BOOST_TEST((b.next_time() == b.now + 7s));
@@ -579,7 +579,7 @@ BOOST_AUTO_TEST_CASE(refused_event_of_a_batch_is_reported_whatever_its_place) {
     b.offer_many(2);
     std::vector<unsigned> statuses{200, 200};
     statuses[bad] = 422;
-    b.plan.on_response(b.next(), {.status = 207, .each = statuses}, b.now);
+    b.plan.on_response(b.next(), {.status = 207, .statuses = statuses}, b.now);
     BOOST_TEST(b.refused() == "x" + std::to_string(bad) + " 422");
   }
 }
@@ -979,7 +979,7 @@ BOOST_AUTO_TEST_CASE(event_of_a_batch_has_its_own_result) {
   auto load = b.next();
   BOOST_REQUIRE(load->events.size() == 3U);
   const auto result = b.plan.on_response(
-      std::move(load), {.status = 207, .batch_offer = 10, .each = {200, 503, 400}}, b.now);
+      std::move(load), {.status = 207, .batch_offer = 10, .statuses = {200, 503, 400}}, b.now);
   BOOST_TEST(result.delivered == 1U);
   BOOST_TEST(result.retried == 1U);
   BOOST_TEST(result.rejected == 1U);
@@ -1194,7 +1194,8 @@ class model {
                      .batch_offer = random_() % 6};
     if (how == 6 && one.load->as_batch) {
       a.status = 207;
-      for (const auto& e : one.load->events) a.each.push_back(e.attempts() % 2 == 0 ? 503 : 200);
+      for (const auto& e : one.load->events)
+        a.statuses.push_back(e.attempts() % 2 == 0 ? 503 : 200);
     }
     for (std::size_t i = 0; i < one.load->events.size(); ++i) {
       const auto k = key_of(one.load->events[i].key());

@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(runtime_out_of_reach_is_excused_after_a_while) {
 }
 
 BOOST_AUTO_TEST_CASE(faults_of_others_excuse_no_runtime) {
-  for (const auto fault : {cluster_fault::ours, cluster_fault::issuer, cluster_fault::kcp}) {
+  for (const auto fault : {cluster_fault::manager, cluster_fault::issuer, cluster_fault::kcp}) {
     BOOST_TEST(!of({.error = cluster_error{status_reason::gateway_invalid, fault, since}},
                    since + 24h * 365)
                     .excused);
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(installed_runtime_is_probed_and_reports_until_it_is_left_or
   fail(status_reason::contested);
   BOOST_TEST(is(false, false));
   clusters.converged(kyma("a"), true);
-  for (const auto scope : {left_alone, others, leaving}) {
+  for (const auto scope : {left_alone, unselected, leaving}) {
     clusters.set_scope(kyma("a"), scope);
     BOOST_TEST(is(false, false));
     BOOST_TEST(clusters.find(kyma("a"))->is_concerned() == (scope == left_alone));

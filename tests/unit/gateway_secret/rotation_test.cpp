@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(runtimes_of_another_manager_are_not_waited_for) {
   const auto world = rooted(r2(), gateway(r1(), {r2().certificate, r1().certificate}, day0));
   auto board = board_with(r2(), r1());
   for (int i = 0; i < 50; ++i) {
-    board.set_scope(kyma("other-" + std::to_string(i)), cluster_scope::others);
+    board.set_scope(kyma("other-" + std::to_string(i)), cluster_scope::unselected);
   }
   const auto made = planned(world, board, day0 + 24h * 5);
   BOOST_TEST((made.steps == steps{step::switch_server}));
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(fault_of_another_than_the_tenant_holds_up_until_the_deadlin
   const std::pair<cluster_fault, std::string_view> samples[] = {
       {cluster_fault::kcp, "FaultInKCP"},
       {cluster_fault::issuer, "FaultOfIssuer"},
-      {cluster_fault::ours, "FaultOfManager"},
+      {cluster_fault::manager, "FaultOfManager"},
       {cluster_fault::tenant, ""}};
   for (const auto& [fault, reason] : samples) {
     auto board = board_with(r2(), r1());

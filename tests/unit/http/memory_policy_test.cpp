@@ -177,7 +177,7 @@ BOOST_FIXTURE_TEST_CASE(policy_keeps_established_connections_while_handshakes_fl
 BOOST_FIXTURE_TEST_CASE(policy_passes_drain_to_every_owner, fixture) {
   auto* const one = idle();
   auto* const two = receive(100);
-  books.each(&rw::http::account_owner::drain);
+  books.for_each(&rw::http::account_owner::drain);
   run();
   BOOST_TEST(one->drained == 1);
   BOOST_TEST(two->drained == 1);

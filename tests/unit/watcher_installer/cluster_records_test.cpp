@@ -21,8 +21,8 @@ using namespace std::chrono_literals;
 using std::chrono::system_clock;
 using test::eventually;
 using watcher_installer::cluster_record;
-using watcher_installer::options;
-using watcher_installer::state;
+using watcher_installer::installer_options;
+using state = runtime_state;
 
 namespace {
 
@@ -40,7 +40,7 @@ cluster_record failing() {
           .fault = cluster_error{status_reason::runtime_unreachable, cluster_fault::tenant, since}};
 }
 
-options quick() {
+installer_options quick() {
   auto out = quick_options();
   out.record_interval = 50ms;
   return out;

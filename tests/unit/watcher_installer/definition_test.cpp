@@ -26,8 +26,8 @@ BOOST_AUTO_TEST_SUITE(definition)
 using namespace std::chrono_literals;
 using test::definitions;
 using test::eventually;
-using watcher_installer::options;
-using watcher_installer::state;
+using watcher_installer::installer_options;
+using state = runtime_state;
 
 namespace {
 

@@ -19,15 +19,15 @@ BOOST_AUTO_TEST_SUITE(global_inputs)
 
 using namespace std::chrono_literals;
 using test::eventually;
-using watcher_installer::options;
-using watcher_installer::state;
+using watcher_installer::installer_options;
+using state = runtime_state;
 
 namespace {
 
 const k8s::object_key gateway{"kcp-system", "klm-watcher"};
 const k8s::object_key gateway_secret{"istio-system", "klm-istio-gateway"};
 
-options quick() {
+installer_options quick() {
   auto out = quick_options();
   out.input_patience = 100ms;
   return out;

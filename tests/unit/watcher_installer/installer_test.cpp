@@ -25,8 +25,8 @@ BOOST_AUTO_TEST_SUITE(installer)
 
 using namespace std::chrono_literals;
 using test::eventually;
-using watcher_installer::options;
-using watcher_installer::state;
+using watcher_installer::installer_options;
+using state = runtime_state;
 
 namespace {
 
@@ -690,7 +690,7 @@ asio::awaitable<void> canaries(world* w) {
   BOOST_TEST(w->asked["other"].reads == 0);
   const auto other =
       test::required(co_await w->api("kcp").get(kymas_type(), {"kcp-system", "other"}));
-  BOOST_TEST(!k8s::has_finalizer(other, options().finalizer));
+  BOOST_TEST(!k8s::has_finalizer(other, installer_options().finalizer));
 }
 
 BOOST_AUTO_TEST_CASE(only_canaries_are_touched) {
@@ -856,7 +856,8 @@ class shifted_clock final : public core::clock {
   core::real_clock real_;
 };
 
-asio::awaitable<void> gives_up_under_the_next_leader(world* w, shifted_clock* clock, options with) {
+asio::awaitable<void> gives_up_under_the_next_leader(world* w, shifted_clock* clock,
+                                                     installer_options with) {
   co_await w->begin_with_runtime();
   w->hanging["skr"] = true;
   const auto done = co_await w->api("kcp").remove(kymas_type(), {"kcp-system", "skr"});

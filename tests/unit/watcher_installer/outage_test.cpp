@@ -16,13 +16,13 @@ BOOST_AUTO_TEST_SUITE(outage)
 
 using namespace std::chrono_literals;
 using test::eventually;
-using watcher_installer::options;
-using watcher_installer::state;
+using watcher_installer::installer_options;
+using state = runtime_state;
 
 namespace {
 
 /// As patient with a request as in production, and a few workers.
-options few_workers() {
+installer_options few_workers() {
   auto out = quick_options();
   out.concurrent = 4;
   out.unhealthy_concurrent = 1;

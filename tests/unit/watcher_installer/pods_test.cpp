@@ -191,7 +191,7 @@ asio::awaitable<void> hears(world* w, std::string phase_of_other, bool counts) {
   BOOST_TEST((std::chrono::steady_clock::now() - begun < 3s) == counts);
 }
 
-watcher_installer::options patient() {
+watcher_installer::installer_options patient() {
   auto out = quick_options();
   out.install.delays.propagation = 5s;
   return out;

@@ -38,7 +38,7 @@ inputs sample() {
 }
 
 json::value object_of(const inputs& runtime, std::string_view kind, std::string_view name,
-                      const settings& with = {}) {
+                      const manifest_settings& with = {}) {
   for (auto& one : rw::watcher_installer::render(templates::built_in(), with, runtime)) {
     if (is(one, kind, name)) return one;
   }
@@ -46,7 +46,7 @@ json::value object_of(const inputs& runtime, std::string_view kind, std::string_
   return {};
 }
 
-json::value deployment(const inputs& runtime = sample(), const settings& with = {}) {
+json::value deployment(const inputs& runtime = sample(), const manifest_settings& with = {}) {
   return object_of(runtime, "Deployment", "skr-webhook", with);
 }
 
@@ -290,9 +290,9 @@ BOOST_AUTO_TEST_CASE(resources_image_and_pull_secrets_are_configurable) {
   BOOST_TEST(at(deployment(), "/spec/template/spec/containers/0/resources") == json::parse(R"({
     "requests": {"memory": "20Mi", "cpu": "0.01"}, "limits": {"memory": "200Mi", "cpu": "0.1"}})"));
   BOOST_TEST(!at(deployment(), pod).as_object().contains("imagePullSecrets"));
-  const settings with{.image = "registry.example.com/watcher:1.2",
-                      .pull_secrets = {"one", "two"},
-                      .memory_limit = "300Mi"};
+  const manifest_settings with{.image = "registry.example.com/watcher:1.2",
+                               .pull_secrets = {"one", "two"},
+                               .memory_limit = "300Mi"};
   const auto object = deployment(sample(), with);
   BOOST_TEST(at(object, "/spec/template/spec/containers/0/image").as_string() ==
              "registry.example.com/watcher:1.2");
@@ -346,7 +346,7 @@ BOOST_AUTO_TEST_CASE(applied_objects_differ_from_those_to_be_applied) {
 }
 
 BOOST_AUTO_TEST_CASE(content_is_what_all_runtimes_have_alike) {
-  const auto content = [](const inputs& runtime, const settings& with = {}) {
+  const auto content = [](const inputs& runtime, const manifest_settings& with = {}) {
     return std::string(k8s::annotation(deployment(runtime, with), content_annotation));
   };
   auto other = sample();

@@ -24,7 +24,7 @@ BOOST_AUTO_TEST_SUITE(rollout)
 using namespace std::chrono_literals;
 using runtime_rollout::runtime_rollouts_type;
 using test::eventually;
-using watcher_installer::options;
+using watcher_installer::installer_options;
 
 namespace {
 
@@ -42,7 +42,7 @@ constexpr int many = 12;
 constexpr int many = 100;
 #endif
 
-options with_image(std::string image) {
+installer_options with_image(std::string image) {
   auto out = quick_options();
   out.drift_delay = 20ms;
   out.probe_timeout = 500ms;

@@ -21,8 +21,8 @@ BOOST_AUTO_TEST_SUITE(tenants)
 
 using namespace std::chrono_literals;
 using test::eventually;
-using watcher_installer::options;
-using watcher_installer::state;
+using watcher_installer::installer_options;
+using state = runtime_state;
 
 namespace {
 
@@ -32,7 +32,7 @@ std::string well(int i) {
   return "well-" + std::to_string(i);
 }
 
-options quick() {
+installer_options quick() {
   auto out = quick_options();
   out.runtime_limit = 2s;
   out.unhealthy_probe = 300ms;

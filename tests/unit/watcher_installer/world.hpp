@@ -29,7 +29,7 @@ inline const k8s::object_key deployment{"kyma-system", "skr-webhook"};
 inline const k8s::object_key tls_secret{"kyma-system", "skr-webhook-tls"};
 
 /// Quick where an installer is patient.
-watcher_installer::options quick_options();
+watcher_installer::installer_options quick_options();
 
 /// Issues certificates at once, by the CA that the test says.
 class issuing final : public certificate_provider {
@@ -58,7 +58,8 @@ class issuing final : public certificate_provider {
 /// A control plane and its runtimes, with an installer.
 class world : public test::environment {
  public:
-  explicit world(watcher_installer::options with = {}, std::unique_ptr<core::clock> time = {});
+  explicit world(watcher_installer::installer_options with = {},
+                 std::unique_ptr<core::clock> time = {});
   ~world() override;
 
   /// Definitions, namespaces, Gateway, bundle; then the installer and its informers run.
@@ -76,7 +77,7 @@ class world : public test::environment {
   asio::awaitable<bool> until_ready(std::string kyma);
 
   /// Another process takes over.
-  asio::awaitable<void> take_over(watcher_installer::options with);
+  asio::awaitable<void> take_over(watcher_installer::installer_options with);
   /// The installer ends.
   asio::awaitable<void> stop();
 
@@ -98,7 +99,7 @@ class world : public test::environment {
   /// Before an installer runs.
   virtual void prepare(k8s::informer& /*kymas*/) {}
 
-  watcher_installer::options with_;
+  watcher_installer::installer_options with_;
   k8s::client kcp_;
   std::unique_ptr<core::task_group> installing_;
 };

@@ -14,9 +14,9 @@
 
 namespace rw::watcher_installer_test {
 
-watcher_installer::options quick_options() {
+watcher_installer::installer_options quick_options() {
   using namespace std::chrono_literals;
-  watcher_installer::options out;
+  watcher_installer::installer_options out;
   out.ready_interval = 50ms;
   out.ready_interval_limit = 200ms;
   out.backoff_base = 50ms;
@@ -53,7 +53,7 @@ asio::awaitable<k8s::result<void>> issuing::remove(k8s::object_key kyma) {
 
 // --- world -----------------------------------------------------------------------------
 
-world::world(watcher_installer::options with, std::unique_ptr<core::clock> time)
+world::world(watcher_installer::installer_options with, std::unique_ptr<core::clock> time)
     : environment(
           {.server = {.bookmark_interval = std::chrono::seconds(1)}, .clock = std::move(time)}),
       with_(std::move(with)),
@@ -108,14 +108,14 @@ void world::start() {
   if (watches_certificates) own.push_back(&secrets);
   installer = std::make_unique<watcher_installer::watcher_installer>(
       context.get_executor(), with_,
-      watcher_installer::sources{.kymas = kymas,
-                                 .watchers = watchers,
-                                 .kubeconfigs = kubeconfigs,
-                                 .gateways = gateways,
-                                 .gateway_secrets = secrets,
-                                 .virtual_services = routes,
-                                 .certificates = own},
-      watcher_installer::environment{
+      watcher_installer::installer_sources{.kymas = kymas,
+                                           .watchers = watchers,
+                                           .kubeconfigs = kubeconfigs,
+                                           .gateways = gateways,
+                                           .gateway_secrets = secrets,
+                                           .virtual_services = routes,
+                                           .certificates = own},
+      watcher_installer::installer_environment{
           .common = {kcp_, open_pool({.client = watcher_installer::runtime_client_options()}),
                      record_events("watcher-installer"), clock, watchdog, log, numbers,
                      core::make_random_source(), is_dry},
@@ -138,7 +138,7 @@ asio::awaitable<void> world::stop() {
   co_await installing_->join();
 }
 
-asio::awaitable<void> world::take_over(watcher_installer::options with) {
+asio::awaitable<void> world::take_over(watcher_installer::installer_options with) {
   co_await stop();
   with_ = std::move(with);
   tracker = cluster_states();
