@@ -9,6 +9,7 @@ stays unnoticed, or no longer fits the sources. By hand: not part of CI.
   --fits   only checks that each fault fits
 """
 
+import os
 import pathlib
 import re
 import subprocess
@@ -58,6 +59,14 @@ FAULTS = (
      "", "bootstrapper.decision"),
     ("expired_bundle_is_valid", "reactors/bootstrapper/validation.cpp", "if (expired == certificates->size())", "if (expired > certificates->size())",
      "bootstrapper.validation"),
+    ("half_written_runtime_stays", "reactors/bootstrapper/sync.cpp", "    if (std::ranges::none_of(plan->objects, &planned_object::write) && obsolete.empty()) {",
+     "    if (out_.at(of).withheld || (std::ranges::none_of(plan->objects, &planned_object::write) && obsolete.empty())) {", "runtime_config.history"),
+    ("missing_source_is_not_said", "reactors/bootstrapper/status.cpp", "{{valid && !missing.empty(),", "{{false,", "runtime_config.history"),
+    ("rejection_outlasts_its_reason", "reactors/bootstrapper/direct_sync.cpp", "if (drift_.changed(key)) rejected_.erase(key);", "",
+     "runtime_config.history"),
+    ("not_stored_is_not_said", "reactors/runtime_rollout/runtime_rollout.cpp", "decided.not_stored = not_stored->message;", "",
+     "runtime_config.history"),
+    ("soak_waits_for_the_calendar", "reactors/runtime_rollout/runtime_rollout.cpp", "  hold_to_the_clock();\n", "", "runtime_config.history"),
     ("withdrawn_returns_at_once", "reactors/config_sync/runtime_signal.cpp", "if (seen.withdrawn && !returned_at_) returned_at_ = at.now;", "",
      "config_sync.runtime_signal"),
     ("rollout_ignores_the_budget", "reactors/runtime_rollout/decision.cpp", "if (unavailable >= allowed) return;",
@@ -88,7 +97,7 @@ def notice(tree, suite):
         return "does not compile: " + next((line for line in built.stdout.splitlines() if "error:" in line), "")
     try:
         done = subprocess.run([tree / "build" / "tests" / f"{folder}_tests", f"--run_test={name}"], cwd=tree, text=True,
-                              capture_output=True, timeout=LIMIT)
+                              capture_output=True, timeout=LIMIT, env=os.environ | {"RW_CONFIG_HISTORY_SEEDS": "500"})
     except subprocess.TimeoutExpired:
         return "the suite hangs"
     failed = re.findall(rf'error: in "{name}/(\w+)', done.stdout + done.stderr)

@@ -67,7 +67,7 @@ struct client_environment {
   core::optional_watchdog watchdog = {};
   core::logger& log;
   core::metrics& metrics;
-  core::random_source (*make_random)() = core::make_random_source;  ///< of the jitter of retries
+  core::random_source (*make_random)() = core::make_random_source;  ///< of jitter
 };
 
 /// What bounds one call.

@@ -74,7 +74,7 @@ client_pool::client_pool(asio::any_io_executor executor, client_pool_options opt
       options_(std::move(options)),
       environment_(environment),
       numbers_(std::make_unique<numbers>(environment.metrics, options_.name)),
-      random_(core::make_random_source()),
+      random_(environment.make_random()),
       closer_(std::make_shared<closer>(executor_, numbers_->closing)),
       clients_(options_.capacity == 0 ? 1 : options_.capacity) {
   check_names(options_.client);

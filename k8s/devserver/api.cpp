@@ -208,7 +208,8 @@ bool api::is_initializing(const cluster& in, const resource& of) const {
   const auto created = parse_rfc3339(find_string(definition, {"metadata", "creationTimestamp"}));
   // Whole seconds.
   const auto least = std::chrono::seconds(1) + parts_.storage_delay;
-  return created && parts_.clock.wall() < *created + least;
+  const auto now = parts_.clock.wall();
+  return created && now >= *created && now < *created + least;  // a calendar may jump
 }
 
 asio::awaitable<void> api::resource_request(visit of, resource_path path, identity by,

@@ -126,6 +126,10 @@ class sync_pass {
       }
       if (!state.rejected) state.rejected = std::move(**rejected);
     }
+    if (state.rejected) {
+      const auto watched = co_await watch_as_is(of);
+      if (!watched) co_return note_failure(of, watched.error());
+    }
     if (!request_.write || !state.rejected || !state.applied.empty()) co_return success();
     // No revision is in place as a whole, nor can be. What was part of one stays, and what was
     // taken over.
@@ -139,6 +143,27 @@ class sync_pass {
     std::erase_if(out_.objects, is_created);
     state.contents = {};
     co_return success();
+  }
+
+  /// The unit's objects as they are, where it gets no revision: a change of them may be what lets
+  /// the rejected one be taken.
+  work<void> watch_as_is(unit of) {
+    const auto objects = out_.objects;
+    for (const auto& each : objects) {
+      if (each.of != of) continue;
+      const auto type = co_await find_type(api_.get(), each.gvk);
+      if (!type) co_return type.error();
+      if (!*type) continue;
+      const auto found = co_await api_->get(**type, each.key);
+      if (!found && !found.error().is(k8s::errc::not_found)) co_return found.error();
+      watch(**type, each.key, found ? k8s::resource_version_of(*found) : std::string_view());
+    }
+    co_return success();
+  }
+
+  void watch(const k8s::resource_type& type, const k8s::object_key& key, std::string_view version) {
+    out_.left.add(type, key, version,
+                  {.labels = std::string(synced_by_label) + "=" + std::string(synced_by)});
   }
 
   success note_failure(unit of, const k8s::failure& error) {
@@ -205,8 +230,7 @@ class sync_pass {
       out_.objects.insert(out_.objects.end(), entries.begin(), entries.end());
     }
     for (const auto& each : plan->objects) {
-      out_.left.add(each.type, each.key, k8s::resource_version_of(each.live),
-                    {.labels = std::string(synced_by_label) + "=" + std::string(synced_by)});
+      watch(each.type, each.key, k8s::resource_version_of(each.live));
     }
     co_return std::optional<rejection>();
   }

@@ -43,17 +43,18 @@ struct services {
   core::real_clock real_clock_;
 
  public:
-  k8s::client_environment for_client() { return {clock, watchdog, log, metrics}; }
+  k8s::client_environment for_client() { return {clock, watchdog, log, metrics, make_random}; }
   k8s::informer_environment for_informer() { return {clock, log, metrics, random()}; }
   k8s::event_recorder_environment for_recorder() { return {clock, log, metrics, random()}; }
   k8s::controller_environment for_controller() { return {clock, watchdog, log, metrics, random()}; }
-  static core::random_source random() { return core::make_random_source(); }
+  core::random_source random() const { return make_random(); }
 
   const boost::asio::any_io_executor executor;
   core::clock& clock;
   core::logger log;
   core::metrics metrics;
   core::watchdog watchdog;
+  core::random_source (*make_random)() = core::make_random_source;
   bool owns_process = true;  ///< false in a host's process, of which nothing may be changed
 };
 

@@ -129,7 +129,7 @@ asio::awaitable<std::optional<finding>> doctor_app::check_writes(k8s::client* ru
 asio::awaitable<std::optional<finding>> doctor_app::check_events(k8s::client* runtime,
                                                                  std::string kyma) {
   if (leader_.known && !leader_.has_probes()) co_return std::nullopt;  // check_runtimes says so
-  const auto random = services::random()();
+  const auto random = services_.random()();
   const auto nonce = core::hex({reinterpret_cast<const unsigned char*>(&random), sizeof random});
   const auto probed = co_await heartbeats::send_probe(*runtime, nonce, settings_.runtime_timeout);
   if (probed.reason == status_reason::none) {

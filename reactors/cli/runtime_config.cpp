@@ -53,7 +53,7 @@ runtime_config::runtime_config(services& with, runtime_config_settings settings,
       direct_(executor_, direct_options(settings_),
               {bootstrappers_, runtimes_, kubeconfigs, {config_maps_, secrets_, *trust_bundles_}},
               {to.writing, to.runtimes, events, with.clock, with.watchdog, with.log, with.metrics,
-               services::random()},
+               with.random()},
               settings_.rollout_none ? nullptr : &rollout_) {}
 
 asio::awaitable<void> runtime_config::watch() {

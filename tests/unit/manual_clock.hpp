@@ -63,7 +63,9 @@ class manual_clock final : public clock {
   struct state {
     mutable std::mutex guard;
     time_point now{std::chrono::hours(1)};
-    std::chrono::system_clock::time_point wall = std::chrono::system_clock::now();
+    /// Of today, since certificates are; in whole seconds, so that it rounds the same in each run.
+    std::chrono::system_clock::time_point wall =
+        std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
     std::vector<manual_timer*> timers;
   };
 

@@ -93,6 +93,7 @@ std::optional<double> metric_of(const core::metrics& in, const std::string& seri
 environment::environment(environment_options with)
     : owned_clock_(clock_of(with)),
       client_options_(with.client),
+      make_random(with.make_random),
       clock(*owned_clock_),
       watchdog(clock, context.get_executor(), with.tick),
       server(context.get_executor(), std::move(with.server), {clock, watchdog, log, numbers}) {
@@ -317,7 +318,7 @@ asio::awaitable<bool> environment::until_event(std::string about, std::string re
 // --- for reactors ----------------------------------------------------------------------
 
 k8s::informer_environment environment::informer_environment() {
-  return {clock, log, numbers, core::make_random_source()};
+  return {clock, log, numbers, make_random()};
 }
 
 k8s::informer& environment::inform(const k8s::resource_type& type, k8s::informer_options options) {

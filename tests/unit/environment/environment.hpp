@@ -72,6 +72,7 @@ struct environment_options {
   core::duration tick = std::chrono::milliseconds(20);  ///< of the watchdog
   k8s::client_options client = {.name = "test"};        ///< of `client`
   std::unique_ptr<core::clock> clock = {};              ///< empty: the real one
+  core::random_source (*make_random)() = core::make_random_source;
 };
 
 /// An embedded API server with the cluster "kcp" and, for each runtime, one of the runtime's name;
@@ -140,7 +141,9 @@ class environment {
 
   // --- for reactors --------------------------------------------------------------------
 
-  k8s::client_environment client_environment() { return {clock, watchdog, log, numbers}; }
+  k8s::client_environment client_environment() {
+    return {clock, watchdog, log, numbers, make_random};
+  }
   k8s::informer_environment informer_environment();
   /// Runs until the end; on KCP.
   k8s::informer& inform(const k8s::resource_type& type, k8s::informer_options options);
@@ -162,6 +165,10 @@ class environment {
   const std::unique_ptr<core::clock> owned_clock_;
   const k8s::client_options client_options_;
 
+ public:
+  core::random_source (*const make_random)();
+
+ private:
  public:
   core::clock& clock;
   core::metrics numbers;

@@ -76,11 +76,12 @@ void simulated_time::finish(asio::awaitable<void> work) {
   if (failure) std::rethrow_exception(failure);
 }
 
-simulated::simulated(k8s::devserver::server_options server)
+simulated::simulated(k8s::devserver::server_options server, core::random_source (*make_random)())
     : environment({.server = std::move(server),
                    .tick = std::chrono::seconds(10),
                    .client = {.name = "test", .retry_base = {}},  // whose jitter is not of a seed
-                   .clock = std::make_unique<core::manual_clock>()}),
+                   .clock = std::make_unique<core::manual_clock>(),
+                   .make_random = make_random}),
       simulated_time(context, static_cast<core::manual_clock&>(clock)) {}
 
 simulated::~simulated() {

@@ -52,7 +52,8 @@ class simulated_time {
 /// An environment in simulated time.
 class simulated : public environment, public simulated_time {
  public:
-  explicit simulated(k8s::devserver::server_options server = {});
+  explicit simulated(k8s::devserver::server_options server = {},
+                     core::random_source (*make_random)() = core::make_random_source);
   ~simulated() override;
 
   /// Lets time pass until `condition` holds, which must be so within simulated minutes.

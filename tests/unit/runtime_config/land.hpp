@@ -13,10 +13,16 @@
 
 #include "tests/unit/environment/simulated.hpp"
 #include "tests/unit/k8s/chance.hpp"
+#include <chrono>
+#include <compare>
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 
 namespace rw::runtime_config_test {
 
@@ -26,6 +32,16 @@ namespace json = boost::json;
 /// Versions of the sources, which their contents are made from.
 struct versions {
   int config = 1, pull_secret = 1, trust_bundle = 1, manifests = 1;
+
+  friend auto operator<=>(const versions&, const versions&) = default;
+};
+std::string to_string(const versions& of);
+
+/// The sources' contents on a runtime; 0: none, or one that no source had.
+struct runtime_content {
+  versions at = {0, 0, 0, 0};
+  bool whole = true;       ///< the manifests' objects are exactly those of one version
+  std::string parts = {};  ///< what they are, for people
 };
 
 /// A control plane and its runtimes on a simulated clock, a simulated KIM that works in its real
@@ -56,6 +72,10 @@ class land : public test::simulated {
   std::string lacks(const std::string& runtime);
   /// The Deployment's pods run wherever there is one, as its controller would say.
   void set_all_ready();
+  runtime_content content_of(const std::string& runtime);
+  /// Pods of a Deployment that was changed start, and those of a `bad` version crash.
+  void run_pods(const std::string& runtime);
+  void step_wall(std::chrono::seconds by);
   json::value runtime(const std::string& name);
   json::value bootstrapper(const std::string& name);
   json::value deployment(const std::string& runtime);
@@ -73,6 +93,10 @@ class land : public test::simulated {
 
   k8s::test::chance chance;
   versions now;
+  int parts = 0;              ///< ConfigMaps that the manifests have of each version
+  std::set<int> bad;          ///< versions of the manifests
+  std::set<std::string> ill;  ///< runtimes on which all pods crash
+  std::function<void(const std::string& runtime)> on_kim = {};  ///< it begins to write there
   cli::runtime_config_settings settings;
   std::map<std::string, std::optional<bootstrapper_mode>> modes;  ///< none: the default
   std::unique_ptr<dev::kim> kim;
@@ -80,8 +104,16 @@ class land : public test::simulated {
  private:
   struct manager;
 
+  struct pods {
+    std::string of = {};  ///< the Deployment's uid and generation
+    bool crash = false;
+  };
+
+  json::value object_now(int versions::* which) const;
   asio::awaitable<k8s::result<void>> configure(json::value runtime);
 
+  std::map<std::string, int> known_;  ///< versions by their contents
+  std::map<std::string, pods> pods_;
   cli::services services_;
   std::unique_ptr<manager> manager_;
   std::unique_ptr<k8s::client> kim_api_;

@@ -5,8 +5,12 @@
 #include "rw/reactors/bootstrapper/resource.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 
+#include <boost/json/serialize.hpp>
+
 #include "tests/unit/bootstrapper/samples.hpp"
+#include "tests/unit/manual_clock.hpp"
 #include "tests/unit/runtime_config/land.hpp"
+#include <algorithm>
 #include <utility>
 
 namespace rw::runtime_config_test {
@@ -44,6 +48,18 @@ const source_kind& kind_of(int versions::* which) {
   return which == &versions::trust_bundle ? trust_bundle : manifests;
 }
 
+std::uint64_t next_source = 0;
+
+core::random_source make_seeded_source() {
+  return k8s::test::chance(next_source++).source();
+}
+
+/// What makes sources of randomness from now on.
+core::random_source (*seeded(std::uint64_t seed))() {
+  next_source = seed << 20;
+  return make_seeded_source;
+}
+
 std::string pem_at(int version) {
   static std::map<int, std::string> made;
   auto& pem = made[version];
@@ -62,6 +78,21 @@ json::value object_at(int versions::* which, int version) {
   return bootstrapper_test::manifests_source(bootstrapper_test::manifests("1.0." + text));
 }
 
+const std::string part_prefix = "part-";
+const std::string only_prefix = "only-";
+
+/// ConfigMaps that carry the version, and one that no other version has.
+std::string parts_at(int version, int count) {
+  const auto text = std::to_string(version);
+  std::string out;
+  for (int i = 0; i <= count; ++i) {
+    const auto name = i < count ? part_prefix + std::to_string(i) : only_prefix + text;
+    out += "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name +
+           ", namespace: kyma-system}\ndata: {version: \"" + text + "\"}\n";
+  }
+  return out;
+}
+
 }  // namespace
 
 // --- the manager -----------------------------------------------------------------------
@@ -75,7 +106,8 @@ struct land::manager {
                          .user_agent = "test",
                          .field_manager = "test",
                          .retry_base = {}}},
-             {in.clock, in.services_.watchdog, in.services_.log, in.services_.metrics}),
+             {in.clock, in.services_.watchdog, in.services_.log, in.services_.metrics,
+              in.make_random}),
         events(in.context.get_executor(), k8s::objects_of(*watching), {.component = "manager"},
                {in.clock, in.services_.log, in.services_.metrics, in.chance.source()}),
         kubeconfigs(*watching, secrets_type(),
@@ -122,11 +154,12 @@ void land::end() {
 // --- the land --------------------------------------------------------------------------
 
 land::land(std::uint64_t seed)
-    : simulated({.history = 100000, .storage_delay = 1s}),
+    : simulated({.history = 100000}, seeded(seed)),
       chance(seed),
       services_(
           context.get_executor(), clock,
           [this](std::string_view line) { logged.emplace_back(line); }, 10s) {
+  services_.make_random = make_random;
   settings.direct.defaults.trust_bundle = bundle_name;
   settings.direct.create_for_runtimes = true;
   // Nobody starts pods here: content goes to all runtimes at once.
@@ -185,6 +218,7 @@ asio::awaitable<k8s::result<void>> land::configure(json::value of) {
     const bool due = co_await timer->wait();
     if (!due) co_return k8s::failure{.code = k8s::errc::shut_down, .message = "cancelled"};
   }
+  if (on_kim) on_kim(k8s::key_of(of).name);
   auto done = co_await dev::configure_as_kim(&api(k8s::key_of(of).name), kim_sources_.get());
   co_return done;
 }
@@ -199,8 +233,18 @@ void land::remove_runtime(const std::string& name) {
   modes.erase(name);
 }
 
+json::value land::object_now(int versions::* which) const {
+  if (which != &versions::manifests || parts == 0) return object_at(which, now.*which);
+  return bootstrapper_test::manifests_source(bootstrapper_test::manifests(
+      "1.0." + std::to_string(now.manifests), parts_at(now.manifests, parts)));
+}
+
 void land::put(int versions::* which) {
-  finish(apply(object_at(which, now.*which), kind_of(which).type));
+  auto object = object_now(which);
+  if (which != &versions::manifests) {
+    known_[json::serialize(object.at(kind_of(which).field))] = now.*which;
+  }
+  finish(apply(std::move(object), kind_of(which).type));
 }
 
 void land::withdraw(int versions::* which) {
@@ -292,6 +336,60 @@ std::string land::lacks(const std::string& runtime) {
   const auto object = this->runtime(runtime);
   if (carries_mark(object)) return runtime + " carries a mark";
   return k8s::find_string(object, {"status", "state"}) == "Ready" ? "" : runtime + " is not Ready";
+}
+
+runtime_content land::content_of(const std::string& runtime) {
+  runtime_content out;
+  for (const auto which : {&versions::config, &versions::pull_secret, &versions::trust_bundle}) {
+    const auto& kind = kind_of(which);
+    const auto got = call(api(runtime).get(kind.type, kind.to));
+    const auto* const field = got ? k8s::find(*got, {kind.field}) : nullptr;
+    const auto found = field == nullptr ? known_.end() : known_.find(json::serialize(*field));
+    if (found != known_.end()) out.at.*which = found->second;
+  }
+  const auto installed = deployment(runtime);
+  const auto version = k8s::label(installed, "app.kubernetes.io/version");
+  if (version.starts_with("1.0.")) out.at.manifests = std::stoi(std::string(version.substr(4)));
+  if (parts == 0) return out;
+  int count = 0;
+  const auto list = ok(api(runtime).list(config_maps_type(), {.ns = skr}));
+  for (const auto& each : list.at("items").as_array()) {
+    const auto& name = k8s::key_of(each).name;
+    if (!name.starts_with(part_prefix) && !name.starts_with(only_prefix)) continue;
+    // KIM leaves what a later version does not have.
+    if (k8s::label(each, rw::bootstrapper::synced_by_label).empty()) continue;
+    ++count;
+    const auto carries = k8s::find_string(each, {"data", "version"});
+    out.parts += " " + name + "=" + std::string(carries);
+    if (carries != std::to_string(out.at.manifests)) out.whole = false;
+  }
+  if (count != (out.at.manifests == 0 ? 0 : parts + 1)) out.whole = false;
+  return out;
+}
+
+void land::run_pods(const std::string& runtime) {
+  const auto object = deployment(runtime);
+  if (object.is_null()) return;
+  auto& state = pods_[runtime];
+  const auto version = k8s::label(object, "app.kubernetes.io/version");
+  const bool crash = ill.contains(runtime) || std::ranges::any_of(bad, [&](int each) {
+                       return version == "1.0." + std::to_string(each);
+                     });
+  const auto of = std::string(k8s::uid_of(object)) + std::to_string(k8s::generation_of(object));
+  if (state.of == of && state.crash == crash) return;
+  if (state.crash != crash) finish(set_crashing(runtime, deployment_key, "manager", crash));
+  if (!crash) finish(set_ready(runtime, deployment_key));
+  state = {of, crash};
+}
+
+void land::step_wall(std::chrono::seconds by) {
+  static_cast<core::manual_clock&>(clock).step_wall(by);
+}
+
+std::string to_string(const versions& of) {
+  return "config " + std::to_string(of.config) + ", pull secret " + std::to_string(of.pull_secret) +
+         ", trust bundle " + std::to_string(of.trust_bundle) + ", manifests " +
+         std::to_string(of.manifests);
 }
 
 void land::set_all_ready() {

@@ -1,0 +1,66 @@
+#pragma once
+
+#include "tests/unit/runtime_config/land.hpp"
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace rw::runtime_config_test {
+
+/// What is promised of runtimes in mode direct, checked on the runtimes themselves:
+///
+///   - Each unit is exactly one revision, that is contents that the sources had at one time, and
+///     the status names the one that it is.
+///   - No more runtimes have a version of the manifests with pods that are not ready than the
+///     roll-out may expose; those that others wrote to, or disturbed, are no part of the count.
+///   - No pull Secret is followed by an older one.
+///   - A roll-out that says Ready has reached all; a missing source, and one that can't be stored,
+///     are said.
+class promises {
+ public:
+  explicit promises(land& of) : land_(of) {}
+
+  /// The sources are as the land has them now, or were changed.
+  void note_sources();
+  /// A request writes to this path of the runtime.
+  void note_write(const std::string& runtime, const std::string& path);
+  /// Another one writes to the runtime, or it is disturbed in another way.
+  void excuse(const std::string& runtime);
+  /// A person goes on after failures.
+  void note_resume() { ++resumes_; }
+  void forget(const std::string& runtime);
+
+  /// Looks at the runtimes that were written to since the last time.
+  void observe();
+  /// Looks at a runtime that nobody has disturbed for long. `credentials`: it takes the newest.
+  void check(const std::string& runtime, bool credentials);
+  /// Looks at what the roll-out says, of these runtimes. `may_go_on`: nothing keeps it from its
+  /// end.
+  void check_rollout(const std::set<std::string>& well, bool may_go_on);
+  void fail(const std::string& text);
+
+  std::vector<int versions::*> missing;  ///< sources
+  std::string broken;                    ///< empty: all of them are kept
+  std::size_t checks = 0;
+
+ private:
+  void count_exposed();
+  std::size_t count_of(const std::set<std::string>& runtimes) const;
+  void check_digest(const std::string& runtime, const std::string& unit, const std::string& digest,
+                    const versions& of);
+
+  land& land_;
+  std::set<versions> combinations_;  ///< without pull Secrets
+  std::set<std::string> written_;
+  std::map<std::string, versions> seen_;
+  int manifests_ = 0;              ///< version of the manifests in KCP; since it came:
+  std::set<std::string> exposed_;  ///< runtimes that got it
+  std::set<std::string> excused_;
+  std::size_t resumes_ = 0;
+  std::map<std::string, versions> contents_by_digest_;
+  std::map<versions, std::string> digests_;
+};
+
+}  // namespace rw::runtime_config_test
