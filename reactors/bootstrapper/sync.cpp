@@ -126,22 +126,28 @@ class sync_pass {
       }
       if (!state.rejected) state.rejected = std::move(**rejected);
     }
-    if (state.rejected) {
-      const auto watched = co_await watch_as_is(of);
-      if (!watched) co_return note_failure(of, watched.error());
+    if (!request_.write || !state.rejected) co_return success();
+    if (state.applied.empty()) {
+      const auto removed = co_await remove_created(of);
+      if (!removed) co_return note_failure(of, removed.error());
     }
-    if (!request_.write || !state.rejected || !state.applied.empty()) co_return success();
-    // No revision is in place as a whole, nor can be. What was part of one stays, and what was
-    // taken over.
+    const auto watched = co_await watch_as_is(of);
+    if (!watched) co_return note_failure(of, watched.error());
+    co_return success();
+  }
+
+  /// No revision is in place as a whole, nor can be. What was part of one stays, and what was taken
+  /// over.
+  work<void> remove_created(unit of) {
     const auto is_created = [of](const inventory_entry& each) {
       return each.of == of && each.created;
     };
     inventory created;
     std::ranges::copy_if(out_.objects, std::back_inserter(created), is_created);
     const auto removed = co_await remove(std::move(created));
-    if (!removed) co_return note_failure(of, removed.error());
+    if (!removed) co_return removed.error();
     std::erase_if(out_.objects, is_created);
-    state.contents = {};
+    out_.at(of).contents = {};
     co_return success();
   }
 

@@ -10,7 +10,6 @@
 #include "rw/reactors/watcher_installer/pods.hpp"
 #include "rw/reactors/watcher_installer/webhooks.hpp"
 
-#include <boost/asio/this_coro.hpp>
 #include <boost/json/object.hpp>
 
 #include <algorithm>

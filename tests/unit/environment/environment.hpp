@@ -167,9 +167,6 @@ class environment {
 
  public:
   core::random_source (*const make_random)();
-
- private:
- public:
   core::clock& clock;
   core::metrics numbers;
   std::vector<std::string> logged;

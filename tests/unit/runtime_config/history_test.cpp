@@ -1,6 +1,6 @@
 // Random histories of the manager's part that configures runtimes, in all modes, beside a simulated
 // KIM (reactors/dev/kim.hpp), on a clock that only the test moves. Sources change, break and go;
-// manifests crash; a person pauses, resumes and pins; Runtimes come, go and change their mode;
+// manifests crash; a person pauses and resumes; Runtimes come, go and change their mode;
 // tenants edit and delete; KIM writes on its usual and its slow path; runtimes hang or can't run
 // pods; requests fail, connections end, the calendar jumps, the namespace of the stored contents
 // goes; the manager is killed at any request, or ends. After each stretch of it nothing is

@@ -47,8 +47,9 @@ void promises::note_sources() {
 }
 
 void promises::note_write(const std::string& runtime, const std::string& path) {
-  if (path.find("/deployments/") != path.npos || path.find("/secrets") != path.npos)
+  if (path.find("/deployments/") != path.npos || path.find("/secrets") != path.npos) {
     written_.insert(runtime);
+  }
 }
 
 void promises::excuse(const std::string& runtime) {
