@@ -139,6 +139,7 @@ BOARDS = {
         ("Roll-out", [
             ("Phase", "none", [("rw_rollout_phase == 1", "{{component}} {{phase}}")]),
             ("Runtimes", "none", [("sum by (component, state) (rw_rollout_runtimes)", "{{component}} {{state}}")]),
+            ("Step", "none", [("rw_rollout_step", "{{component}}")]),
             ("Ahead of their turn", "none", [("rw_rollout_ahead_runtimes", "{{component}}")]),
             ("Closed", "none", [("rw_rollout_closed", "{{component}}")])]),
         ("Mode direct", [

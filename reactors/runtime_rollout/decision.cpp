@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+#include <cstddef>
+#include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -18,6 +20,15 @@ enum class standing : std::uint8_t { waiting, aside, updating, ready, failed, lo
 constexpr std::array counted_as = {&counts::waiting, &counts::aside,  &counts::updating,
                                    &counts::ready,   &counts::failed, &counts::aside};
 
+constexpr auto inspection = std::chrono::seconds(10);
+
+struct placed {
+  std::uint32_t position = 0;
+  const std::string* name = nullptr;
+  standing is = standing::waiting;
+  std::size_t step = 0;
+};
+
 /// One call of `decide`.
 class planner {
  public:
@@ -29,7 +40,7 @@ class planner {
     if (known_) return;
     out_.next = {.content = of.content,
                  .completed = before.last_completed(),
-                 .canaries = before.canaries,
+                 .promoted = of.promote,
                  .resumed = of.resume,
                  .history = before.history};
   }
@@ -41,9 +52,11 @@ class planner {
       record_progress();
       return std::move(out_);
     }
-    choose_canaries();
+    place();
+    promote();
     inspect_canaries();
     stop_or_resume();
+    end_steps();
     set_phase();
     admit();
     describe();
@@ -52,10 +65,14 @@ class planner {
   }
 
  private:
+  /// Where no completed content is known, only the new content is on trial.
+  static bool is_proven(const runtime_facts& of) {
+    return !of.left_over() || (!of.updated() && of.completed.empty());
+  }
+
   standing standing_of(const runtime_facts& of) {
     const bool admitted = known_ && of.admitted;
-    // Where no completed content is known, only the new content is on trial.
-    const bool proven = !of.left_over() || (!of.updated() && of.completed.empty());
+    const bool proven = is_proven(of);
     const auto ill_from = of.since + with_.silence;
     const bool not_ready = of.is == health::progressing && !of.in_place.empty() && proven;
     const bool ill = (of.is == health::failed && proven) || (not_ready && now_ >= ill_from);
@@ -90,36 +107,74 @@ class planner {
     return all_.at(name).is != health::unreachable || standings_.at(name) == standing::updating;
   }
 
-  /// The chosen ones stay, so that no others are exposed; then those that have the content, then
-  /// ready ones.
-  void choose_canaries() {
-    for (const auto& [name, each] : all_) {
-      if (with_.canaries_by_label && each.selected && answers(name)) canaries_.insert(name);
+  /// Its health will tell something of the content. One that waits and is not ready may be about to
+  /// be set aside.
+  bool proves(const std::string& name, standing is) const {
+    if (is == standing::aside || is == standing::lost || !answers(name)) return false;
+    const auto& of = all_.at(name);
+    return is != standing::waiting || of.is != health::progressing || of.in_place.empty() ||
+           !is_proven(of);
+  }
+
+  /// Which runtimes belong to which step, and their order.
+  void place() {
+    auto& next = out_.next;
+    const bool completed = next.at == phase::completed;
+    if (!std::ranges::equal(next.steps, with_.steps, {}, &placed_step::of) || completed) {
+      next.steps.clear();
+      for (const auto& each : with_.steps) next.steps.push_back({each});
+      if (!completed) next.step = 0;
+      if (!completed) next.settled.reset();
     }
-    if (!canaries_.empty()) {
-      out_.next.canaries.clear();
-      return;
+    if (completed) next.step = next.steps.size();
+    std::vector<member> members;
+    for (const auto& [name, is] : standings_) {
+      const auto& facts = all_.at(name);
+      members.push_back({facts.position, facts.labelled, answers(name), proves(name, is)});
     }
-    const auto count = std::min(with_.canaries.of(all_.size(), 2), all_.size());
-    const auto add = [&](const auto& is_one) {
-      for (const auto& [name, each] : standings_) {
-        if (canaries_.size() >= count) return;
-        if (answers(name) && is_one(name, each)) canaries_.insert(name);
+    raise(next.steps, members);
+    std::size_t i = 0;
+    for (const auto& [name, is] : standings_) {
+      const auto& each = members[i++];
+      order_.push_back({each.position, &name, is, step_of(next.steps, each)});
+    }
+    std::ranges::sort(order_, {}, [](const placed& each) {
+      return std::tie(each.position, *each.name);
+    });
+    for (const bool proving : {true, false}) {
+      for (const auto& each : order_) {
+        if (each.step != 0 || next.steps.empty() || !answers(*each.name)) continue;
+        if (proves(*each.name, each.is) == proving) canaries_.insert(*each.name);
       }
-    };
-    add([&](const auto& name, auto) { return out_.next.canaries.contains(name); });
-    add([](const auto&, auto is) { return is != standing::waiting && is != standing::aside; });
-    add([&](const auto& name, auto is) { return is_ready_to_wait(name, is); });
-    add([](const auto&, auto is) { return is == standing::waiting; });
-    add([](const auto&, auto) { return true; });
-    out_.next.canaries = canaries_;
+      if (!canaries_.empty()) break;
+    }
+  }
+
+  void promote() {
+    auto& next = out_.next;
+    if (of_.promote != next.promoted && next.step < next.steps.size()) next.bake_ended = true;
+    next.promoted = of_.promote;
   }
 
   bool is_ready_to_wait(const std::string& name, standing is) const {
     return is == standing::waiting && all_.at(name).is == health::ready;
   }
 
+  /// Returns true if the runtime was ready at `until`, and has been read since.
+  bool was_ready(const std::string& name, wall_time until) {
+    if (now_ < until) {
+      recheck_at(until);
+      return false;
+    }
+    if (all_.at(name).observed >= until) return true;
+    out_.to_inspect.insert(name);
+    recheck_at(now_ + inspection);
+    return false;
+  }
+
   void inspect_canaries() {
+    const auto& next = out_.next;
+    canaries_wait_ = canaries_.empty() && !next.steps.empty();
     for (const auto& name : canaries_) {
       const auto is = standings_.at(name);
       // One that fails with a completed content does not prove that content wrong.
@@ -128,15 +183,64 @@ class planner {
         ++failed_canaries_;
       } else if (is != standing::ready) {
         canaries_wait_ = true;
-      } else if (const auto until = all_.at(name).since + with_.soak; now_ < until) {
-        recheck_at(until);
-        canaries_wait_ = true;
-      } else if (all_.at(name).observed < until) {
-        out_.to_inspect.insert(name);
-        recheck_at(now_ + with_.soak);
-        canaries_wait_ = true;
+      } else if (next.step == 0 && !next.bake_ended) {
+        const bool was = was_ready(name, all_.at(name).since + with_.steps[0].bake);
+        if (!was) canaries_wait_ = true;
       }
     }
+  }
+
+  /// Whether the present step's runtimes have had the content for its bake.
+  bool has_baked() {
+    auto& next = out_.next;
+    if (canaries_wait_ || next.step == 0) return !canaries_wait_;
+    const bool all = std::ranges::none_of(order_, [&](const placed& each) {
+      const bool waits = each.is == standing::waiting || each.is == standing::updating;
+      return each.step <= next.step && waits;
+    });
+    const auto now = std::chrono::ceil<std::chrono::seconds>(now_);  // as the status has it
+    if (all && !next.settled) next.settled = now;
+    if (!next.settled) return false;
+    next.settled = std::min<wall_time>(*next.settled, now);
+    const auto bake = with_.steps[next.step].bake;
+    if (next.bake_ended || bake.count() == 0) return true;
+    const auto until = *next.settled + bake;
+    bool done = now_ >= until;
+    if (!done) recheck_at(until);
+    for (const auto& each : order_) {
+      if (now_ < until || each.step > next.step || each.is != standing::ready) continue;
+      const bool was = was_ready(*each.name, until);
+      done = done && was;
+    }
+    return done;
+  }
+
+  void end_steps() {
+    auto& next = out_.next;
+    const bool stands = of_.paused || of_.at_once || !can_verify();
+    if (next.at == phase::completed || next.stopped() || stands) return;
+    while (next.step < next.steps.size() && has_baked()) {
+      if (with_.steps[next.step].verify) {
+        if (!of_.verified || of_.verified->step != next.step) {
+          out_.to_verify = next.step;
+          return;
+        }
+        next.verification = of_.verified->text;
+        if (!of_.verified->passed) {
+          next.at = phase::paused;
+          next.reason = state::not_verified;
+          return;
+        }
+      }
+      next.end_step();
+    }
+  }
+
+  bool can_verify() const {
+    const auto& all = with_.steps;
+    const auto from = static_cast<std::ptrdiff_t>(out_.next.step);
+    return of_.can_verify || std::none_of(all.begin() + from, all.end(),
+                                          [](const step& each) { return each.verify.has_value(); });
   }
 
   void stop_or_resume() {
@@ -147,6 +251,7 @@ class planner {
     if (next.stopped()) {
       if (!resume) return;
       next.accepted = out_.now.failed;
+      if (next.reason == state::not_verified) next.end_step();
     }
     next.at = phase::canary;
     next.reason.clear();
@@ -160,16 +265,19 @@ class planner {
   void set_phase() {
     auto& next = out_.next;
     if (next.at == phase::completed || next.stopped()) return;
-    const bool none = with_.canaries.of(all_.size(), 2) == 0;
-    const bool canaries_done = (none || !canaries_.empty()) && !canaries_wait_;
     if (of_.paused) {
       next.at = phase::paused;
       next.reason = state::by_hand;
-    } else if (!of_.at_once && !canaries_done) {
+    } else if (!of_.at_once && !can_verify()) {
+      next.at = phase::paused;
+      next.reason = state::no_prometheus;
+    } else if (!of_.at_once && (canaries_wait_ || (next.step == 0 && !next.steps.empty()))) {
       next.at = phase::canary;
     } else {
-      const bool done = out_.now.waiting + out_.now.updating == 0;
+      const bool ended = of_.at_once || next.step == next.steps.size();
+      const bool done = ended && out_.now.waiting + out_.now.updating == 0;
       next.at = done ? phase::completed : phase::waves;
+      if (done) next.step = next.steps.size();
     }
   }
 
@@ -186,15 +294,20 @@ class planner {
     }
     if (all || paused) return;
     auto allowed = std::max(with_.max_unavailable.of(all_.size(), 1), std::size_t{1});
-    if (next.at == phase::canary) allowed = std::max(allowed, next.canaries.size());
+    if (next.at == phase::canary && with_.canaries_at_once) {
+      const auto number = parse_share(with_.steps[0].runtimes).value_or(share{1, true});
+      allowed = std::max(allowed, std::min(number.of(all_.size(), 2), all_.size()));
+    }
     // Failed ones occupy capacity, but not all of it: otherwise one could block the roll-out.
     const auto failed = out_.now.failed - std::min(out_.now.failed, next.accepted);
     allowed = std::max(allowed - std::min(allowed, failed), std::size_t{1});
     auto unavailable = out_.now.updating;
+    const auto present = next.at == phase::canary ? 0 : next.step;
     const auto add = [&](const auto& is_one) {
-      for (const auto& [name, is] : standings_) {
+      for (const auto& each : order_) {
         if (unavailable >= allowed) return;
-        if (is_one(name, is) && out_.admitted.insert(name).second) ++unavailable;
+        if (each.step > present && !completed) continue;
+        if (is_one(*each.name, each.is) && out_.admitted.insert(*each.name).second) ++unavailable;
       }
     };
     add([&](const auto& name, auto) { return canaries_.contains(name); });
@@ -214,7 +327,13 @@ class planner {
       out_.message += (named == 1 ? "" : "; ") + name + ": " +
                       (error.empty() ? std::string("not ready in time") : error);
     }
-    if (out_.next.at == phase::canary && canaries_.empty()) out_.message = "no runtime answers";
+    const auto& next = out_.next;
+    if (next.at == phase::canary && canaries_.empty()) out_.message = "no runtime answers";
+    if (next.at != phase::paused) return;
+    if (next.reason == state::not_verified) out_.message = next.verification;
+    if (next.reason == state::no_prometheus) {
+      out_.message = "a step verifies, and the manager has no --rollout-prometheus";
+    }
   }
 
   void record_progress() {
@@ -248,25 +367,13 @@ class planner {
   bool known_ = false;  ///< the facts are about this content
   decision out_;
   std::map<std::string, standing> standings_;
+  std::vector<placed> order_;       ///< by position
   std::set<std::string> canaries_;  ///< that answer
   std::size_t failed_canaries_ = 0;
   bool canaries_wait_ = false;  ///< one of them is not ready yet
 };
 
 }  // namespace
-
-std::size_t share::of(std::size_t total, std::size_t least) const noexcept {
-  return percent ? std::max(total * value / 100, least) : value;
-}
-
-std::optional<share> parse_share(std::string_view text) {
-  share out{.percent = text.ends_with('%')};
-  if (out.percent) text.remove_suffix(1);
-  const auto* const end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, out.value);
-  if (error != std::errc() || at != end || (out.percent && out.value > 100)) return std::nullopt;
-  return out;
-}
 
 std::string_view to_string(phase of) noexcept {
   return phase_names[static_cast<std::size_t>(of)];

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "rw/reactors/runtime_rollout/steps.hpp"
 #include "rw/reactors/shared/content_gate.hpp"
 
 #include <array>
@@ -17,28 +18,16 @@ namespace rw::runtime_rollout {
 
 using wall_time = std::chrono::system_clock::time_point;
 
-/// A number of runtimes, absolute or as a share of all.
-struct share {
-  unsigned value = 0;
-  bool percent = false;
-
-  /// A share of `total`, rounded down, but not less than `least`; an absolute number as it is.
-  std::size_t of(std::size_t total, std::size_t least) const noexcept;
-  friend bool operator==(const share&, const share&) = default;
-};
-/// "5" or "10%". None for anything else, and beyond 100 %.
-std::optional<share> parse_share(std::string_view text);
-
 struct limits {
-  share canaries = {1, true};  ///< at least 2, where it is a percentage; 0: none
-  /// By runtime_facts::selected; the number counts only while none of these responds.
-  bool canaries_by_label = false;
+  /// In their order; who belongs to none follows last. Those of the first are the canaries. None:
+  /// there are no canaries.
+  std::vector<step> steps = {step()};
+  bool canaries_at_once = true;        ///< `max_unavailable` does not hold for the first step
   share max_unavailable = {10, true};  ///< at least 1
   share failure_budget = {2, true};    ///< at least 2, where it is a percentage; 0: none
   /// Time after which a runtime that is not ready, or has not taken the content, counts as failed,
   /// and one that does not respond no longer counts.
   std::chrono::seconds silence = std::chrono::minutes(5);
-  std::chrono::milliseconds soak = std::chrono::seconds(10);  ///< required readiness of canaries
 };
 
 using health = content_health;
@@ -51,12 +40,13 @@ struct runtime_facts {
   health is = health::unreachable;
   wall_time since = {};           ///< of the health, or of the revision in place if that is later
   wall_time reported_since = {};  ///< the same as it was reported, which may be in the future
-  wall_time observed = wall_time::max();   ///< last time that its health was read
-  bool selected = false;                   ///< by the canaries' label
-  bool ahead = false;                      ///< another writer has applied the content
-  bool rejected = false;                   ///< it does not take the content
-  std::string error = {};                  ///< of one that failed, for people
-  std::optional<wall_time> admitted = {};  ///< to the content that `state` names
+  wall_time observed = wall_time::max();     ///< last time that its health was read
+  std::uint32_t position = 0;                ///< of its uid (steps.hpp)
+  std::optional<std::size_t> labelled = {};  ///< the first step that has its labels
+  bool ahead = false;                        ///< another writer has applied the content
+  bool rejected = false;                     ///< it does not take the content
+  std::string error = {};                    ///< of one that failed, for people
+  std::optional<wall_time> admitted = {};    ///< to the content that `state` names
 
   bool updated() const noexcept { return !wanted.empty() && in_place == wanted; }
   /// What it has was never rolled out completely.
@@ -86,20 +76,42 @@ struct state {
   std::string content = {};    ///< digest
   std::string completed = {};  ///< of the last one before it that was rolled out completely
   phase at = phase::canary;
-  std::string reason = {};              ///< why it is paused; CamelCase
-  std::set<std::string> canaries = {};  ///< chosen by number
-  std::size_t accepted = 0;             ///< failures at the last resume by hand
-  std::string resumed = {};             ///< spec.resume that was acted upon last
-  std::size_t ahead = 0;  ///< runtimes to which another writer has applied the content
+  std::string reason = {};  ///< why it is paused; CamelCase
+  std::vector<placed_step> steps = {};
+  std::size_t step = 0;           ///< steps that have ended
+  bool bake_ended = false;        ///< by hand, of the present one
+  std::string promoted = {};      ///< spec.promote that was acted upon last
+  std::string verification = {};  ///< of the last step that was verified, for people
+  /// When the runtimes of the present step had the content; none: not yet, or it is the first.
+  std::optional<wall_time> settled = {};
+  std::size_t accepted = 0;  ///< failures at the last resume by hand
+  std::string resumed = {};  ///< spec.resume that was acted upon last
+  std::size_t ahead = 0;     ///< runtimes to which another writer has applied the content
   std::vector<content_source> sources = {};  ///< of the content
   std::vector<record> history = {};          ///< the last ones, the present one at the end
 
   /// Paused by failures, until it is resumed by hand or superseded.
-  bool stopped() const noexcept { return at == phase::paused && reason != by_hand; }
+  bool stopped() const noexcept {
+    return at == phase::paused && reason != by_hand && reason != no_prometheus;
+  }
   const std::string& last_completed() const { return at == phase::completed ? content : completed; }
 
+  void end_step() {
+    ++step;
+    bake_ended = false;
+    settled.reset();
+  }
+
   static constexpr std::string_view by_hand = "ByHand";
+  static constexpr std::string_view no_prometheus = "PrometheusNotConfigured";
+  static constexpr std::string_view not_verified = "VerificationFailed";
   friend bool operator==(const state&, const state&) = default;
+};
+
+struct verification_result {
+  std::size_t step = 0;
+  bool passed = false;
+  std::string text = {};  ///< for people
 };
 
 struct rollout_request {
@@ -108,6 +120,9 @@ struct rollout_request {
   bool paused = false;
   std::string resume = {};  ///< another value resumes once
   std::vector<content_source> sources = {};
+  std::string promote = {};  ///< another value ends the bake of the present step
+  bool can_verify = true;    ///< a Prometheus is configured
+  std::optional<verification_result> verified = {};
 };
 
 struct counts {
@@ -136,25 +151,32 @@ struct decision {
   state next = {};
   counts now = {};
   std::set<std::string> admitted = {};    ///< runtimes that may take, or keep, the content
-  std::set<std::string> to_inspect = {};  ///< canaries whose health must be read before they pass
+  std::set<std::string> to_inspect = {};  ///< whose health must be read before their step ends
   std::string message = {};               ///< for people
   std::string not_stored = {};  ///< why the content can't be kept as rolled out; empty: it can
+  std::optional<std::size_t> to_verify = {};  ///< step whose result `decide` needs to go on
   std::optional<wall_time> recheck_at = {};
 };
 
 /// The one decision on a roll-out. Pure.
 ///
-///   - Canaries take the content first: all at once if chosen by number. When all of them have been
-///     ready for `soak`, and were so at its end, the others follow, ready ones first, as many as
-///     `max_unavailable` allows to be updating or failed since the last resume by hand; at least
-///     one at a time.
-///   - A canary that fails, or more failures than the budget, pause the roll-out, until `resume`
-///     has another value or the content is superseded. Runtimes with the content keep it.
+///   - Runtimes take the content step by step, and within a step by their positions: ready ones
+///     first, as many as `max_unavailable` allows to be updating or failed since the last resume by
+///     hand; at least one at a time; the first step all at once if `canaries_at_once`.
+///   - The first step ends when all of its runtimes, the canaries, have been ready for its bake,
+///     and were so at its end; it begins again, without a bake, while one of them is not ready.
+///     Another step ends when, once, all runtimes until it were ready or had failed, its bake has
+///     passed since then, and they have been read again; those that restart meanwhile are not
+///     waited for. `promote` ends a bake. What the step verifies is verified after that.
+///   - A canary that fails, more failures than the budget, or a failed verification pause the
+///     roll-out, until `resume` has another value (the step that was not verified has ended then)
+///     or the content is superseded. Runtimes with the content keep it.
+///   - Other steps begin from the first one.
 ///   - Runtimes that do not respond, and those that fail, or are not ready for `silence`, with the
 ///     completed content, are set aside: they get the content when the roll-out is completed, that
 ///     is when all others have it. Ready ones without the content that appear later take it by
 ///     `max_unavailable`. One that stops responding after it was admitted counts as updating for
-///     `silence` at most, and is no failure. Canaries by number are replaced by others.
+///     `silence` at most, and is no failure. By number others take its place in a step.
 ///   - Runtimes to which another writer has applied the content, or a part of it, are admitted,
 ///     also in a pause: whole it does less harm than half.
 ///   - Runtimes failing with a superseded content are the first after the canaries.

@@ -1,13 +1,18 @@
 #include "rw/reactors/runtime_rollout/resource.hpp"
 
+#include "rw/core/config.hpp"
+#include "rw/k8s/objects/label_selector.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstdint>
 #include <utility>
 
 namespace rw::runtime_rollout {
@@ -17,10 +22,59 @@ namespace json = boost::json;
 using k8s::find_string;
 
 /// A field that is an integer or a string; empty: there is none.
-std::string int_or_string(const json::value& object, std::string_view field) {
-  const auto* const value = k8s::find(object, {"spec", field});
+std::string int_or_string(const json::value& spec, std::string_view field) {
+  const auto* const value = k8s::find(spec, {field});
   if (value != nullptr && value->is_int64()) return std::to_string(value->get_int64());
-  return std::string(find_string(object, {"spec", field}));
+  return std::string(find_string(spec, {field}));
+}
+
+/// A number as an API server writes it.
+json::value as_number(double value) {
+  constexpr double whole = 1LL << 53;
+  if (std::abs(value) < whole && std::trunc(value) == value)
+    return static_cast<std::int64_t>(value);
+  return value;
+}
+
+std::string as_duration(std::chrono::milliseconds of) {
+  const auto ms = of.count();
+  return ms % 1000 == 0 ? std::to_string(ms / 1000) + "s" : std::to_string(ms) + "ms";
+}
+
+/// A step of a spec or a status; none if it can't be used.
+std::optional<step> read_step(const json::value& in, std::chrono::milliseconds bake) {
+  step out{int_or_string(in, "runtimes"), bake};
+  const auto number = parse_share(out.runtimes);
+  if (!is_canaries(out.runtimes) || (number && number->value == 0)) return std::nullopt;
+  if (const auto* const text = k8s::find(in, {"bake"})) {
+    const auto given = text->is_string() ? core::parse_duration(text->get_string()) : std::nullopt;
+    if (!given) return std::nullopt;
+    out.bake = *given;
+  }
+  const auto* const verify = k8s::find(in, {"verify"});
+  if (verify == nullptr) return out;
+  const auto* const threshold = k8s::find(*verify, {"threshold"});
+  out.verify.emplace().query = find_string(*verify, {"query"});
+  if (out.verify->query.empty() || threshold == nullptr || !threshold->is_number()) {
+    return std::nullopt;
+  }
+  out.verify->threshold = threshold->to_number<double>();
+  return out;
+}
+
+json::array write_steps(const std::vector<placed_step>& all) {
+  json::array out;
+  for (const auto& [of, below] : all) {
+    json::object each{{"runtimes", of.runtimes},
+                      {"bake", as_duration(of.bake)},
+                      {"below", static_cast<std::int64_t>(below)}};
+    if (of.verify) {
+      each["verify"] = {{"query", of.verify->query},
+                        {"threshold", as_number(of.verify->threshold)}};
+    }
+    out.push_back(std::move(each));
+  }
+  return out;
 }
 
 constexpr std::string_view partial = "Partial";
@@ -60,7 +114,8 @@ void set_conditions(const decision& decided, json::value& object, std::int64_t g
                     wall_time now) {
   const auto& next = decided.next;
   const auto& counts = decided.now;
-  const bool stalled = next.stopped() || !decided.not_stored.empty();
+  const bool unverifiable = next.at == phase::paused && next.reason == state::no_prometheus;
+  const bool stalled = next.stopped() || unverifiable || !decided.not_stored.empty();
   const bool done = next.at == phase::completed;
   std::string reason(to_string(next.at));
   if (next.at == phase::paused) reason = next.reason;
@@ -123,35 +178,46 @@ bool is_canaries(std::string_view text) {
 
 rollout_spec read_spec(const json::value& object, const defaults& otherwise) {
   rollout_spec out;
-  out.with.soak = otherwise.soak;
+  const auto* const found = k8s::find(object, {"spec"});
+  const json::value spec = found == nullptr ? json::object() : *found;
   const auto refuse = [&](std::string_view field, const std::string& text) {
     out.invalid += out.invalid.empty() ? "" : "; ";
     out.invalid += "spec." + std::string(field) + " can't be used: " + text;
   };
   const auto use = [&](std::string_view field, const share& usual, share& into) {
-    const auto text = int_or_string(object, field);
+    const auto text = int_or_string(spec, field);
     const auto given = parse_share(text);
     into = given.value_or(usual);
     if (!given && !text.empty()) refuse(field, text);
   };
   use("maxUnavailable", otherwise.max_unavailable, out.with.max_unavailable);
   use("failureBudget", otherwise.failure_budget, out.with.failure_budget);
-  auto canaries = int_or_string(object, "canaries");
+  auto canaries = int_or_string(spec, "canaries");
   if (!canaries.empty() && !is_canaries(canaries)) {
     refuse("canaries", canaries);
     canaries.clear();
   }
   if (canaries.empty()) canaries = otherwise.canaries;
-  if (const auto number = parse_share(canaries)) {
-    out.with.canaries = *number;
-  } else if (auto selector = k8s::label_selector::parse(canaries)) {
-    out.with.canaries_by_label = true;
-    out.canaries = std::move(*selector);
+  const auto number = parse_share(canaries);
+  out.with.canaries_at_once = number.has_value();
+  out.with.steps = {{canaries, otherwise.soak}};
+  if (number && number->value == 0) out.with.steps.clear();
+  std::vector<step> steps;
+  const auto* const given = k8s::find_array(spec, {"steps"});
+  for (const auto& each : given == nullptr ? json::array() : *given) {
+    auto known = read_step(each, otherwise.soak);
+    if (!known) refuse("steps", json::serialize(each));
+    if (known) steps.push_back(std::move(*known));
   }
-  const auto* const paused = k8s::find(object, {"spec", "paused"});
+  if (!steps.empty() && steps.size() == given->size()) {
+    out.with.steps = std::move(steps);
+    out.with.canaries_at_once = false;
+  }
+  const auto* const paused = k8s::find(spec, {"paused"});
   out.paused = paused != nullptr && *paused == json::value(true);
-  out.resume = find_string(object, {"spec", "resume"});
-  out.revision = find_string(object, {"spec", "revision"});
+  out.resume = find_string(spec, {"resume"});
+  out.promote = find_string(spec, {"promote"});
+  out.revision = find_string(spec, {"revision"});
   return out;
 }
 
@@ -164,12 +230,23 @@ json::value make_rollout(std::string_view component) {
 }
 
 std::vector<std::string_view> status_fields() {
-  std::vector<std::string_view> out{"phase",           "reason",     "message",
-                                    "content",         "completed",  "resumed",
-                                    "canaries",        "conditions", "observedGeneration",
-                                    "ahead",           "sources",    "history",
-                                    "acceptedFailures"};
+  std::vector<std::string_view> out{"phase",    "reason",       "message",
+                                    "content",  "completed",    "resumed",
+                                    "steps",    "conditions",   "observedGeneration",
+                                    "step",     "settled",      "bakeEnded",
+                                    "promoted", "verification", "ahead",
+                                    "sources",  "history",      "acceptedFailures"};
   for (const auto& [name, member] : count_names) out.push_back(name);
+  return out;
+}
+
+std::vector<placed_step> read_steps(const json::value& object) {
+  std::vector<placed_step> out;
+  const auto* const all = k8s::find_array(object, {"status", "steps"});
+  for (const auto& each : all == nullptr ? json::array() : *all) {
+    const auto below = k8s::find_number(each, {"below"});
+    out.push_back({read_step(each, {}).value_or(step()), static_cast<std::uint64_t>(below)});
+  }
   return out;
 }
 
@@ -193,11 +270,13 @@ state read_state(const json::value& object) {
     added.sources = read_sources(each);
     added.kept = k8s::find(each, {"kept"}) != nullptr;
   }
-  if (const auto* const canaries = k8s::find_array(*status, {"canaries"})) {
-    for (const auto& each : *canaries) {
-      if (each.is_string()) out.canaries.emplace(each.get_string());
-    }
-  }
+  out.steps = read_steps(object);
+  const auto present = k8s::find_number(*status, {"step"});
+  out.step = present > 0 ? static_cast<std::size_t>(present) - 1 : 0;
+  out.bake_ended = k8s::find(*status, {"bakeEnded"}) != nullptr;
+  out.promoted = find_string(*status, {"promoted"});
+  out.verification = find_string(*status, {"verification"});
+  out.settled = k8s::parse_rfc3339(find_string(*status, {"settled"}));
   return out;
 }
 
@@ -225,12 +304,17 @@ std::optional<json::value> next_status(const json::value& object, const decision
                                    {"message", &message},
                                    {"content", &next.content},
                                    {"completed", &next.completed},
+                                   {"promoted", &next.promoted},
+                                   {"verification", &next.verification},
                                    {"resumed", &next.resumed}}) {
     if (!text->empty()) status[name] = *text;
   }
-  if (!next.canaries.empty()) {
-    status["canaries"] = json::array(next.canaries.begin(), next.canaries.end());
+  if (!next.steps.empty()) {
+    status["steps"] = write_steps(next.steps);
+    status["step"] = static_cast<std::int64_t>(next.step) + 1;
   }
+  if (next.bake_ended) status["bakeEnded"] = true;
+  if (next.settled) status["settled"] = k8s::format_time(*next.settled);
   if (!next.sources.empty()) status["sources"] = write_sources(next.sources);
   json::array history;
   for (const auto& each : next.history) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "rw/k8s/objects/label_selector.hpp"
 #include "rw/k8s/objects/names.hpp"
 #include "rw/reactors/runtime_rollout/decision.hpp"
 
@@ -23,15 +22,15 @@ struct defaults {
   std::chrono::milliseconds soak = std::chrono::seconds(10);
 };
 
-/// "5", "10%" or a label selector that is not empty.
+/// A step's runtimes: "5", "10%" or a label selector that is not empty.
 bool is_canaries(std::string_view text);
 
 /// A RuntimeRollout's spec with defaults.
 struct rollout_spec {
   limits with = {};
-  k8s::label_selector canaries = {};  ///< if `with.canaries_by_label`
   bool paused = false;
   std::string resume = {};
+  std::string promote = {};
   std::string revision = {};  ///< digest of a content to be pinned; empty: none
   std::string invalid = {};   ///< fields replaced by the defaults, and why; for people
 };
@@ -39,6 +38,9 @@ rollout_spec read_spec(const boost::json::value& object, const defaults& otherwi
 
 /// The object as it is created.
 boost::json::value make_rollout(std::string_view component);
+
+/// The steps of a status, as they are placed at present.
+std::vector<placed_step> read_steps(const boost::json::value& object);
 
 /// The names of all fields that a status may have.
 std::vector<std::string_view> status_fields();
@@ -60,9 +62,9 @@ pin decide_pin(const std::string& revision, const state& of);
 ///
 /// Conditions, as kstatus reads them (sigs.k8s.io/cli-utils): `Ready` is True when all runtimes
 /// have the content; `Reconciling` while they get it, or a person has paused; `Stalled` when
-/// failures have paused, or the content can't be stored. `WavesBypassed`: another writer applied
-/// the content to runtimes before their turn. `Pinned`: the content of `spec.revision` is rolled
-/// out, and newer content of the sources waits.
+/// failures have paused, a step can't be verified, or the content can't be stored. `WavesBypassed`:
+/// another writer applied the content to runtimes before their turn. `Pinned`: the content of
+/// `spec.revision` is rolled out, and newer content of the sources waits.
 std::optional<boost::json::value> next_status(const boost::json::value& object,
                                               const decision& decided, const rollout_spec& spec,
                                               wall_time now,

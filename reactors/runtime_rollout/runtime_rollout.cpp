@@ -167,7 +167,7 @@ std::string_view runtime_rollout::content_of(const std::string& runtime) const {
 
 bool runtime_rollout::has_warmed_up() {
   if (warm_) return true;
-  bool all = in_.resources.synced();
+  bool all = in_.resources.synced() && in_.runtimes.synced();
   in_.resources.objects().for_each(
       [&](const k8s::object& each) { all = all && seen_.contains(each.key()); });
   warm_ = all || in_.common.clock.now() >= started_ + warm_up;
@@ -175,11 +175,17 @@ bool runtime_rollout::has_warmed_up() {
   return warm_;
 }
 
-void runtime_rollout::select_canaries(const k8s::label_selector& by) {
+/// Finds where each runtime is: its position, and the labels of steps.
+void runtime_rollout::locate(const std::vector<step>& steps) {
+  const auto selectors = selectors_of(steps);
+  const bool labels = std::ranges::any_of(selectors, [](const auto& of) { return !of.empty(); });
   for (auto& [name, each] : runtimes_) {
     const auto runtime = in_.runtimes.objects().get(key_.ns, name);
-    const auto value = runtime ? runtime.parse() : json::value();
-    each.selected = by.matches(k8s::find(value, {"metadata", "labels"}));
+    each.position = position_of(runtime ? runtime.uid() : std::string_view(name));
+    each.labelled.reset();
+    if (!labels || !runtime) continue;
+    const auto value = runtime.parse();
+    each.labelled = first_match(selectors, k8s::find(value, {"metadata", "labels"}));
   }
 }
 
@@ -210,15 +216,20 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
   }
   hold_to_the_clock();
   const auto spec = read_spec(object, with_.usual);
-  if (spec.with.canaries_by_label) select_canaries(spec.canaries);
+  locate(spec.with.steps);
   const auto content = content_;
   const auto before = read_state(object);
   auto known = before;
   const auto added = new_ahead_;
   if (before.content == content.digest) known.ahead += added;
-  auto decided =
-      decide(known, {content.digest, content.at_once, spec.paused, spec.resume, content.sources},
-             runtimes_, spec.with, in_.common.clock.wall());
+  const rollout_request request{.content = content.digest,
+                                .at_once = content.at_once,
+                                .paused = spec.paused,
+                                .resume = spec.resume,
+                                .sources = content.sources,
+                                .promote = spec.promote,
+                                .can_verify = false};
+  auto decided = decide(known, request, runtimes_, spec.with, in_.common.clock.wall());
   if (before.content != content.digest) decided.next.ahead = added;
   std::optional<k8s::failure> not_stored;
   if (decided.next.at == phase::completed && stored_ != content.digest) {
@@ -358,6 +369,9 @@ void runtime_rollout::publish(const decision& decided) {
     set("rw_rollout_phase", "1 if a roll-out is in this phase",
         {{"phase", std::string(to_string(each))}}, each == decided.next.at ? 1 : 0);
   }
+  set("rw_rollout_step",
+      "Number of the present step of a roll-out, one more than there are at its end", {},
+      decided.next.step + 1);
   set("rw_rollout_ahead_runtimes", "Number of runtimes with the content before their turn", {},
       decided.next.ahead);
 }

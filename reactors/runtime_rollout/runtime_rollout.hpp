@@ -29,7 +29,7 @@ struct environment {
   k8s::client& kcp;
   k8s::informer& rollouts;   ///< RuntimeRollouts of kcp-system
   k8s::informer& resources;  ///< one for each runtime; only their keys count
-  k8s::informer& runtimes;   ///< of the same names, for the labels of canaries
+  k8s::informer& runtimes;   ///< of the same names: their uids and labels
   k8s::event_sink& events;
   k8s::controller_environment common;
   boost::json::value lease = {};  ///< what Events are about while nothing is rolled out
@@ -52,8 +52,8 @@ struct environment {
 /// Events on the RuntimeRollout: RolloutSuperseded, WavesBypassed, and when a phase begins
 /// RolloutCanary, RolloutWaves, RolloutPaused, RolloutCompleted. Metrics, with the label
 /// `component`: `rw_rollout_runtimes{state}` (as the status' counts), `rw_rollout_phase{phase}` (1:
-/// it is in this phase), `rw_rollout_ahead_runtimes`, `rw_rollout_closed` (1: nothing is rolled
-/// out).
+/// it is in this phase), `rw_rollout_step`, `rw_rollout_ahead_runtimes`, `rw_rollout_closed` (1:
+/// nothing is rolled out).
 ///
 /// Single executor, which is also the informers'.
 class runtime_rollout final : public content_gate, private k8s::reconciler {
@@ -93,7 +93,7 @@ class runtime_rollout final : public content_gate, private k8s::reconciler {
   bool has_warmed_up();
   void decide_soon() { controller_.add_after(key_, with_.settle); }
   void hold_to_the_clock();
-  void select_canaries(const k8s::label_selector& by);
+  void locate(const std::vector<step>& steps);
   void let_in(const decision& decided);
   void note(const boost::json::value& object, const state& before, const decision& decided);
   void publish(const decision& decided);

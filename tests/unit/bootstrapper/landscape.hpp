@@ -119,6 +119,15 @@ class landscape : public test_env {
     co_return out;
   }
 
+  /// A runtime with this version; empty: none has it.
+  asio::awaitable<std::string> runtime_with(std::string version) {
+    for (const auto& name : names) {
+      const auto is = co_await version_on(name);
+      if (is == version) co_return name;
+    }
+    co_return std::string();
+  }
+
   std::vector<std::string> names;
 
  private:

@@ -45,7 +45,8 @@ asio::awaitable<void> crash_stays_with_canaries(landscape* land) {
   BOOST_TEST(crashing >= 1U);
   BOOST_TEST(crashing <= 2U);
   // Runtimes that wait keep what they have, also where it is changed by hand.
-  const auto waiting = land->names.back();
+  const auto waiting = co_await land->runtime_with("1.0.0");
+  BOOST_TEST_REQUIRE(!waiting.empty());
   co_await land->remove(waiting, config_maps_type(), settings);
   co_await land->until(waiting, config_maps_type(), settings,
                        [](const json::value& one) { return one.is_object(); });
@@ -284,7 +285,8 @@ asio::awaitable<void> changes_managers_half_way(landscape* land) {
   const auto crashing = co_await land->count("crash");
   co_await land->take_over([&] { return lead_as_previous_release(land, first); });
   // Those that wait keep what they have, also where it is changed by hand; a new one gets it, too.
-  const auto waiting = land->names.back();
+  const auto waiting = co_await land->runtime_with("1.0.0");
+  BOOST_TEST_REQUIRE(!waiting.empty());
   co_await land->remove(waiting, deployments, deployment_key);
   co_await land->add_runtime("late");
   co_await land->add_bootstrapper("late");

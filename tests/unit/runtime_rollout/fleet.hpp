@@ -4,6 +4,9 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <set>
 #include <string>
 
 namespace rw::runtime_rollout_test {
@@ -26,7 +29,8 @@ struct fleet {
                       .completed = "a",
                       .in_place = "a",
                       .is = health::ready,
-                      .since = start - 24h};
+                      .since = start - 24h,
+                      .position = static_cast<std::uint32_t>(i)};
     }
     state.content = "content a";
     state.at = phase::completed;
@@ -34,7 +38,12 @@ struct fleet {
 
   /// Decides, and admits as the roll-out would.
   const runtime_rollout::decision& decide() {
+    request.verified.reset();
     last = runtime_rollout::decide(state, request, all, with, now);
+    while (last.to_verify && verify) {
+      request.verified = verify(*last.to_verify);
+      last = runtime_rollout::decide(last.next, request, all, with, now);
+    }
     state = last.next;
     for (auto& [key, each] : all) {
       if (!last.admitted.contains(key)) {
@@ -65,6 +74,15 @@ struct fleet {
     return out;
   }
 
+  /// The runtimes of the first step.
+  std::set<std::string> canaries() const {
+    std::set<std::string> out;
+    for (const auto& [key, each] : all) {
+      if (step_of(state.steps, {each.position, each.labelled}) == 0) out.insert(key);
+    }
+    return out;
+  }
+
   /// To where the canaries are done.
   void pass_canaries() {
     decide();
@@ -79,6 +97,8 @@ struct fleet {
   runtime_rollout::limits with;
   runtime_rollout::wall_time now = start;
   runtime_rollout::decision last;
+  /// Null: a verification has no result yet.
+  std::function<runtime_rollout::verification_result(std::size_t)> verify;
 };
 
 }  // namespace rw::runtime_rollout_test

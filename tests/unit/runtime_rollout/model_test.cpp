@@ -6,6 +6,7 @@
 
 #include "tests/unit/runtime_rollout/fleet.hpp"
 #include <algorithm>
+#include <map>
 #include <random>
 #include <set>
 #include <string>
@@ -21,10 +22,16 @@ class history {
   explicit history(unsigned seed) : random_(seed), of_(5 + below(60)) {
     of_.with.max_unavailable = {1 + below(20), below(2) == 0};
     of_.with.failure_budget = {below(6), below(2) == 0};
-    of_.with.canaries_by_label = below(4) == 0;
+    make_steps();
+    of_.verify = [this](std::size_t step) {
+      const bool passed = below(100) < verify_;
+      if (passed) verified_.insert(step);
+      return runtime_rollout::verification_result{step, passed, "a text"};
+    };
     std::size_t i = 0;
     for (auto& [key, each] : of_.all) {
-      each.selected = i++ % 9 == 3;
+      each.position = static_cast<std::uint32_t>(random_());
+      if (i++ % 9 == 3) each.labelled = below(4);
       if (below(12) == 0) each.is = health::failed;
       if (below(12) == 0) each.is = health::unreachable;
     }
@@ -46,6 +53,7 @@ class history {
       for (auto& [key, each] : of_.all) {
         if (each.updated() && each.is == health::progressing) become(each, health::ready);
       }
+      verify_ = 100;
       of_.decide();
     }
     BOOST_TEST((of_.state.at == phase::completed));
@@ -59,6 +67,22 @@ class history {
 
  private:
   unsigned below(unsigned n) { return static_cast<unsigned>(random_() % n); }
+
+  /// As the canaries are, or steps of a spec, some of which bake and are verified.
+  void make_steps() {
+    const auto kind = below(4);
+    of_.with.canaries_at_once = kind == 0;
+    if (kind == 0) return;
+    of_.with.steps.clear();
+    for (unsigned i = 0; i < kind; ++i) {
+      auto& each = of_.with.steps.emplace_back();
+      each.runtimes = below(4) == 0   ? "canary=true"
+                      : below(2) == 0 ? std::to_string(1 + below(9))
+                                      : std::to_string(1 + below(100)) + "%";
+      each.bake = std::chrono::seconds(below(3) * 100);
+      if (below(3) == 0) each.verify = {"up", 1};
+    }
+  }
 
   void become(runtime_rollout::runtime_facts& one, health is) {
     if (one.is != is) one.since = of_.now;
@@ -102,6 +126,7 @@ class history {
         break;
       case 2:
         if (below(4) == 0) of_.request.resume = std::to_string(++resumes_);
+        if (below(9) == 0) of_.request.promote = std::to_string(++promotions_);
         break;
       case 3: {
         auto at = of_.all.begin();
@@ -119,9 +144,26 @@ class history {
     }
   }
 
-  bool is_canary(const std::string& key) const {
-    const auto& chosen = of_.state.canaries;
-    return chosen.empty() ? of_.all.at(key).selected : chosen.contains(key);
+  std::size_t step_of(const std::string& key) const {
+    const auto& each = of_.all.at(key);
+    return runtime_rollout::step_of(of_.state.steps, {each.position, each.labelled});
+  }
+
+  /// Since when the runtimes of each step have what they are waited for.
+  void note_settled() {
+    const auto size = of_.state.steps.size();
+    for (std::size_t i = 0; i < size; ++i) {
+      const bool all = std::ranges::all_of(of_.all, [&](const auto& entry) {
+        const auto& [key, each] = entry;
+        if (step_of(key) > i) return true;
+        const bool fails =
+            each.admitted && (each.rejected || of_.now >= *each.admitted + of_.with.silence);
+        const bool waits = each.is == health::ready && !each.updated() && !fails;
+        return !waits && !(each.updated() && each.is == health::progressing &&
+                           of_.now < each.since + of_.with.silence);
+      });
+      if (all) settled_.try_emplace(i, of_.now);
+    }
   }
 
   void check() {
@@ -130,34 +172,67 @@ class history {
       if (each.admitted || each.updated()) before.insert(key);
     }
     const auto phase_before = of_.state;
+    if (phase_before.content != of_.request.content) {
+      settled_.clear();
+      verified_.clear();
+      promoted_ = 0;
+    }
+    if (of_.request.promote != phase_before.promoted) promoted_ |= 1U << phase_before.step;
+    const bool accepts = phase_before.stopped() && of_.request.resume != phase_before.resumed &&
+                         phase_before.content == of_.request.content;
+    if (accepts && phase_before.reason == "VerificationFailed") verified_.insert(phase_before.step);
+    note_settled();
     of_.decide();
+    note_settled();
     const auto& now = of_.last;
     std::size_t added = 0;
     std::size_t others = 0;  // that are no canaries
     for (const auto& key : now.admitted) {
       if (before.contains(key)) continue;
       ++added;
-      if (!is_canary(key)) ++others;
+      if (step_of(key) > 0) ++others;
+      later_ = std::max(later_, step_of(key));
     }
     const bool free = now.next.at == phase::completed || of_.request.at_once;
     if (now.next.at == phase::paused) BOOST_TEST((added == 0 || of_.request.at_once));
     if (free) return;
     if (now.next.at != phase::waves) BOOST_TEST(others == 0U);
+    // Nobody of a later step before an earlier one has baked, and is verified.
+    for (const auto& key : now.admitted) {
+      if (before.contains(key)) continue;
+      for (std::size_t i = 0; i < step_of(key); ++i) {
+        const auto& step = of_.with.steps[i];
+        if (step.verify) BOOST_TEST(verified_.contains(i));
+        if (i == 0) continue;  // see the canaries below
+        BOOST_TEST_REQUIRE(settled_.contains(i));
+        if ((promoted_ >> i & 1U) == 0) BOOST_TEST((of_.now >= settled_.at(i) + step.bake));
+      }
+    }
     // Never more than allowed.
     auto allowed = std::max<std::size_t>(of_.with.max_unavailable.of(of_.all.size(), 1), 1);
-    if (!now.next.canaries.empty() && now.next.at == phase::canary) {
-      allowed = std::max(allowed, now.next.canaries.size());
+    if (of_.with.canaries_at_once && now.next.at == phase::canary) {
+      allowed = std::max<std::size_t>(allowed, 2);
     }
     const auto failed = now.now.failed - std::min(now.now.failed, now.next.accepted);
     if (added > 0) BOOST_TEST(now.now.updating + added + failed <= std::max(allowed, failed + 1));
-    // Never past the canaries while one is not well, unless a person said so.
-    if (others > 0) {
+    // Never past the canaries while one is not well, or has not been for its bake, unless a person
+    // said so.
+    if (others > 0 && !now.next.steps.empty()) {
       std::size_t ill = 0;
       for (const auto& [key, each] : of_.all) {
-        if (!is_canary(key) || each.is == health::unreachable) continue;
+        if (step_of(key) > 0 || each.is == health::unreachable || !before.contains(key)) continue;
         if (!each.updated() || each.is != health::ready) ++ill;
       }
       BOOST_TEST(ill <= now.next.accepted);
+      const auto baked = [&](const auto& entry) {
+        const auto& [key, each] = entry;
+        return step_of(key) == 0 && each.updated() &&
+               of_.now >= each.since + of_.with.steps[0].bake;
+      };
+      const bool first = phase_before.step == 0 || phase_before.content != now.next.content;
+      if (first && promoted_ % 2 == 0 && now.next.accepted == 0) {
+        BOOST_TEST(std::ranges::any_of(of_.all, baked));
+      }
     }
     // The budget pauses, and only a person or another content ends that.
     const auto budget = of_.with.failure_budget.of(of_.all.size(), 2);
@@ -171,8 +246,14 @@ class history {
   std::mt19937 random_;
   fleet of_;
   bool bad_ = false;
+  std::set<std::size_t> verified_;
+  std::map<std::size_t, runtime_rollout::wall_time> settled_;
+  unsigned promoted_ = 0;  ///< a bit for each step
+  unsigned verify_ = 80;   ///< of 100 verifications so many pass
   unsigned contents_ = 0;
   unsigned resumes_ = 0;
+  unsigned promotions_ = 0;
+  std::size_t later_ = 0;  ///< the latest step of which one was admitted
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include "tests/unit/environment/environment.hpp"
@@ -14,6 +15,7 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace rw::runtime_rollout_test {
 BOOST_AUTO_TEST_SUITE(resource)
@@ -33,7 +35,8 @@ json::value with_spec(json::value spec) {
 
 BOOST_AUTO_TEST_CASE(spec_overrides_the_defaults) {
   const auto usual = read_spec(runtime_rollout::make_rollout("bootstrapper"), {});
-  BOOST_TEST((usual.with.canaries == runtime_rollout::share{1, true}));
+  BOOST_TEST((usual.with.steps == std::vector{runtime_rollout::step{"1%", 10s}}));
+  BOOST_TEST(usual.with.canaries_at_once);
   BOOST_TEST((usual.with.failure_budget == runtime_rollout::share{2, true}));
   BOOST_TEST(!usual.paused);
   const auto own = read_spec(with_spec({{"canaries", 3},
@@ -42,7 +45,7 @@ BOOST_AUTO_TEST_CASE(spec_overrides_the_defaults) {
                                         {"paused", true},
                                         {"resume", "now"}}),
                              {});
-  BOOST_TEST((own.with.canaries == runtime_rollout::share{3, false}));
+  BOOST_TEST(own.with.steps.at(0).runtimes == "3");
   BOOST_TEST((own.with.max_unavailable == runtime_rollout::share{25, true}));
   BOOST_TEST((own.with.failure_budget == runtime_rollout::share{0, false}));
   BOOST_TEST(own.paused);
@@ -52,10 +55,11 @@ BOOST_AUTO_TEST_CASE(spec_overrides_the_defaults) {
 
 BOOST_AUTO_TEST_CASE(canaries_can_be_a_label_selector) {
   const auto spec = read_spec(with_spec({{"canaries", "plan in (trial, free)"}}), {});
-  BOOST_TEST(spec.with.canaries_by_label);
+  BOOST_TEST(!spec.with.canaries_at_once);
   const json::value trial{{"plan", "trial"}};
-  BOOST_TEST(spec.canaries.matches(&trial));
-  BOOST_TEST(!spec.canaries.matches(nullptr));
+  const auto selectors = runtime_rollout::selectors_of(spec.with.steps);
+  BOOST_TEST((runtime_rollout::first_match(selectors, &trial) == std::size_t{0}));
+  BOOST_TEST(!runtime_rollout::first_match(selectors, nullptr).has_value());
   BOOST_TEST(runtime_rollout::is_canaries("a=b"));
   BOOST_TEST(!runtime_rollout::is_canaries(""));
   BOOST_TEST(!runtime_rollout::is_canaries("a in b"));
@@ -64,10 +68,35 @@ BOOST_AUTO_TEST_CASE(canaries_can_be_a_label_selector) {
 BOOST_AUTO_TEST_CASE(field_that_cannot_be_used_is_named_and_the_default_stands) {
   const auto spec =
       read_spec(with_spec({{"canaries", "=="}, {"maxUnavailable", "many"}}), {.canaries = "7"});
-  BOOST_TEST((spec.with.canaries == runtime_rollout::share{7, false}));
+  BOOST_TEST(spec.with.steps.at(0).runtimes == "7");
   BOOST_TEST((spec.with.max_unavailable == runtime_rollout::share{10, true}));
   BOOST_TEST(spec.invalid ==
              "spec.maxUnavailable can't be used: many; spec.canaries can't be used: ==");
+}
+
+BOOST_AUTO_TEST_CASE(steps_of_the_spec_take_the_place_of_canaries) {
+  const auto steps = [](json::value all) { return with_spec({{"steps", std::move(all)}}); };
+  const auto spec = read_spec(steps({{{"runtimes", 1}},
+                                     {{"runtimes", "plan=trial"}, {"bake", "1h30m"}},
+                                     {{"runtimes", "50%"},
+                                      {"bake", "0"},
+                                      {"verify", {{"query", "sum(up == 0)"}, {"threshold", 0}}}}}),
+                              {.soak = 7s});
+  BOOST_TEST(spec.invalid == "");
+  BOOST_TEST(!spec.with.canaries_at_once);
+  using runtime_rollout::step;
+  BOOST_TEST((spec.with.steps ==
+              std::vector{step{"1", 7s}, step{"plan=trial", 90min},
+                          step{"50%", 0s, runtime_rollout::verification{"sum(up == 0)", 0}}}));
+  for (const auto& wrong :
+       {json::value{{"runtimes", 0}}, json::value{{"bake", "1h"}}, json::value{{"runtimes", "a b"}},
+        json::value{{"runtimes", 1}, {"bake", "soon"}}, json::value{{"runtimes", 1}, {"bake", 5}},
+        json::value{{"runtimes", 1}, {"verify", {{"query", "up"}}}},
+        json::value{{"runtimes", 1}, {"verify", {{"threshold", 1}}}}}) {
+    const auto refused = read_spec(steps(json::array{{{"runtimes", 2}}, wrong}), {.soak = 7s});
+    BOOST_TEST(refused.invalid == "spec.steps can't be used: " + json::serialize(wrong));
+    BOOST_TEST((refused.with.steps == std::vector{step{"1%", 7s}}));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(state_survives_in_the_status) {
@@ -77,7 +106,14 @@ BOOST_AUTO_TEST_CASE(state_survives_in_the_status) {
       .completed = "ab",
       .at = phase::paused,
       .reason = "CanaryFailed",
-      .canaries = {"r1", "r2"},
+      .steps = {{{"1%", 250ms}, 17},
+                {{"plan=trial", 1h, runtime_rollout::verification{"up", 0.015}}, 0},
+                {{"100%", 0s, runtime_rollout::verification{"up", 2}}, 4294967296}},
+      .step = 1,
+      .bake_ended = true,
+      .promoted = "p",
+      .verification = "step 1: 0 is at most 1",
+      .settled = start,
       .accepted = 3,
       .resumed = "1",
       .ahead = 2,
@@ -97,7 +133,7 @@ BOOST_AUTO_TEST_CASE(state_survives_in_the_status) {
   const auto next = next_status(object, decided, {}, start);
   BOOST_TEST_REQUIRE(next.has_value());
   BOOST_TEST(!next->as_object().contains("reason"));
-  BOOST_TEST(!next->as_object().contains("canaries"));
+  BOOST_TEST(!next->as_object().contains("steps"));
 }
 
 BOOST_AUTO_TEST_CASE(revision_is_pinned_if_it_is_kept_and_nobody_else_writes) {
@@ -134,7 +170,10 @@ BOOST_AUTO_TEST_CASE(definition_keeps_each_field_of_a_status) {
   runtime_rollout::decision decided;
   decided.message = decided.next.reason = decided.next.content = decided.next.completed = "a";
   decided.next.resumed = "1";
-  decided.next.canaries = {"b"};
+  decided.next.promoted = decided.next.verification = "a";
+  decided.next.steps = {{}};
+  decided.next.bake_ended = true;
+  decided.next.settled = start;
   decided.next.sources = {{"ConfigMap", "a", "1"}};
   decided.next.history = {{.content = "a"}};
   const auto status =

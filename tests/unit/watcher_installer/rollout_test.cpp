@@ -396,10 +396,6 @@ asio::awaitable<void> leaves_some_out(landscape* land) {
   const auto status = co_await land->status();
   BOOST_TEST(status.at("total").as_int64() == 5);
   BOOST_TEST(status.at("failed").as_int64() == 0);
-  for (const auto& each : status.at("canaries").as_array()) {
-    BOOST_TEST(each.as_string() != ill);
-    BOOST_TEST(each.as_string() != silent);
-  }
   land->hanging[silent] = false;
   bool good = co_await land->until(silent, deployments, deployment,
                                    [](const auto& one) { return image_of(one) == "better"; });
