@@ -140,6 +140,7 @@ BOARDS = {
             ("Phase", "none", [("rw_rollout_phase == 1", "{{component}} {{phase}}")]),
             ("Runtimes", "none", [("sum by (component, state) (rw_rollout_runtimes)", "{{component}} {{state}}")]),
             ("Step", "none", [("rw_rollout_step", "{{component}}")]),
+            ("Verifications", "none", [("increase(rw_rollout_verifications_total[1h])", "{{component}} {{outcome}}")]),
             ("Ahead of their turn", "none", [("rw_rollout_ahead_runtimes", "{{component}}")]),
             ("Closed", "none", [("rw_rollout_closed", "{{component}}")])]),
         ("Mode direct", [

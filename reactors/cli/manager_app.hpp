@@ -138,7 +138,8 @@ class manager_app final : public app {
   std::unique_ptr<certificates::certificate_service> service_;
   std::unique_ptr<watcher_controller::watcher_controller> watcher_controller_;
   std::unique_ptr<gateway_secret::rotator> rotator_;
-  std::unique_ptr<runtime_rollout::runtime_rollout> rollout_;  ///< of the watcher
+  std::unique_ptr<runtime_rollout::prometheus_client> prometheus_;  ///< null: there is none
+  std::unique_ptr<runtime_rollout::runtime_rollout> rollout_;       ///< of the watcher
   std::unique_ptr<watcher_installer::watcher_installer> installer_;
   std::unique_ptr<runtime_config> runtime_config_;  ///< null: its mode is off
   std::unique_ptr<bootstrapper::orphans> orphans_;  ///< of the mode off

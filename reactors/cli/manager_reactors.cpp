@@ -74,11 +74,16 @@ void manager_app::make_reactors() {
                 return heartbeats_ ? heartbeats_->health().pods(kyma) : std::vector<pod_report>();
               },
           .on_reconcile = std::move(on_reconcile)});
+  if (!settings_.runtime_config.prometheus.url.empty()) {
+    prometheus_ = std::make_unique<runtime_rollout::prometheus_client>(
+        executor, settings_.runtime_config.prometheus, services_.clock, services_.watchdog,
+        services_.log, services_.metrics);
+  }
   if (settings_.runtime_config.mode != bootstrapper_mode::off) {
     runtime_config_ = std::make_unique<runtime_config>(
         services_, settings_.runtime_config,
-        runtime_config::clients{kcp_, shared_, *pool_, rollouts_, lease()}, kubeconfigs_,
-        *recorder_);
+        runtime_config::clients{kcp_, shared_, *pool_, rollouts_, lease(), prometheus_.get()},
+        kubeconfigs_, *recorder_);
   } else {
     orphans_ = std::make_unique<bootstrapper::orphans>(kcp_, services_.for_controller());
   }
@@ -86,7 +91,7 @@ void manager_app::make_reactors() {
       executor,
       runtime_rollout::options{.component = "watcher", .usual = settings_.runtime_config.rollout},
       runtime_rollout::environment{kcp_, rollouts_, kymas_, kymas_, *recorder_,
-                                   services_.for_controller(), lease()});
+                                   services_.for_controller(), lease(), prometheus_.get()});
   router_ = std::make_unique<kyma_router::router>(
       kymas_, [this](const k8s::object_key& kyma, core::duration after) { route(kyma, after); },
       kyma_router::router_options{},

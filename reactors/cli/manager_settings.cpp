@@ -232,6 +232,18 @@ void check_manager(const manager_settings& of) {
   if (of.shadow && (mode == bootstrapper_mode::signal || mode == bootstrapper_mode::direct)) {
     wrong.add("--shadow changes nothing, so --bootstrapper-mode must be off or shadow");
   }
+  const auto& prometheus = of.runtime_config.prometheus;
+  if (prometheus.url.empty()) {
+    if (!prometheus.ca_file.empty() || !prometheus.token_file.empty()) {
+      wrong.add(
+          "--rollout-prometheus-ca and --rollout-prometheus-token-file need "
+          "--rollout-prometheus");
+    }
+  } else if (const auto url = runtime_rollout::parse_prometheus_url(prometheus.url,
+                                                                    !prometheus.token_file.empty());
+             !url) {
+    wrong.add("--rollout-prometheus " + url.error().message + ": " + prometheus.url);
+  }
   wrong.raise();
 }
 

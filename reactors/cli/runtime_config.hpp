@@ -34,6 +34,8 @@ class runtime_config {
     k8s::client_pool& runtimes;     ///< fenced as well
     k8s::informer& rollouts;        ///< RuntimeRollouts; the leader runs it
     boost::json::value lease = {};  ///< what Events are about while nothing is rolled out
+    runtime_rollout::prometheus_client* prometheus =
+        nullptr;  ///< verifies steps; null: none can be
   };
 
   runtime_config(services& with, runtime_config_settings settings, clients to,

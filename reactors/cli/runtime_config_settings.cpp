@@ -55,6 +55,18 @@ void describe_rollout(CLI::App& app, runtime_config_settings& to) {
             "roll-out, and so does each canary that fails");
   add_duration(app, "--rollout-canary-soak", to.rollout.soak,
                "Time for which canaries must be ready before other runtimes follow");
+  add(app, "--rollout-prometheus", to.prometheus.url, "URL",
+      "Prometheus that verifies the steps of roll-outs, such as "
+      "https://prometheus.monitoring:9090; "
+      "http with --rollout-prometheus-token-file only on a loopback address. Without it, steps "
+      "that "
+      "are to be verified admit no runtimes");
+  add(app, "--rollout-prometheus-ca", to.prometheus.ca_file, "FILE",
+      "Authorities of its certificate; by default the system's")
+      ->check(CLI::ExistingFile);
+  add(app, "--rollout-prometheus-token-file", to.prometheus.token_file, "FILE",
+      "Bearer token that it is sent; read again when it changes")
+      ->check(CLI::ExistingFile);
   app.add_flag("--rollout-none", to.rollout_none,
                "Roll nothing out: new content of the watcher and of the bootstrapper goes to all "
                "runtimes at once, as long as the flag is given. Without it, and without the "

@@ -2,6 +2,7 @@
 
 #include "rw/reactors/bootstrapper/direct_sync.hpp"
 #include "rw/reactors/config_sync/runtime_signal.hpp"
+#include "rw/reactors/runtime_rollout/prometheus.hpp"
 #include "rw/reactors/runtime_rollout/resource.hpp"
 
 namespace rw::cli {
@@ -13,6 +14,7 @@ struct runtime_config_settings {
   config_sync::sync_options signal = {};            ///< without its mode
   bootstrapper::options direct = {};  ///< without its mode; `defaults` are the sources
   runtime_rollout::defaults rollout = {};
+  runtime_rollout::prometheus_options prometheus = {};
   bool rollout_none = false;  ///< new content goes to all runtimes at once
 };
 

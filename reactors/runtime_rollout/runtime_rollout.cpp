@@ -8,6 +8,8 @@
 #include <boost/json/object.hpp>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <utility>
 
 namespace rw::runtime_rollout {
@@ -23,6 +25,11 @@ constexpr auto warm_up = std::chrono::minutes(5);
 
 constexpr const char* outdated_definition =
     "the definition of RuntimeRollouts is older than this manager: kubectl apply -f deploy/crds";
+
+std::string text_of(double value) {
+  std::array<char, 32> out{};
+  return {out.data(), std::to_chars(out.begin(), out.end(), value).ptr};
+}
 
 }  // namespace
 
@@ -43,6 +50,7 @@ runtime_rollout::runtime_rollout(asio::any_io_executor executor, options with, e
 
 asio::awaitable<void> runtime_rollout::run() {
   started_ = in_.common.clock.now();
+  for (const bool passed : {true, false}) verifications(passed);
   decide_soon();
   core::task_group tasks(co_await asio::this_coro::executor);
   tasks.spawn(watch_access());
@@ -222,15 +230,22 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
   auto known = before;
   const auto added = new_ahead_;
   if (before.content == content.digest) known.ahead += added;
-  const rollout_request request{.content = content.digest,
-                                .at_once = content.at_once,
-                                .paused = spec.paused,
-                                .resume = spec.resume,
-                                .sources = content.sources,
-                                .promote = spec.promote,
-                                .can_verify = false};
+  rollout_request request{.content = content.digest,
+                          .at_once = content.at_once,
+                          .paused = spec.paused,
+                          .resume = spec.resume,
+                          .sources = content.sources,
+                          .promote = spec.promote,
+                          .can_verify = in_.prometheus != nullptr};
   auto decided = decide(known, request, runtimes_, spec.with, in_.common.clock.wall());
   if (before.content != content.digest) decided.next.ahead = added;
+  while (decided.to_verify) {
+    const auto number = *decided.to_verify;
+    request.verified = co_await verify(number, *spec.with.steps[number].verify);
+    if (content.digest != content_.digest) co_return result::requeue_after(with_.settle);
+    hold_to_the_clock();
+    decided = decide(decided.next, request, runtimes_, spec.with, in_.common.clock.wall());
+  }
   std::optional<k8s::failure> not_stored;
   if (decided.next.at == phase::completed && stored_ != content.digest) {
     const auto done = co_await to_.store(content.digest);
@@ -278,6 +293,26 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
   const auto wait =
       std::chrono::duration_cast<core::duration>(*decided.recheck_at - in_.common.clock.wall());
   co_return result::requeue_after(std::max<core::duration>(wait, with_.settle));
+}
+
+core::counter& runtime_rollout::verifications(bool passed) {
+  return core::make_counter(
+      in_.common.metrics, "rw_rollout_verifications_total",
+      "Number of verifications of steps of a roll-out, by outcome",
+      {{"component", with_.component}, {"outcome", passed ? "passed" : "failed"}});
+}
+
+asio::awaitable<verification_result> runtime_rollout::verify(std::size_t number, verification by) {
+  const auto got = co_await in_.prometheus->query(by.query);
+  const bool passed = got && *got <= by.threshold;
+  const auto text =
+      got ? text_of(*got) + (passed ? " is at most " : " is more than ") + text_of(by.threshold)
+          : "the query " + got.error().message;
+  verifications(passed).Increment();
+  in_.common.log.info(
+      "step of a roll-out verified",
+      {{"component", with_.component}, {"step", number + 1}, {"passed", passed}, {"result", text}});
+  co_return verification_result{number, passed, "step " + std::to_string(number + 1) + ": " + text};
 }
 
 /// Sees to it that passes give the pinned content to `admit`; false: they have not done so yet, and

@@ -1,9 +1,11 @@
 #pragma once
 
+#include "rw/core/metrics.hpp"
 #include "rw/k8s/cache/informer.hpp"
 #include "rw/k8s/client/client.hpp"
 #include "rw/k8s/controller/controller.hpp"
 #include "rw/k8s/controller/event_sink.hpp"
+#include "rw/reactors/runtime_rollout/prometheus.hpp"
 #include "rw/reactors/runtime_rollout/resource.hpp"
 #include "rw/reactors/shared/content_gate.hpp"
 #include "rw/reactors/shared/resource_writer.hpp"
@@ -32,7 +34,8 @@ struct environment {
   k8s::informer& runtimes;   ///< of the same names: their uids and labels
   k8s::event_sink& events;
   k8s::controller_environment common;
-  boost::json::value lease = {};  ///< what Events are about while nothing is rolled out
+  boost::json::value lease = {};            ///< what Events are about while nothing is rolled out
+  prometheus_client* prometheus = nullptr;  ///< verifies steps; null: none can be
 };
 
 /// Rolls content out to many runtimes, as the RuntimeRollout of its component says (decision.hpp):
@@ -53,7 +56,7 @@ struct environment {
 /// RolloutCanary, RolloutWaves, RolloutPaused, RolloutCompleted. Metrics, with the label
 /// `component`: `rw_rollout_runtimes{state}` (as the status' counts), `rw_rollout_phase{phase}` (1:
 /// it is in this phase), `rw_rollout_step`, `rw_rollout_ahead_runtimes`, `rw_rollout_closed` (1:
-/// nothing is rolled out).
+/// nothing is rolled out), `rw_rollout_verifications_total{outcome}` (passed, failed).
 ///
 /// Single executor, which is also the informers'.
 class runtime_rollout final : public content_gate, private k8s::reconciler {
@@ -85,6 +88,8 @@ class runtime_rollout final : public content_gate, private k8s::reconciler {
  private:
   using result = k8s::reconcile_result;
   boost::asio::awaitable<result> reconcile(k8s::object_key key) override;
+  core::counter& verifications(bool passed);
+  boost::asio::awaitable<verification_result> verify(std::size_t number, verification by);
   bool follow_pin(const boost::json::value& object);
   boost::asio::awaitable<result> report_idle(boost::json::value* object);
   boost::asio::awaitable<void> watch_access();

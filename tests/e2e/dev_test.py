@@ -3,12 +3,14 @@
 import base64
 import hashlib
 import json
+import shutil
 import urllib.request
 
 import harness
 from api import collection, kymas
 from dev import CONFIGURATION, DEPLOYMENT, SECRET, SERVICE, WATCHED, WATCHER, Dev, rotate_pull_secret, webhooks_of
 from harness import BINARY, DEV_BINARY, runtime_watcher, wait_until
+from prometheus import Prometheus
 
 PATIENCE = 30
 ON_RUNTIME = collection("secrets", "kyma-system") + "/registry-credentials"
@@ -155,6 +157,46 @@ class WholeSystem(harness.TestCase):
         start = len(dev.events)
         self.change(skrs[images.index("crash")], "fast")
         self.until(lambda: len(dev.events) > start, "its event is sent")
+
+    def test_steps_are_verified_by_prometheus(self):
+        if not shutil.which("prometheus"):
+            self.skipTest("prometheus is not installed")
+        server = self.start(Prometheus(self.folder / "prometheus", []))
+        port = harness.free_port()
+        dev = self.dev = self.start(Dev(self.folder / "dev", 6, "--no-manager", "--backend", f"127.0.0.1:{port}")).wait_up()
+        self.until(server.is_ready, "Prometheus is ready")
+        def start_manager(tag, *options):
+            return self.start(harness.Process("manager", [
+                BINARY, "manager", "--kubeconfig", dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{port}",
+                "--metrics-address", "127.0.0.1:0", "--rollout-canary-soak", "100ms", "--skr-image", f"example.com/watcher:{tag}", *options]))
+        rollout = collection("runtimerollouts", "kcp-system", "operator.kyma-project.io", "v1alpha1") + "/watcher"
+        def status():
+            return (dev.kcp().get(rollout) or {}).get("status", {})
+        def having(tag):
+            images = [dev.skr(f"runtime-{i + 1}").get(DEPLOYMENT)["spec"]["template"]["spec"]["containers"][0]["image"] for i in range(6)]
+            return sum(image.endswith(f":{tag}") for image in images)
+        prometheus = ("--rollout-prometheus", f"http://127.0.0.1:{server.port}")
+        manager = start_manager("1", *prometheus)
+        self.until(lambda: status().get("phase") == "Completed" and status()["ready"] == 6, "all have the first image")
+        self.assertEqual(manager.terminate(), 0, manager.tail())
+        dev.kcp().patch(rollout, {"spec": {"maxUnavailable": 6, "steps": [
+            {"runtimes": 1, "verify": {"query": "vector(2)", "threshold": 1.5}},
+            {"runtimes": "50%", "bake": "100ms", "verify": {"query": "vector(1.5)", "threshold": 1.5}},
+            {"runtimes": 5, "bake": "0", "verify": {"query": "up == 7", "threshold": 1}}]}})
+        manager = start_manager("2", *prometheus)
+        self.until(lambda: status().get("reason") == "VerificationFailed", lambda: f"it is paused: {status()}")
+        self.assertEqual((status()["message"], status()["step"], having("2")), ("step 1: 2 is more than 1.5", 1, 1))
+        dev.kcp().patch(rollout, {"spec": {"resume": "1"}})
+        self.until(lambda: "no sample" in status().get("message", ""), lambda: f"the third step is not verified: {status()}")
+        self.assertEqual((status()["reason"], status()["step"], having("2")), ("VerificationFailed", 3, 5))
+        dev.kcp().patch(rollout, {"spec": {"resume": "2"}})
+        self.until(lambda: status()["phase"] == "Completed" and having("2") == 6, lambda: f"all have it: {status()}")
+        self.assertEqual(manager.terminate(), 0, manager.tail())
+        start_manager("3")
+        self.until(lambda: status().get("reason") == "PrometheusNotConfigured", lambda: f"no step can be verified: {status()}")
+        stalled = [each for each in status()["conditions"] if each["type"] == "Stalled"]
+        self.assertEqual((stalled[0]["status"], stalled[0]["reason"], having("3")), ("True", "PrometheusNotConfigured", 0))
+        self.assertIn("--rollout-prometheus", status()["message"])
 
 
 class Configuration(harness.TestCase):
