@@ -242,6 +242,8 @@ asio::awaitable<k8s::result<void>> direct_sync::execute(pass* in) {
   for (std::size_t i = 0; rejected != rejected_.end() && i < state.units.size(); ++i) {
     auto& known = rejected->second[i];
     if (environment_.clock.now() < known.until) state.units[i].skipped = known;
+    // A change since the attempt ends it, also one that its watch has yet to tell.
+    if (!state.units[i].skipped.digest.empty()) state.left = expected_on(key);
   }
   request.may_write = [this, key] { return may(key, action::sync); };
   request.record = [this, in](unit of, revision_ptr to,

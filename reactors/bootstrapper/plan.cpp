@@ -115,8 +115,12 @@ class planner {
     auto step = co_await resolve();
     if (step && !out_.rejected) step = co_await read_live();
     if (!step) co_return step.error();
+    if (out_.rejected) {
+      out_.objects.clear();
+      co_return std::move(out_);
+    }
     order();
-    if (!out_.rejected) check_owners(owned);
+    check_owners(owned);
     for (auto& each : out_.objects) {
       if (out_.rejected) break;
       each.write = each.live.is_null() || k8s::find_difference(each.desired, each.live);

@@ -32,11 +32,13 @@ struct planned_object {
   boost::json::value live = {};            ///< null: it does not exist
   std::pair<int, std::size_t> order = {};  ///< of application: rank, and position in the text
   bool write = false;
+  bool written = false;
 };
 
 /// What a revision needs on one runtime.
 struct unit_plan {
-  std::vector<planned_object> objects = {};       ///< in the order of application
+  /// In the order of application; none if the plan was rejected before all of them were read.
+  std::vector<planned_object> objects = {};
   std::set<std::string> missing_namespaces = {};  ///< that objects of it need
   std::vector<std::string> differences = {};      ///< "ConfigMap kyma-system/a: data.b"
   std::vector<std::string> warnings = {};         ///< writes that could not be dry-run

@@ -99,7 +99,8 @@ struct sync_state {
   std::array<unit_state, all_units.size()> units = {};
   inventory objects = {};  ///< superset of what was applied and not removed since
   std::size_t writes = 0;
-  watched_set left = {};               ///< the objects as they were left
+  /// The objects as they were left: by the pass's writes and attempts, else as it first read them.
+  watched_set left = {};
   boost::json::value deployment = {};  ///< the bootstrapper's; null: it does not exist
   std::string pod_error = {};          ///< why its pods will not become ready; empty: none is known
 

@@ -85,6 +85,7 @@ class sync_pass {
       const auto removed =
           co_await api_->remove(**type, each.key, {.uid = std::string(k8s::uid_of(*found))});
       if (!removed && !removed.error().is(k8s::errc::not_found)) co_return removed.error();
+      if (out_.left.contains(**type, each.key)) watch(**type, each.key, {});
     }
     co_return success();
   }
@@ -159,17 +160,29 @@ class sync_pass {
       if (each.of != of) continue;
       const auto type = co_await find_type(api_.get(), each.gvk);
       if (!type) co_return type.error();
-      if (!*type) continue;
+      if (!*type || out_.left.contains(**type, each.key)) continue;
       const auto found = co_await api_->get(**type, each.key);
       if (!found && !found.error().is(k8s::errc::not_found)) co_return found.error();
-      watch(**type, each.key, found ? k8s::resource_version_of(*found) : std::string_view());
+      watch(**type, each.key, found ? *found : json::value());
     }
     co_return success();
   }
 
-  void watch(const k8s::resource_type& type, const k8s::object_key& key, std::string_view version) {
-    out_.left.add(type, key, version,
+  /// Null: it does not exist. The watch sees only what is marked as ours.
+  void watch(const k8s::resource_type& type, const k8s::object_key& key, const json::value& live) {
+    const bool visible = k8s::label(live, synced_by_label) == synced_by;
+    out_.left.add(type, key, visible ? k8s::resource_version_of(live) : std::string_view(),
                   {.labels = std::string(synced_by_label) + "=" + std::string(synced_by)});
+  }
+
+  /// What it has not written was left as the pass first read it, so that a change since then,
+  /// which may end a rejection, is one that the watch tells of.
+  void watch(const unit_plan& plan) {
+    for (const auto& each : plan.objects) {
+      if (each.written || !out_.left.contains(each.type, each.key)) {
+        watch(each.type, each.key, each.live);
+      }
+    }
   }
 
   success note_failure(unit of, const k8s::failure& error) {
@@ -205,7 +218,10 @@ class sync_pass {
     auto& state = out_.at(of);
     auto plan = co_await plan_for(*desired);
     if (!plan) co_return rejection_or_error(plan.error());
-    if (plan->rejected) co_return std::move(plan->rejected);
+    if (plan->rejected) {
+      watch(*plan);
+      co_return std::move(plan->rejected);
+    }
     if (const auto followed = co_await follow_kim(of, &*plan, desired); !followed) {
       co_return followed.error();
     }
@@ -230,14 +246,13 @@ class sync_pass {
     }
     if (request_.write) {
       const auto done = co_await execute(of, *desired, &*plan, entries, obsolete);
+      watch(*plan);
       if (!done) co_return rejection_or_error(done.error());
       for (auto& each : entries) each.created = false;
       std::erase_if(out_.objects, [of](const inventory_entry& each) { return each.of == of; });
       out_.objects.insert(out_.objects.end(), entries.begin(), entries.end());
     }
-    for (const auto& each : plan->objects) {
-      watch(each.type, each.key, k8s::resource_version_of(each.live));
-    }
+    watch(*plan);
     co_return std::optional<rejection>();
   }
 
@@ -308,6 +323,7 @@ class sync_pass {
     auto applied = co_await apply(object->type, object->desired);
     if (!applied) co_return applied.error();
     object->live = std::move(*applied);
+    object->written = true;
     auto released = co_await release_fields(object);
     co_return released;
   }

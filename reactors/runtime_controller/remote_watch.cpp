@@ -110,6 +110,11 @@ void watched_set::add(const k8s::resource_type& type, const k8s::object_key& key
   put(versions, version);
 }
 
+bool watched_set::contains(const k8s::resource_type& type, const k8s::object_key& key) const {
+  return std::ranges::find(versions, version_of(type, key, {}).object, &version::object) !=
+         versions.end();
+}
+
 // --- one watch ---------------------------------------------------------------------------
 
 /// The shared part of many clusters' watches.
@@ -233,6 +238,14 @@ void remote_watch::watch(const k8s::object_key& key, std::shared_ptr<k8s::client
   entries_.emplace(key, added);
   publish();
   tasks_->spawn(watch_cluster(std::move(added)));
+}
+
+watched_set remote_watch::expected(const k8s::object_key& key) const {
+  const auto found = entries_.find(key);
+  if (found == entries_.end()) return {};
+  watched_set out{.versions = found->second->expected};
+  std::ranges::transform(found->second->watches, std::back_inserter(out.watches), &stream::watch);
+  return out;
 }
 
 void remote_watch::unwatch(const k8s::object_key& key) {

@@ -84,6 +84,7 @@ struct watched_set {
   /// Adds an object that a watch of `within` detects changes of.
   void add(const k8s::resource_type& type, const k8s::object_key& key,
            std::string_view resource_version, k8s::selection within);
+  bool contains(const k8s::resource_type& type, const k8s::object_key& key) const;
 
   std::vector<watch> watches = {};
   std::vector<version> versions = {};
@@ -133,6 +134,8 @@ class remote_watch {
   /// Watches a cluster, or updates its expected versions, after a reconcile. Restarts watches only
   /// if the client or the selections differ. No effect unless `run` is under way.
   void watch(const k8s::object_key& key, std::shared_ptr<k8s::client> api, watched_set set);
+  /// The objects as the last reconcile has left them; empty if the cluster is not watched.
+  watched_set expected(const k8s::object_key& key) const;
   /// Ends the watches of a cluster; its backoff stays.
   void unwatch(const k8s::object_key& key);
   void forget(const k8s::object_key& key);

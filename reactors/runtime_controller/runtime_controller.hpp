@@ -195,6 +195,8 @@ class runtime_controller : protected k8s::reconciler {
   /// Watches the runtime's objects as the reconcile has left them. An unhealthy runtime is not
   /// watched.
   void watch_drift(const contact& of, watched_set left);
+  /// The objects as the last pass has left them; empty if the runtime is not watched.
+  watched_set expected_on(const k8s::object_key& key) const { return drift_.expected(key); }
 
   /// Forgets the runtime and closes its connection.
   void forget_runtime(const k8s::object_key& key, const std::string& client_name);

@@ -138,9 +138,8 @@ class planner {
       const auto& each = members[i++];
       order_.push_back({each.position, &name, is, step_of(next.steps, each)});
     }
-    std::ranges::sort(order_, {}, [](const placed& each) {
-      return std::tie(each.position, *each.name);
-    });
+    std::ranges::sort(order_, {},
+                      [](const placed& each) { return std::tie(each.position, *each.name); });
     for (const bool proving : {true, false}) {
       for (const auto& each : order_) {
         if (each.step != 0 || next.steps.empty() || !answers(*each.name)) continue;

@@ -344,6 +344,37 @@ RW_COROUTINE_TEST(change_on_a_runtime_ends_its_rejection, test_env, quick_option
   co_await env->until_condition("skr", "Compatible", "True", "Validated");
 }
 
+/// The same where there is nothing to fall back to: the stored contents are lost.
+RW_COROUTINE_TEST(change_on_a_runtime_ends_its_rejection_without_stored_contents, test_env,
+                  quick_options()) {
+  co_await one_ready_runtime(env);
+  json::value change{{"immutable", true}};
+  co_await env->must(env->api("skr").patch(secrets_type(), credentials, k8s::patch_type::merge,
+                                           std::move(change)));
+  co_await env->stop();
+  const std::string ns = quick_options().state_namespace;
+  const auto stored = co_await env->api("kcp").list(secrets_type(), {.ns = ns});
+  BOOST_REQUIRE(stored.has_value());
+  BOOST_TEST(!stored->at("items").as_array().empty());
+  for (const auto& each : stored->at("items").as_array()) {
+    co_await env->remove("kcp", secrets_type(), k8s::key_of(each));
+  }
+  const auto rotated = pull_secret("rotated");
+  co_await env->set_source(rotated);
+  bool watched = false;
+  env->on_request = [&](const std::string& cluster, const std::string& verb,
+                        const std::string& path) {
+    watched = watched || (cluster == "skr" && verb == "watch" && path.ends_with("/secrets"));
+    return k8s::devserver::fault();
+  };
+  co_await env->restart();
+  co_await env->until_condition("skr", "Compatible", "False", "RejectedByRuntime");
+  co_await soon([&] { return watched; });
+  co_await env->must(env->api("skr").remove(secrets_type(), credentials));
+  co_await env->until("skr", secrets_type(), credentials, has_data(rotated));
+  co_await env->until_condition("skr", "Compatible", "True", "Validated");
+}
+
 RW_COROUTINE_TEST(kind_that_is_defined_later_is_found_soon, test_env, quick_options()) {
   env->now.at(source_kind::manifests).object = manifests_source(manifests("1.0.0", widget));
   co_await env->begin();
