@@ -177,14 +177,19 @@ void hold(unit_state& unit, const revision_ptr& completed) {
   const bool valid = !unit.desired.empty();
   if (valid) unit.withheld = all.front();
   auto stays = unit.had;
-  const auto in_place =
-      std::ranges::find(all, unit.in_place, [](const revision_ptr& each) { return each->digest; });
-  if (!stays && in_place != all.end()) stays = *in_place;
+  const auto known = [&all](const std::string& digest) {
+    const auto found =
+        std::ranges::find(all, digest, [](const revision_ptr& each) { return each->digest; });
+    return found == all.end() ? nullptr : *found;
+  };
+  if (!stays) stays = known(unit.in_place);
   const bool fits = completed && (unit.in_place.empty() || completed->digest == unit.in_place);
   if (!stays && fits) stays = completed;
-  // Cut short on its way to the newest, and nothing else is known that it could be as a whole.
-  const bool on_its_way = unit.withheld && unit.withheld->digest == unit.applying;
-  if (!stays && on_its_way) stays = std::exchange(unit.withheld, nullptr);
+  // Cut short on its way, and nothing else is known that it could be as a whole.
+  if (!stays) {
+    stays = known(unit.applying);
+    if (stays == unit.withheld) unit.withheld = nullptr;
+  }
   all.clear();
   if (stays) all.push_back(stays);
   if (valid) unit.desired = stays ? stays->digest : unit.in_place;

@@ -110,8 +110,7 @@ class usual_content {
 
 /// Leaves a unit with what the runtime has, as long as its turn has not come: the revision in
 /// place, or before a write that was cut short, if its content is stored; where there was none, the
-/// one that was rolled out last. If there is none, and the newest one was being written, it is
-/// completed.
+/// one that was rolled out last. If there is none, the one that was being written is completed.
 void hold(unit_state& unit, const revision_ptr& completed);
 
 }  // namespace rw::bootstrapper

@@ -114,6 +114,18 @@ BOOST_AUTO_TEST_CASE(runtime_on_its_way_to_the_newest_gets_there_if_nothing_else
   BOOST_TEST(of.withheld->digest == "b");
 }
 
+BOOST_AUTO_TEST_CASE(runtime_on_its_way_to_an_older_one_gets_there_if_nothing_else_is_known) {
+  unit_state of{.revisions = {named("b"), named("a")}, .desired = "b", .applying = "a"};
+  hold(of, nullptr);
+  BOOST_TEST((digests(of) == list{"a"}));
+  BOOST_TEST(of.desired == "a");
+  BOOST_TEST(of.withheld->digest == "b");
+  of = {.revisions = {named("a")}, .invalid = "a field", .applying = "a"};
+  hold(of, nullptr);
+  BOOST_TEST((digests(of) == list{"a"}));
+  BOOST_TEST(of.desired.empty());
+}
+
 BOOST_AUTO_TEST_CASE(field_is_of_the_newer_revision_if_its_value_and_its_owner_say_so) {
   const std::string ours = "ours";
   const std::vector<std::string> others{"kim", "manager"};

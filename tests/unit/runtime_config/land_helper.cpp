@@ -218,8 +218,10 @@ asio::awaitable<k8s::result<void>> land::configure(json::value of) {
     const bool due = co_await timer->wait();
     if (!due) co_return k8s::failure{.code = k8s::errc::shut_down, .message = "cancelled"};
   }
-  if (on_kim) on_kim(k8s::key_of(of).name);
-  auto done = co_await dev::configure_as_kim(&api(k8s::key_of(of).name), kim_sources_.get());
+  const auto name = k8s::key_of(of).name;
+  if (on_kim) on_kim(name);
+  auto done = co_await dev::configure_as_kim(&api(name), kim_sources_.get());
+  if (on_kim) on_kim(name);  // the sources may have changed since
   co_return done;
 }
 
