@@ -32,7 +32,6 @@ struct leader_pages::relay final : http::body_sink {
         pending_bytes(options.pending_bytes),
         begun(executor) {
     request.method = "GET";
-    request.headers.add("host", to.at.host);
     request.headers.add("authorization", "Bearer " + to.token);
     request.headers.add(std::string(forwarded_field), "1");
   }

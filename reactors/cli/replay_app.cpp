@@ -70,7 +70,6 @@ replay_app::replay_app(services& with, replay_settings settings)
 asio::awaitable<replay_app::outcome> replay_app::post(const std::string* review) {
   http::request request;
   request.target = settings_.path;
-  request.headers.add("host", settings_.address.host);
   request.headers.add("content-type", "application/json");
   request.headers.add("accept", "application/json");
   request.body = *review;

@@ -35,7 +35,6 @@ asio::awaitable<std::string> runtimes_client::get(const std::string* target, jso
   http::response response;
   request.method = "GET";
   request.target = *target;
-  request.headers.add("host", address_.host);
   if (!token_file_.empty()) {
     auto token = need(tls::read_file(token_file_), "--token-file");
     while (!token.empty() && token.back() <= ' ') token.pop_back();

@@ -138,5 +138,25 @@ class Startup(harness.TestCase):
         self.assertLessEqual(rate, 2)
 
 
+class Requests(harness.TestCase):
+    def test_command_names_its_host_once(self):
+        """A server in Go, so most proxies of Kubernetes, answers a request that names it twice with 400."""
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            server.settimeout(10)
+            address = "127.0.0.1:%d" % server.getsockname()[1]
+            process = self.start(Process("status", [BINARY, "status", "--address", address]))
+            peer, _ = server.accept()
+            with peer:
+                peer.settimeout(10)
+                head = b""
+                while b"\r\n\r\n" not in head:
+                    more = peer.recv(4096)
+                    self.assertTrue(more, head)
+                    head += more
+            process.wait(10)
+        hosts = [line for line in head.decode().lower().split("\r\n") if line.startswith("host:")]
+        self.assertEqual(hosts, [f"host: {address}"])
+
+
 if __name__ == "__main__":
     harness.main()
