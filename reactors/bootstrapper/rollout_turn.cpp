@@ -190,6 +190,7 @@ void hold(unit_state& unit, const revision_ptr& completed) {
     stays = known(unit.applying);
     if (stays == unit.withheld) unit.withheld = nullptr;
   }
+  unit.lost = !stays && !unit.in_place.empty();
   all.clear();
   if (stays) all.push_back(stays);
   if (valid) unit.desired = stays ? stays->digest : unit.in_place;

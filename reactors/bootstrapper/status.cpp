@@ -260,8 +260,13 @@ class status_writer {
          {true, "False", rejection_reason(state_), error_}});
     const bool waits = std::ranges::any_of(
         state_.units, [](const unit_state& each) { return each.withheld != nullptr; });
+    const bool lost = std::ranges::any_of(state_.units, &unit_state::lost);
+    const std::string why_lost =
+        "the content in place is no longer stored: until the newest has its turn, it is neither "
+        "checked nor repaired";
     set("ConfigurationSynced",
         {{shadow(), "False", "Shadow", in_shadow},
+         {lost, "Unknown", "ContentLost", why_lost},
          {waits, "False", "WaitingForRollout", "the newest content waits for its turn"},
          {synced, "True", "Synced", "both units are in place"},
          {true, "False", unsynced.first, unsynced.second}});
@@ -270,6 +275,7 @@ class status_writer {
                    {shadow(), "False", "WouldWrite", describe(differences, most_listed)}});
     set("Ready",
         {{shadow(), "Unknown", "Shadow", in_shadow},
+         {valid && lost, "False", "ContentLost", why_lost},
          {ready && synced, "True", "Ready", "both units are in place, and the Deployment runs"},
          {!valid, "False", "Rejected", error_},
          {ready, "False", "NotSynced", {}},
@@ -283,6 +289,7 @@ class status_writer {
         {{shadow(), "Unknown", prefix + "StatusUnknown", in_shadow},
          {installation_ == installation::failed, "False", work + "Failed", error_},
          {!valid, "False", prefix + "ConfigurationFailed", error_},
+         {lost, "Unknown", prefix + "StatusUnknown", why_lost},
          {ready && synced, "True", prefix + "Configured",
           "version " + version + " runs, and both units are in place"},
          {installation_ == installation::upgrade_needed, "False", prefix + "UpgradeInProgress", {}},

@@ -89,9 +89,11 @@ BOOST_AUTO_TEST_CASE(revision_in_place_that_is_not_stored_is_left_alone) {
   hold(of, named("c"));
   BOOST_TEST(of.revisions.empty());
   BOOST_TEST(of.desired == "lost");
+  BOOST_TEST(of.lost);
   of = newest_b("c");
   hold(of, named("c"));
   BOOST_TEST((digests(of) == list{"c"}));
+  BOOST_TEST(!of.lost);
 }
 
 BOOST_AUTO_TEST_CASE(invalid_content_brings_no_other_stored_one) {

@@ -248,6 +248,17 @@ BOOST_AUTO_TEST_CASE(waiting_runtime_names_what_it_has_and_what_it_is_to_have) {
   BOOST_TEST(text(unit.at("desiredContents"), "pullSecret") == digest_of(json::value("of bb")));
 }
 
+BOOST_AUTO_TEST_CASE(waiting_runtime_whose_content_is_lost_is_not_said_to_be_in_place) {
+  auto input = in_place();
+  auto& waiting = input.state.units[0];
+  waiting.withheld = std::make_shared<bootstrapper::revision>(with_contents("bb"));
+  waiting.lost = true;
+  const auto status = next(input);
+  BOOST_TEST(is(status, "ConfigurationSynced") == "Unknown ContentLost");
+  BOOST_TEST(is(status, "Ready") == "False ContentLost");
+  BOOST_TEST(is(status, "RuntimeBootstrapperReady") == "Unknown RuntimeBootstrapperStatusUnknown");
+}
+
 BOOST_AUTO_TEST_CASE(warnings_are_listed) {
   auto input = in_place();
   input.state.units[0].warnings = {"certificate 2 expired"};

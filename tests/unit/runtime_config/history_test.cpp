@@ -398,8 +398,7 @@ class story {
     for (const auto& [name, unused] : land_.modes) {
       if (!is_direct(name) || hung_.contains(name)) continue;
       if (land_.clock.now() - before.at(name) < 2min) continue;
-      // What is not stored any more can't be brought back.
-      if (!contents_lost_) promises_.check(name, !frozen_.contains(name));
+      promises_.check(name, !frozen_.contains(name), contents_lost_);
       well.insert(name);
     }
     const bool hindered = paused_ || !hung_.empty() || !land_.ill.empty() || !suspended_.empty() ||

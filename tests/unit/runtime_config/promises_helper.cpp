@@ -118,7 +118,7 @@ void promises::check_digest(const std::string& runtime, const std::string& unit,
   }
 }
 
-void promises::check(const std::string& runtime, bool credentials) {
+void promises::check(const std::string& runtime, bool credentials, bool lost) {
   ++checks;
   const auto found = land_.content_of(runtime);
   const auto resource = land_.bootstrapper(runtime);
@@ -130,6 +130,8 @@ void promises::check(const std::string& runtime, bool credentials) {
   const auto has = without_credentials(found.at);
   const auto& of = state.at(unit::bootstrapper);
   if (!of.applying.empty()) fail(runtime + " says that it is written to");
+  const auto ready = k8s::find_condition(resource, "Ready");
+  if (lost && (!ready || ready->status != "True")) return;
   const bool nothing = found.whole && of.in_place.empty() && has == versions{0, 0, 0, 0};
   if (nothing) return;
   if (!found.whole || std::ranges::none_of(combinations_, [&](const versions& each) {
