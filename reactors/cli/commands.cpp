@@ -56,8 +56,8 @@ std::vector<command> commands_of(settings& to) {
        .reports = true},
       {.name = "rollout",
        .help =
-           "Shows, pauses, resumes and undoes roll-outs to all runtimes, in the words of kubectl "
-           "rollout",
+           "Shows, pauses, resumes, promotes and undoes roll-outs to all runtimes, in the words of "
+           "kubectl rollout",
        .describe = [&to](CLI::App& app) { describe_rollout(app, to.rollout); },
        .make = make<rollout_app>(to.rollout),
        .reports = true},

@@ -95,7 +95,7 @@ asio::awaitable<int> rollout_app::follow(std::string name) {
   }
 }
 
-/// Pauses, resumes, or pins a revision.
+/// Pauses, resumes, ends a bake, or pins a revision.
 asio::awaitable<int> rollout_app::change(const json::value* rollout) {
   using verb = rollout_settings::verb;
   const auto key = k8s::key_of(*rollout);
@@ -108,6 +108,9 @@ asio::awaitable<int> rollout_app::change(const json::value* rollout) {
   } else if (settings_.what == verb::resume) {
     change = resume_change(*rollout, k8s::format_micro_time(services_.clock.wall()), error);
     done = " resumed";
+  } else if (settings_.what == verb::promote) {
+    change = promote_change(*rollout, k8s::format_micro_time(services_.clock.wall()), error);
+    done = " promoted";
   } else if (!settings_.to_sources) {
     change = undo_change(*rollout, settings_.to_revision, error);
   }
@@ -139,6 +142,7 @@ asio::awaitable<int> rollout_app::act() {
         break;
       case rollout_settings::verb::pause:
       case rollout_settings::verb::resume:
+      case rollout_settings::verb::promote:
       case rollout_settings::verb::undo: {
         const auto done = co_await change(&each);
         code = std::max(code, done);

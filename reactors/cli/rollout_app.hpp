@@ -14,12 +14,12 @@
 
 namespace rw::cli {
 
-/// `runtime-watcher rollout status|history|undo|pause|resume [COMPONENT]`: RuntimeRollouts of KCP,
-/// with the words, the output and the exit codes of `kubectl rollout`. Without a component all of
-/// them.
+/// `runtime-watcher rollout status|history|undo|pause|resume|promote [COMPONENT]`: RuntimeRollouts
+/// of KCP, with the words, the output and the exit codes of `kubectl rollout`. Without a component
+/// all of them.
 ///
 /// `status` prints each change until the roll-out is done, or, with `watch` off, once. Exit code 0:
-/// done, paused, resumed, rolled back; 1: failed, or not done in time.
+/// done, paused, resumed, promoted, rolled back; 1: failed, or not done in time.
 class rollout_app final : public app {
  public:
   rollout_app(services& with, rollout_settings settings);

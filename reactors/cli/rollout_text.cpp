@@ -198,4 +198,17 @@ json::value resume_change(const json::value& rollout, std::string token, std::st
   return {{"spec", std::move(spec)}};
 }
 
+json::value promote_change(const json::value& rollout, std::string token, std::string& error) {
+  const auto state = runtime_rollout::read_state(rollout);
+  const auto asked = find_string(rollout, {"spec", "promote"});
+  if (state.step >= state.steps.size()) {
+    error = in_words(rollout) + " is in no step";
+  } else if (state.bake_ended || asked != state.promoted) {
+    error = "the bake of step " + std::to_string(state.step + 1) + " of " + in_words(rollout) +
+            " has been ended already";
+  }
+  if (!error.empty()) return nullptr;
+  return {{"spec", {{"promote", std::move(token)}}}};
+}
+
 }  // namespace rw::cli

@@ -43,5 +43,9 @@ boost::json::value undo_change(const boost::json::value& rollout, std::string_vi
 /// `error` set, if it is not paused.
 boost::json::value resume_change(const boost::json::value& rollout, std::string token,
                                  std::string& error);
+/// The change that ends the bake of the present step, which `token` then marks; empty, with `error`
+/// set, if no step is under way, or it bakes no longer.
+boost::json::value promote_change(const boost::json::value& rollout, std::string token,
+                                  std::string& error);
 
 }  // namespace rw::cli

@@ -315,6 +315,9 @@ void describe_rollout(CLI::App& app, rollout_settings& to) {
   describe("pause", verb::pause, "Pauses: no further runtime gets the content");
   describe("resume", verb::resume,
            "Resumes one that was paused, by hand or by failures, which then count no longer");
+  describe("promote", verb::promote,
+           "Ends the bake of the present step: the next one begins as soon as all of its runtimes "
+           "are ready and it is verified");
 }
 
 void describe_certs(CLI::App& app, certs_settings& to) {

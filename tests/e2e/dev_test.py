@@ -181,16 +181,24 @@ class WholeSystem(harness.TestCase):
         self.assertEqual(manager.terminate(), 0, manager.tail())
         dev.kcp().patch(rollout, {"spec": {"maxUnavailable": 6, "steps": [
             {"runtimes": 1, "verify": {"query": "vector(2)", "threshold": 1.5}},
-            {"runtimes": "50%", "bake": "100ms", "verify": {"query": "vector(1.5)", "threshold": 1.5}},
+            {"runtimes": "50%", "bake": "1h", "verify": {"query": "vector(1.5)", "threshold": 1.5}},
             {"runtimes": 5, "bake": "0", "verify": {"query": "up == 7", "threshold": 1}}]}})
         manager = start_manager("2", *prometheus)
         self.until(lambda: status().get("reason") == "VerificationFailed", lambda: f"it is paused: {status()}")
         self.assertEqual((status()["message"], status()["step"], having("2")), ("step 1: 2 is more than 1.5", 1, 1))
         dev.kcp().patch(rollout, {"spec": {"resume": "1"}})
+        self.until(lambda: (status().get("step"), having("2")) == (2, 3), lambda: f"the second step bakes: {status()}")
+        def promote():
+            return harness.runtime_watcher("rollout", "promote", "watcher", "--kubeconfig", dev.folder / "kcp.yaml")
+        done = promote()
+        self.assertEqual((done.returncode, done.stdout), (0, "runtimerollout.operator.kyma-project.io/watcher promoted\n"), done.stderr)
         self.until(lambda: "no sample" in status().get("message", ""), lambda: f"the third step is not verified: {status()}")
         self.assertEqual((status()["reason"], status()["step"], having("2")), ("VerificationFailed", 3, 5))
         dev.kcp().patch(rollout, {"spec": {"resume": "2"}})
         self.until(lambda: status()["phase"] == "Completed" and having("2") == 6, lambda: f"all have it: {status()}")
+        done = promote()
+        self.assertEqual((done.returncode, done.stderr),
+                         (1, 'error: runtimerollouts.operator.kyma-project.io "watcher" is in no step\n'))
         self.assertEqual(manager.terminate(), 0, manager.tail())
         start_manager("3")
         self.until(lambda: status().get("reason") == "PrometheusNotConfigured", lambda: f"no step can be verified: {status()}")

@@ -114,6 +114,30 @@ BOOST_AUTO_TEST_CASE(pause_and_resume_are_refused_where_they_change_nothing) {
   BOOST_TEST(error.empty());
 }
 
+BOOST_AUTO_TEST_CASE(promotion_ends_the_bake_of_the_present_step_once) {
+  auto decided = at(phase::waves, 1);
+  decided.next.steps = {{.of = {.runtimes = "1"}, .below = 7}, {.of = {.runtimes = "50%"}}};
+  decided.next.step = 1;
+  decided.next.promoted = "1";
+  const json::object promoted_once{{"promote", "1"}};
+  const auto fails = [](const json::value& rollout, const std::string& with) {
+    std::string error;
+    BOOST_TEST(promote_change(rollout, "2", error).is_null());
+    BOOST_TEST(error == with);
+  };
+  std::string error;
+  BOOST_TEST((promote_change(with_status(decided, promoted_once), "2", error) ==
+              json::value{{"spec", {{"promote", "2"}}}}));
+  BOOST_TEST(error.empty(), error);
+  const std::string name = "runtimerollouts.operator.kyma-project.io \"bootstrapper\"";
+  const auto already = "the bake of step 2 of " + name + " has been ended already";
+  fails(with_status(decided, {{"promote", "asked, not yet done"}}), already);
+  decided.next.bake_ended = true;
+  fails(with_status(decided, promoted_once), already);
+  decided.next.step = 2;
+  fails(with_status(decided, promoted_once), name + " is in no step");
+}
+
 BOOST_AUTO_TEST_CASE(undo_pins_a_revision_of_the_history) {
   auto decided = at(phase::waves, 1);
   decided.next.content = "cc1";
