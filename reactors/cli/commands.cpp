@@ -55,9 +55,9 @@ std::vector<command> commands_of(settings& to) {
        .make = make<status_app>(to.status),
        .reports = true},
       {.name = "rollout",
-       .help =
-           "Shows, pauses, resumes, promotes and undoes roll-outs to all runtimes, in the words of "
-           "kubectl rollout",
+       .help = "Shows, plans, pauses, resumes, promotes and undoes roll-outs to all runtimes, in "
+               "the words of "
+               "kubectl rollout",
        .describe = [&to](CLI::App& app) { describe_rollout(app, to.rollout); },
        .make = make<rollout_app>(to.rollout),
        .reports = true},

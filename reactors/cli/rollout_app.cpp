@@ -3,6 +3,8 @@
 #include "rw/core/task_group.hpp"
 #include "rw/k8s/config/config.hpp"
 #include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/bootstrapper/resource.hpp"
+#include "rw/reactors/cli/rollout_plan.hpp"
 #include "rw/reactors/cli/rollout_text.hpp"
 #include "rw/reactors/runtime_rollout/resource.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
@@ -10,6 +12,8 @@
 #include <boost/json/array.hpp>
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 #include <stdexcept>
 #include <unistd.h>
 #include <utility>
@@ -95,6 +99,32 @@ asio::awaitable<int> rollout_app::follow(std::string name) {
   }
 }
 
+/// The runtimes that take part in a component's roll-outs, with uid and labels.
+asio::awaitable<json::array> rollout_app::read_runtimes(std::string component) {
+  const k8s::selection all{.ns = std::string(kcp_namespace)};
+  const bool watcher = component == "watcher";
+  auto listed = co_await kcp_->list(watcher ? kymas_type() : runtimes_type(), all);
+  if (!listed) throw std::runtime_error(listed.error().message);
+  auto& runtimes = listed->at("items").as_array();
+  json::array out;
+  if (watcher) {
+    std::ranges::copy_if(runtimes, std::back_inserter(out), [](const json::value& kyma) {
+      return !k8s::is_being_deleted(kyma) && k8s::label(kyma, skip_label) != "true";
+    });
+    co_return out;
+  }
+  const auto written = co_await kcp_->list(bootstrapper::runtime_bootstrappers_type(), all);
+  if (!written) throw std::runtime_error(written.error().message);
+  std::set<std::string> names;
+  for (const auto& each : written->at("items").as_array()) {
+    if (takes_part(each)) names.insert(k8s::key_of(each).name);
+  }
+  std::ranges::copy_if(runtimes, std::back_inserter(out), [&](const json::value& runtime) {
+    return names.contains(k8s::key_of(runtime).name);
+  });
+  co_return out;
+}
+
 /// Pauses, resumes, ends a bake, or pins a revision.
 asio::awaitable<int> rollout_app::change(const json::value* rollout) {
   using verb = rollout_settings::verb;
@@ -140,6 +170,11 @@ asio::awaitable<int> rollout_app::act() {
       case rollout_settings::verb::history:
         co_await say(history_of(each));
         break;
+      case rollout_settings::verb::plan: {
+        const auto runtimes = co_await read_runtimes(k8s::key_of(each).name);
+        co_await say(plan_of(each, runtimes));
+        break;
+      }
       case rollout_settings::verb::pause:
       case rollout_settings::verb::resume:
       case rollout_settings::verb::promote:

@@ -6,6 +6,7 @@
 #include "rw/reactors/cli/settings.hpp"
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/json/array.hpp>
 #include <boost/json/value.hpp>
 
 #include <memory>
@@ -14,9 +15,9 @@
 
 namespace rw::cli {
 
-/// `runtime-watcher rollout status|history|undo|pause|resume|promote [COMPONENT]`: RuntimeRollouts
-/// of KCP, with the words, the output and the exit codes of `kubectl rollout`. Without a component
-/// all of them.
+/// `runtime-watcher rollout status|history|plan|undo|pause|resume|promote [COMPONENT]`:
+/// RuntimeRollouts of KCP, with the words, the output and the exit codes of `kubectl rollout`.
+/// Without a component all of them.
 ///
 /// `status` prints each change until the roll-out is done, or, with `watch` off, once. Exit code 0:
 /// done, paused, resumed, promoted, rolled back; 1: failed, or not done in time.
@@ -34,6 +35,7 @@ class rollout_app final : public app {
   work<int> act();
   work<std::vector<boost::json::value>> read_all();
   work<int> follow(std::string name);
+  work<boost::json::array> read_runtimes(std::string component);
   work<int> change(const boost::json::value* rollout);
   work<void> say(std::string line);
 

@@ -7,7 +7,6 @@
 #include <boost/json/object.hpp>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstdint>
 #include <utility>
@@ -111,10 +110,25 @@ rollout_report report_of(const json::value& rollout, const std::vector<source_ve
   return {waiting, line + "..."};
 }
 
+std::string in_columns(const json::value& rollout,
+                       const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths(rows.front().size());
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string out = "runtimerollout.operator.kyma-project.io/" + k8s::key_of(rollout).name + "\n";
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      out += row[i];
+      if (i + 1 < row.size()) out.append(widths[i] - row[i].size() + 2, ' ');
+    }
+    out += '\n';
+  }
+  return out;
+}
+
 std::string history_of(const json::value& rollout) {
-  constexpr std::array columns = {"REVISION", "BEGAN", "ENDED", "OUTCOME", "SOURCES"};
-  std::vector<std::array<std::string, columns.size()>> rows{{}};
-  std::ranges::copy(columns, rows.front().begin());
+  std::vector<std::vector<std::string>> rows{{"REVISION", "BEGAN", "ENDED", "OUTCOME", "SOURCES"}};
   const auto* const all = k8s::find_array(rollout, {"status", "history"});
   for (const auto& each : all == nullptr ? json::array() : *all) {
     std::string sources;
@@ -131,19 +145,7 @@ std::string history_of(const json::value& rollout) {
     rows.push_back({text("content").substr(0, shown_digits), text("began"), text("ended"),
                     text("outcome"), sources.empty() ? "<none>" : sources});
   }
-  std::array<std::size_t, columns.size()> widths{};
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string out = "runtimerollout.operator.kyma-project.io/" + k8s::key_of(rollout).name + "\n";
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      out += row[i];
-      if (i + 1 < row.size()) out.append(widths[i] - row[i].size() + 2, ' ');
-    }
-    out += '\n';
-  }
-  return out;
+  return in_columns(rollout, rows);
 }
 
 json::value pause_change(const json::value& rollout, std::string& error) {

@@ -30,6 +30,10 @@ struct rollout_report {
 rollout_report report_of(const boost::json::value& rollout,
                          const std::vector<source_version>& sources);
 
+/// A RuntimeRollout's table: its name, then the rows, the first of which has the titles.
+std::string in_columns(const boost::json::value& rollout,
+                       const std::vector<std::vector<std::string>>& rows);
+
 /// Formats the roll-outs of a status, the newest last: a table as of `kubectl rollout history`.
 std::string history_of(const boost::json::value& rollout);
 

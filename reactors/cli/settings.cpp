@@ -312,6 +312,9 @@ void describe_rollout(CLI::App& app, rollout_settings& to) {
   undo.add_flag("--to-sources", to.to_sources, "Roll the content of the sources out again")
       ->excludes("--to-revision");
   describe("history", verb::history, "Shows the last ten roll-outs, with their sources");
+  describe("plan", verb::plan,
+           "Shows which step each runtime belongs to: of the content that is rolled out, or of the "
+           "next one as if all runtimes responded");
   describe("pause", verb::pause, "Pauses: no further runtime gets the content");
   describe("resume", verb::resume,
            "Resumes one that was paused, by hand or by failures, which then count no longer");

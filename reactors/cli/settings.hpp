@@ -186,7 +186,7 @@ struct replay_settings {
 
 /// `runtime-watcher rollout`.
 struct rollout_settings {
-  enum class verb : std::uint8_t { status, history, pause, resume, promote, undo };
+  enum class verb : std::uint8_t { status, history, plan, pause, resume, promote, undo };
   verb what = verb::status;
   std::string kubeconfig;
   std::string context;

@@ -188,6 +188,11 @@ class WholeSystem(harness.TestCase):
         self.assertEqual((status()["message"], status()["step"], having("2")), ("step 1: 2 is more than 1.5", 1, 1))
         dev.kcp().patch(rollout, {"spec": {"resume": "1"}})
         self.until(lambda: (status().get("step"), having("2")) == (2, 3), lambda: f"the second step bakes: {status()}")
+        plan = harness.runtime_watcher("rollout", "plan", "watcher", "--kubeconfig", dev.folder / "kcp.yaml").stdout
+        placed = {name: int(step) for step, *_, name in map(str.split, plan.strip().splitlines()[2:])}
+        updated = {f"runtime-{i + 1}" for i in range(6)
+                   if dev.skr(f"runtime-{i + 1}").get(DEPLOYMENT)["spec"]["template"]["spec"]["containers"][0]["image"].endswith(":2")}
+        self.assertEqual((sorted(placed.values()), {name for name, step in placed.items() if step <= 2}), ([1, 2, 2, 3, 3, 4], updated), plan)
         def promote():
             return harness.runtime_watcher("rollout", "promote", "watcher", "--kubeconfig", dev.folder / "kcp.yaml")
         done = promote()
