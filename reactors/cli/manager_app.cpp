@@ -237,7 +237,7 @@ asio::awaitable<void> manager_app::follow_lifecycle_manager() {
 }
 
 std::string manager_app::stands_back_text() const {
-  return "lifecycle-manager runs, as its Lease " + settings_.lifecycle_manager_lease +
+  return "lifecycle-manager runs, as its Lease " + lifecycle_manager_options().lease.name +
          " says: nothing is written before it ends, or --take-over says that its own part for "
          "watchers is switched off";
 }

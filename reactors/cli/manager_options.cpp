@@ -55,9 +55,7 @@ certificates::service_options certificate_options(const manager_settings& settin
 }
 
 lifecycle_manager_options lease_options(const manager_settings& settings) {
-  lifecycle_manager_options out{
-      .lease = {std::string(kcp_namespace), settings.lifecycle_manager_lease}};
-  out.patience = whole_seconds(settings.lifecycle_manager_patience);
+  lifecycle_manager_options out{.patience = whole_seconds(settings.lifecycle_manager_patience)};
   out.interval = std::min<core::duration>(out.interval, out.patience);
   return out;
 }

@@ -111,10 +111,8 @@ void describe_migration(CLI::App& app, manager_settings& to) {
   app.add_flag("--take-over", to.take_over,
                "Write even while lifecycle-manager runs (by default the manager then acts as with "
                "--shadow): its own part for watchers must be switched off");
-  add(app, "--lifecycle-manager-lease", to.lifecycle_manager_lease, "NAME",
-      "Lease in kcp-system that lifecycle-manager holds while it runs");
   add_duration(app, "--lifecycle-manager-patience", to.lifecycle_manager_patience,
-               "Time after the last renewal of that Lease at which lifecycle-manager's part is "
+               "Time after the last renewal of its Lease at which lifecycle-manager's part is "
                "taken over; it must exceed the duration of a restart",
                std::chrono::seconds(1));
   add(app, "--only", to.only, "SELECTOR",
@@ -211,10 +209,9 @@ void describe_manager(CLI::App& app, manager_settings& to) {
   add_duration(app, "--drain-timeout", to.drain_timeout,
                "How long after SIGTERM what is under way may take")
       ->envname("DRAIN_TIMEOUT");
-  check_object_names(
-      app, {"--lease-namespace", "--lease-name", "--gateway-namespace", "--events-service",
-            "--skr-pull-secret", "--lifecycle-manager-lease", "--gateway-name", "--istio-namespace",
-            "--issuer", "--issuer-namespace"});
+  check_object_names(app, {"--lease-namespace", "--lease-name", "--gateway-namespace",
+                           "--events-service", "--skr-pull-secret", "--gateway-name",
+                           "--istio-namespace", "--issuer", "--issuer-namespace"});
 }
 
 void check_manager(const manager_settings& of) {

@@ -141,9 +141,6 @@ void describe_runtime_config(CLI::App& app, runtime_config_settings& to) {
   app.add_flag("--watch-runtimes,!--no-watch-runtimes", to.direct.watch_runtimes,
                "Watch the objects written to runtimes, and repair drift at once; without it, at "
                "the next resync (on by default)");
-  add(app, "--sync-concurrent", to.direct.concurrent, "",
-      "Number of runtimes written to concurrently")
-      ->check(CLI::Range(1u, 1024u));
   describe_rollout(app, to);
   const auto name = [&](const char* flag, std::string& into, const char* help) {
     add(app, flag, into, "NAME", help);

@@ -264,8 +264,6 @@ void describe_replay(CLI::App& app, replay_settings& to) {
       "Name in the webhook's certificate; by default the address's host");
   add_duration(app, "--timeout", to.timeout, "Time limit for one review",
                std::chrono::milliseconds(1));
-  add(app, "--repeat", to.repeat, "N", "Post all files so many times")
-      ->check(CLI::Range(1u, 1'000'000u));
   app.add_option("FILE", to.files, "AdmissionReviews, such as those of deploy/samples")
       ->required()
       ->check(CLI::ExistingFile);

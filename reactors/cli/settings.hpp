@@ -103,7 +103,6 @@ struct manager_settings {
 
   bool shadow = false;
   bool take_over = false;  ///< although lifecycle-manager runs
-  std::string lifecycle_manager_lease = "893110f7.kyma-project.io";
   std::chrono::milliseconds lifecycle_manager_patience = std::chrono::minutes(2);
   std::string only;  ///< a label selector of Kymas; empty: all
   std::string field_manager{default_field_manager};
@@ -180,7 +179,6 @@ struct replay_settings {
   std::string ca_cert;      ///< empty: the system's authorities
   std::string server_name;  ///< empty: the host of the address
   std::chrono::milliseconds timeout = std::chrono::seconds(10);
-  std::size_t repeat = 1;
   std::vector<std::string> files;
 };
 
