@@ -4,7 +4,10 @@
 
 #include <boost/asio/ip/address.hpp>
 
+#include <optional>
 #include <sstream>
+#include <stdexcept>
+#include <utility>
 
 namespace rw::cli {
 
@@ -34,6 +37,30 @@ app::app(services& with) : services_(with), stop_(with.executor) {
   core::make_gauge(with.metrics, "rw_build_info", "1, with the version and revision of the program",
                    {{"version", RW_VERSION}, {"revision", RW_REVISION}})
       .Set(1);
+}
+
+asio::awaitable<int> app::run_to_end(asio::awaitable<int> work, asio::awaitable<void> close,
+                                     asio::awaitable<void> beside) {
+  core::task_group background(services_.executor, fail_on_exception());
+  core::task_group working(services_.executor, fail_on_exception());
+  std::optional<int> code;
+  background.spawn(services_.watchdog.run());
+  if (beside.valid()) background.spawn(std::move(beside));
+  const auto task = [](app* self, asio::awaitable<int> work,
+                       std::optional<int>* into) -> asio::awaitable<void> {
+    *into = co_await std::move(work);
+    self->stop();
+  };
+  working.spawn(task(this, std::move(work), &code));
+  co_await stop_.wait();
+  working.cancel();
+  co_await working.join();
+  co_await std::move(close);
+  background.cancel();
+  co_await background.join();
+  rethrow_failure();
+  if (!code) throw std::runtime_error("interrupted");
+  co_return *code;
 }
 
 asio::awaitable<void> app::join_by(core::task_group& group, core::time_point deadline) {

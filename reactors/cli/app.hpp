@@ -103,6 +103,12 @@ class app {
   /// Waits for a group's tasks; cancels the remaining ones at `when`.
   boost::asio::awaitable<void> join_by(core::task_group& group, core::time_point deadline);
 
+  /// Runs a command that ends by itself: `work`, which returns the exit code, beside the watchdog
+  /// and `beside`, then `close`. Throws if it was interrupted.
+  boost::asio::awaitable<int> run_to_end(boost::asio::awaitable<int> work,
+                                         boost::asio::awaitable<void> close,
+                                         boost::asio::awaitable<void> beside = {});
+
   /// Called at the end: throws the failure that ended the process, if any.
   void rethrow_failure() const {
     if (failure_) std::rethrow_exception(failure_);

@@ -410,7 +410,7 @@ asio::awaitable<void> doctor_app::check_watchers() {
   }
 }
 
-asio::awaitable<void> doctor_app::check_all() {
+asio::awaitable<int> doctor_app::check_all() {
   const bool accessible = co_await check_access();
   if (accessible) {
     co_await read_settings();
@@ -440,31 +440,21 @@ asio::awaitable<void> doctor_app::check_all() {
   } else {
     co_await output_.write(summary_of(findings_) + text_of(verdict_));
   }
-  finished_ = true;
-  stop();
+  const bool ill = std::ranges::any_of(
+      findings_, [this](const finding& f) { return f.state == failed && !is_tolerated(f); });
+  co_return ill ? 3 : 0;
 }
 
-asio::awaitable<int> doctor_app::run() {
-  core::task_group background(services_.executor, fail_on_exception());
-  core::task_group checking(services_.executor, fail_on_exception());
-  background.spawn(services_.watchdog.run());
-  background.spawn(runtimes_->run());
-  checking.spawn(check_all());
-  co_await stop_.wait();
-  checking.cancel();
-  co_await checking.join();
+asio::awaitable<void> doctor_app::close() {
   co_await runtimes_->close();
   co_await kcp_->close();
   co_await as_manager_->close();
   if (manager_) co_await manager_->close();
-  background.cancel();
-  co_await background.join();
-  rethrow_failure();
-  if (!finished_) throw std::runtime_error("interrupted");
-  co_return std::ranges::any_of(
-      findings_, [this](const finding& f) { return f.state == failed && !is_tolerated(f); })
-      ? 3
-      : 0;
+}
+
+asio::awaitable<int> doctor_app::run() {
+  auto code = co_await run_to_end(check_all(), close(), runtimes_->run());
+  co_return code;
 }
 
 }  // namespace rw::cli

@@ -54,7 +54,8 @@ class doctor_app final : public app {
     std::size_t told = 0;
   };
 
-  work<void> check_all();
+  work<int> check_all();
+  work<void> close();
   work<bool> check_access();
   work<void> check_kinds();
   work<void> check_rights();
@@ -109,7 +110,6 @@ class doctor_app final : public app {
   output output_;
   std::vector<finding> findings_;
   bool is_manager_read_ = false;
-  bool finished_ = false;
 };
 
 }  // namespace rw::cli

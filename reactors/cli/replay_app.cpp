@@ -90,35 +90,24 @@ asio::awaitable<replay_app::outcome> replay_app::post(const std::string* review)
   co_return outcome{allowed, std::move(text)};
 }
 
-asio::awaitable<void> replay_app::post_all() {
+asio::awaitable<int> replay_app::post_all() {
+  bool all_allowed = true;
   for (const auto& file : settings_.files) {
     const auto review = need(tls::read_file(file), file);
     const auto begun = services_.clock.now();
     const auto seen = co_await post(&review);
     const auto took = (services_.clock.now() - begun) / std::chrono::microseconds(1);
-    all_allowed_ = all_allowed_ && seen.allowed;
+    all_allowed = all_allowed && seen.allowed;
     auto line = file + ": " + seen.text + " (" + std::to_string(took) + " us)\n";
     const auto failed = co_await output_.write(std::move(line));
-    if (failed) co_return;
+    if (failed) co_return 1;
   }
-  finished_ = true;
-  stop();
+  co_return all_allowed ? 0 : 3;
 }
 
 asio::awaitable<int> replay_app::run() {
-  core::task_group background(services_.executor, fail_on_exception());
-  core::task_group posting(services_.executor, fail_on_exception());
-  background.spawn(services_.watchdog.run());
-  posting.spawn(post_all());
-  co_await stop_.wait();
-  posting.cancel();
-  co_await posting.join();
-  co_await client_.close();
-  background.cancel();
-  co_await background.join();
-  rethrow_failure();
-  if (!finished_) throw std::runtime_error("interrupted");
-  co_return all_allowed_ ? 0 : 3;
+  auto code = co_await run_to_end(post_all(), client_.close());
+  co_return code;
 }
 
 }  // namespace rw::cli

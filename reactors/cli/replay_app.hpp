@@ -30,15 +30,13 @@ class replay_app final : public app {
     std::string text = {};  ///< "allowed", or why not
   };
 
-  boost::asio::awaitable<void> post_all();
+  boost::asio::awaitable<int> post_all();
   boost::asio::awaitable<outcome> post(const std::string* review);
 
   const replay_settings settings_;
   const std::unique_ptr<core::transport> transport_;
   http::client client_;
   output output_;
-  bool all_allowed_ = true;
-  bool finished_ = false;
 };
 
 /// Returns what a response with this body says of a review; it begins with "allowed" if it is

@@ -1,6 +1,5 @@
 #include "rw/reactors/cli/rollout_app.hpp"
 
-#include "rw/core/task_group.hpp"
 #include "rw/k8s/config/config.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/bootstrapper/resource.hpp"
@@ -189,23 +188,8 @@ asio::awaitable<int> rollout_app::act() {
 }
 
 asio::awaitable<int> rollout_app::run() {
-  core::task_group background(services_.executor, fail_on_exception());
-  core::task_group acting(services_.executor, fail_on_exception());
-  background.spawn(services_.watchdog.run());
-  acting.spawn([](rollout_app* self) -> asio::awaitable<void> {
-    self->code_ = co_await self->act();
-    self->finished_ = true;
-    self->stop();
-  }(this));
-  co_await stop_.wait();
-  acting.cancel();
-  co_await acting.join();
-  co_await kcp_->close();
-  background.cancel();
-  co_await background.join();
-  rethrow_failure();
-  if (!finished_) throw std::runtime_error("interrupted");
-  co_return code_;
+  auto code = co_await run_to_end(act(), kcp_->close());
+  co_return code;
 }
 
 }  // namespace rw::cli

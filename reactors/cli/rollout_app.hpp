@@ -43,8 +43,6 @@ class rollout_app final : public app {
   std::unique_ptr<k8s::client> kcp_;
   output output_;
   output errors_;
-  int code_ = 1;
-  bool finished_ = false;
 };
 
 }  // namespace rw::cli
