@@ -72,7 +72,10 @@ class Replicas(harness.TestCase):
         self.assertEqual(fetch(self.pages[1], "/runtimes", Host="evil.example.com")[0], 403)
         self.leader.kill()
         wait_until(lambda: self.standby.records(msg="this replica leads"), PATIENCE, "the second leads")
-        browser.wait("document.querySelector('#headline').innerText === '✓ well: 3 of 3 runtimes are well' && latest.leads", "the new leader's")
+        browser.wait("latest.leads", "the new leader's")
+        # A heartbeat that met no leader is followed by another in 20 s.
+        browser.wait("document.querySelector('#headline').innerText === '✓ well: 3 of 3 runtimes are well'", "all report to it",
+                     timeout=PATIENCE)
         # The first comes back, and shows the second's.
         self.start_manager(0)
         self.assertEqual(self.until_says(0, "well: 3 of 3 runtimes are well"), 0)
