@@ -98,10 +98,10 @@ asio::awaitable<int> rollout_app::follow(std::string name) {
   }
 }
 
-/// The runtimes that take part in a component's roll-outs, with uid and labels.
-asio::awaitable<json::array> rollout_app::read_runtimes(std::string component) {
+/// The runtimes that take part in a roll-out, with uid and labels.
+asio::awaitable<json::array> rollout_app::read_runtimes(const json::value* rollout) {
   const k8s::selection all{.ns = std::string(kcp_namespace)};
-  const bool watcher = component == "watcher";
+  const bool watcher = k8s::key_of(*rollout).name == "watcher";
   auto listed = co_await kcp_->list(watcher ? kymas_type() : runtimes_type(), all);
   if (!listed) throw std::runtime_error(listed.error().message);
   auto& runtimes = listed->at("items").as_array();
@@ -116,7 +116,7 @@ asio::awaitable<json::array> rollout_app::read_runtimes(std::string component) {
   if (!written) throw std::runtime_error(written.error().message);
   std::set<std::string> names;
   for (const auto& each : written->at("items").as_array()) {
-    if (takes_part(each)) names.insert(k8s::key_of(each).name);
+    if (takes_part(each, *rollout)) names.insert(k8s::key_of(each).name);
   }
   std::ranges::copy_if(runtimes, std::back_inserter(out), [&](const json::value& runtime) {
     return names.contains(k8s::key_of(runtime).name);
@@ -170,7 +170,7 @@ asio::awaitable<int> rollout_app::act() {
         co_await say(history_of(each));
         break;
       case rollout_settings::verb::plan: {
-        const auto runtimes = co_await read_runtimes(k8s::key_of(each).name);
+        const auto runtimes = co_await read_runtimes(&each);
         co_await say(plan_of(each, runtimes));
         break;
       }

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -40,12 +42,17 @@ std::vector<placed_step> steps_of(const json::value& rollout) {
 
 }  // namespace
 
-bool takes_part(const json::value& bootstrapper) {
-  const auto own = [&](std::string_view field) {
-    return k8s::find(bootstrapper, {"spec", field}) != nullptr;
+bool takes_part(const json::value& bootstrapper, const json::value& rollout) {
+  if (k8s::find_string(bootstrapper, {"status", "mode"}) != "direct") return false;
+  const auto usual = runtime_rollout::read_state(rollout).sources;
+  const auto shared = [&](std::initializer_list<std::string_view> path) {
+    const auto name = k8s::find_string(bootstrapper, path);
+    return name.empty() ||
+           std::ranges::any_of(usual, [name](const auto& each) { return each.name == name; });
   };
-  return k8s::find_string(bootstrapper, {"status", "mode"}) == "direct" && !own("manifests") &&
-         !own("configMapRef") && !own("trustBundleRef");
+  return k8s::find(bootstrapper, {"spec", "manifests", "inline"}) == nullptr &&
+         shared({"spec", "manifests", "configMapRef", "name"}) &&
+         shared({"spec", "configMapRef", "name"}) && shared({"spec", "trustBundleRef", "name"});
 }
 
 std::string plan_of(const json::value& rollout, const json::array& runtimes) {

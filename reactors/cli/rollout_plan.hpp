@@ -8,9 +8,9 @@
 
 namespace rw::cli {
 
-/// True if a RuntimeBootstrapper takes part in roll-outs: it is written to, and has no manifests,
-/// configuration or trust bundle of its own.
-bool takes_part(const boost::json::value& bootstrapper);
+/// True if a RuntimeBootstrapper takes part in a roll-out: it is written to, and its manifests,
+/// configuration and trust bundle are those that the RuntimeRollout's status names.
+bool takes_part(const boost::json::value& bootstrapper, const boost::json::value& rollout);
 
 /// What `rollout plan` prints: a table of the step of each runtime, in the order of the steps, and
 /// within one of the runtimes' positions. Pure.

@@ -1,6 +1,7 @@
 """Runs the commands of the documents as they are written there (tests/documented.py lists the pages, and what is not run), and
 checks what the page says of them. Ports and folders outside of the test's own are replaced."""
 
+import json
 import os
 import re
 import subprocess
@@ -89,21 +90,44 @@ class Commands(harness.TestCase):
                 continue
             if command.endswith("undo bootstrapper"):
                 # There is one before only after a change.
-                undone = self.change_manifests(dev)
+                self.set_steps(None)
+                undone = self.change_manifests(dev, "1.5.0", "2.0.0")
+            elif command.endswith("promote bootstrapper"):
+                self.begin_step(dev)
             said = self.run_command(shell + command, timeout=PATIENCE)
             run += 1
             if "history" in command:
                 self.assertIn("REVISION", said)
             elif command.endswith("undo bootstrapper"):
                 self.assertIn("bootstrapper", said, undone)
+            elif command.endswith("promote bootstrapper"):
+                self.until_completed(dev)
+            elif command.endswith("plan bootstrapper"):
+                self.assertRegex(said, r"(?m)^1 +1 +runtime-\d$")
         self.assertGreaterEqual(run, 8)
         self.assertEqual(dev.terminate(), 0, dev.tail())
 
-    def change_manifests(self, dev):
-        before = len(dev.phases)
+    def change_manifests(self, dev, old, new):
+        self.replace_manifests(dev, old, new)
+        self.until_completed(dev)
+
+    def replace_manifests(self, dev, old, new):
+        self.told = len(dev.phases)
         self.run_command("kubectl get configmap -n kcp-system runtime-bootstrapper-manifests -o json | "
-                         "jq '.data[\"manifests.yaml\"] |= sub(\"rt-bootstrapper:1.0.0\"; \"rt-bootstrapper:2.0.0\")' | kubectl replace -f -")
-        wait_until(lambda: any(told["phase"] == "Completed" for told in dev.phases[before:]), PATIENCE, lambda: dev.tail(), every=0.05)
+                         f"jq '.data[\"manifests.yaml\"] |= sub(\"rt-bootstrapper:{old}\"; \"rt-bootstrapper:{new}\")' | kubectl replace -f -")
+
+    def until_completed(self, dev):
+        wait_until(lambda: any(told["phase"] == "Completed" for told in dev.phases[self.told:]), PATIENCE, lambda: dev.tail(), every=0.05)
+
+    def set_steps(self, steps):
+        change = json.dumps({"spec": {"steps": steps}})
+        self.run_command(f"kubectl patch runtimerollout -n kcp-system bootstrapper --type merge -p '{change}'")
+
+    def begin_step(self, dev):
+        """Puts a step under way that bakes for longer than the test."""
+        self.set_steps([{"runtimes": 1, "bake": "1h"}])
+        self.replace_manifests(dev, "1.0.0", "1.5.0")
+        wait_until(lambda: any(told["phase"] == "Canary" for told in dev.phases[self.told:]), PATIENCE, lambda: dev.tail(), every=0.05)
 
     def test_recorded_reviews_are_replayed(self):
         """deploy/samples/README.md."""

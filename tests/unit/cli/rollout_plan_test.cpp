@@ -82,16 +82,28 @@ BOOST_AUTO_TEST_CASE(steps_under_way_are_those_of_the_status) {
                             "2     others  a\n");
 }
 
-BOOST_AUTO_TEST_CASE(only_what_is_written_to_and_has_no_sources_of_its_own_takes_part) {
-  const auto is = [](const char* mode, json::object spec) {
-    return cli::takes_part({{"spec", std::move(spec)}, {"status", {{"mode", mode}}}});
+BOOST_AUTO_TEST_CASE(runtime_that_is_written_to_and_has_the_sources_of_the_rollout_takes_part) {
+  decision decided;
+  decided.next.sources = {{"ConfigMap", "config", "1"},
+                          {"ConfigMap", "manifests", "2"},
+                          {"ClusterTrustBundle", "bundle", "3"}};
+  const auto of = rollout({}, decided);
+  const auto is = [&](const char* mode, json::object spec) {
+    return cli::takes_part({{"spec", std::move(spec)}, {"status", {{"mode", mode}}}}, of);
   };
+  const auto reference = [](const char* name) { return json::object{{"name", name}}; };
+  const json::object usual{{"configMapRef", reference("config")},
+                           {"manifests", {{"configMapRef", reference("manifests")}}},
+                           {"trustBundleRef", reference("bundle")},
+                           {"pullSecretRef", reference("of its own")}};
   BOOST_TEST(is("direct", {}));
-  BOOST_TEST(is("direct", {{"pullSecretRef", {{"name", "other"}}}}));
-  BOOST_TEST(!is("shadow", {}));
-  for (const auto* field : {"manifests", "configMapRef", "trustBundleRef"}) {
-    BOOST_TEST(!is("direct", {{field, {{"name", "other"}}}}), field);
+  BOOST_TEST(is("direct", usual));
+  BOOST_TEST(!is("shadow", usual));
+  for (const auto* field : {"configMapRef", "trustBundleRef"}) {
+    BOOST_TEST(!is("direct", {{field, reference("other")}}), field);
   }
+  BOOST_TEST(!is("direct", {{"manifests", {{"configMapRef", reference("other")}}}}));
+  BOOST_TEST(!is("direct", {{"manifests", {{"inline", "kind: ConfigMap"}}}}));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
