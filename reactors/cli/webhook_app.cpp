@@ -6,6 +6,7 @@
 #include <boost/asio/ip/address.hpp>
 #include <openssl/evp.h>
 
+#include <chrono>
 #include <sstream>
 
 namespace rw::cli {
@@ -121,6 +122,15 @@ std::string webhook_app::not_ready() const {
   return reasons;
 }
 
+/// That of the start, and that of the first heartbeat's connection, which follows within a second.
+asio::awaitable<void> webhook_app::give_back_code() {
+  give_back_startup_code();
+  const auto timer = services_.clock.make_timer(services_.executor);
+  timer->expires_at(services_.clock.now() + std::chrono::seconds(2));
+  const bool due = co_await timer->wait();
+  if (due) give_back_startup_code();
+}
+
 asio::awaitable<int> webhook_app::run() {
   core::task_group background(services_.executor, fail_on_exception());
   core::task_group serving(services_.executor, fail_on_exception());
@@ -131,7 +141,7 @@ asio::awaitable<int> webhook_app::run() {
   serving.spawn(pipeline_.run());
   log_listening(services_.log, "webhook", pipeline_.address());
   log_listening(services_.log, "admin", admin_.address());
-  if (services_.owns_process) give_back_startup_code();
+  if (services_.owns_process) background.spawn(give_back_code());
 
   co_await stop_.wait();
 

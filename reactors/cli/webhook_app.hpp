@@ -26,6 +26,7 @@ class webhook_app final : public app {
 
  private:
   std::string not_ready() const;
+  boost::asio::awaitable<void> give_back_code();
   void on_reload(const tls::result<void>& outcome);
   void publish_certificate();
 
