@@ -243,7 +243,9 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
     const auto number = *decided.to_verify;
     request.verified = co_await verify(number, *spec.with.steps[number].verify);
     if (content.digest != content_.digest) co_return result::requeue_after(with_.settle);
+    // Runtimes may have appeared meanwhile.
     hold_to_the_clock();
+    locate(spec.with.steps);
     decided = decide(decided.next, request, runtimes_, spec.with, in_.common.clock.wall());
   }
   std::optional<k8s::failure> not_stored;

@@ -9,9 +9,11 @@
 #include <boost/test/unit_test.hpp>
 
 #include "tests/unit/environment/environment.hpp"
+#include "tests/unit/http/upstream.hpp"
 #include "tests/unit/run.hpp"
 #include <chrono>
 #include <cstdint>
+#include <future>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -31,6 +33,36 @@ using test::eventually;
 namespace {
 
 const k8s::object_key rollout_key{"kcp-system", "watcher"};
+
+/// A Prometheus whose only response, 0, waits until the test says so.
+struct held_prometheus {
+  explicit held_prometheus(test::environment& in)
+      : server([this](asio::ip::tcp::socket& socket, int) { respond(socket); }),
+        client(in.context.get_executor(),
+               {.url = "http://127.0.0.1:" + std::to_string(server.port())}, in.clock, in.watchdog,
+               in.log, in.numbers) {}
+
+  bool is_asked() const { return was_asked.wait_for(0s) == std::future_status::ready; }
+
+  void respond(asio::ip::tcp::socket& socket) {
+    using http::test::upstream;
+    upstream::read_some(socket);
+    asked.set_value();
+    goes_on.wait_for(10s);
+    const std::string body =
+        R"({"status":"success","data":{"resultType":"scalar","result":[1,"0"]}})";
+    upstream::write(socket, "HTTP/1.1 200 OK\r\ncontent-length: " + std::to_string(body.size()) +
+                                "\r\n\r\n" + body);
+    upstream::read_rest(socket);
+  }
+
+  std::promise<void> asked;
+  std::promise<void> go_on;
+  std::future<void> was_asked = asked.get_future();
+  std::future<void> goes_on = go_on.get_future();
+  http::test::upstream server;
+  runtime_rollout::prometheus_client client;
+};
 
 /// Three Kymas, and a leader that begins while two canaries have not taken content b.
 class new_leader : public test::environment {
@@ -75,7 +107,7 @@ class new_leader : public test::environment {
                                    {{"status", std::move(status)}}, {.subresource = "status"}));
   }
 
-  void start() {
+  void start(runtime_rollout::prometheus_client* by = nullptr) {
     auto& kymas = inform(kymas_type(), {.objects = {.ns = "kcp-system"}});
     auto& rollouts = inform(runtime_rollouts_type(), {.objects = {.ns = "kcp-system"}});
     gate_ = std::make_unique<runtime_rollout::runtime_rollout>(
@@ -93,7 +125,9 @@ class new_leader : public test::environment {
             {clock, watchdog, log, numbers, core::make_random_source()},
             {{"apiVersion", "coordination.k8s.io/v1"},
              {"kind", "Lease"},
-             {"metadata", {{"name", "lease"}, {"namespace", "kcp-system"}}}}});
+             {"metadata", {{"name", "lease"}, {"namespace", "kcp-system"}}}},
+            by});
+    kymas_ = &kymas.objects();
     gate_->attach({[this](const k8s::object_key& key) { admitted.insert(key.name); },
                    [this](std::string) -> asio::awaitable<k8s::result<void>> {
                      if (store_error.empty()) co_return k8s::result<void>();
@@ -118,15 +152,17 @@ class new_leader : public test::environment {
     return out;
   }
 
-  /// Each has the newest content, and is well since then.
+  bool knows(const std::string& name) const { return bool(kymas_->get("kcp-system", name)); }
+
   /// As passes find it: each has the newest content, and is well since then.
   void take_all(std::chrono::system_clock::time_point since) {
+    for (const auto* name : {"r0", "r1", "r2"}) take(name, since);
+  }
+  void take(const std::string& name, std::chrono::system_clock::time_point since) {
     const content_facts now{.in_place = "b", .health = content_health::ready, .since = since};
-    for (const auto* name : {"r0", "r1", "r2"}) {
-      const k8s::object_key key{"kcp-system", name};
-      gate_->admit(key, {.digest = "b"}, {.newest = "b", .completed = "a"}, now);
-      gate_->observe(key, now);
-    }
+    const k8s::object_key key{"kcp-system", name};
+    gate_->admit(key, {.digest = "b"}, {.newest = "b", .completed = "a"}, now);
+    gate_->observe(key, now);
   }
   void observe_all() {
     for (const auto* name : {"r0", "r1", "r2"}) {
@@ -144,9 +180,11 @@ class new_leader : public test::environment {
   std::map<std::int64_t, std::string> by_position;  ///< the canaries come first
   std::set<std::string> admitted;
   std::string store_error;  ///< of the store; empty: it works
+  std::unique_ptr<held_prometheus> prometheus;
 
  private:
   std::unique_ptr<runtime_rollout::runtime_rollout> gate_;
+  const k8s::store* kymas_ = nullptr;
   std::int64_t below_ = 0;  ///< positions below it are canaries
 };
 
@@ -246,7 +284,57 @@ asio::awaitable<void> outlives_a_clock_that_is_set_back(new_leader* self) {
   BOOST_TEST(done);
 }
 
+/// Of two steps the first, whose only runtime is ready, is verified while another runtime appears.
+asio::awaitable<void> places_what_appears_during_a_verification(new_leader* self) {
+  co_await self->define_all();
+  co_await self->begin_rollout();
+  std::vector<std::string> names;
+  json::array steps{
+      {{"runtimes", "1"}, {"bake", "0s"}, {"verify", {{"query", "up"}, {"threshold", 1}}}},
+      {{"runtimes", "2"}, {"bake", "3600s"}}};
+  json::value spec{{"spec", {{"steps", steps}}}};
+  for (const auto& [position, name] : self->by_position) {
+    if (names.size() < 2) steps[names.size()].as_object()["below"] = position + 1;
+    names.push_back(name);
+  }
+  json::value status{{"status", {{"steps", steps}}}};
+  co_await self->merge(runtime_rollouts_type(), rollout_key, std::move(spec));
+  co_await self->must(self->api("kcp").patch(runtime_rollouts_type(), rollout_key,
+                                             k8s::patch_type::merge, std::move(status),
+                                             {.subresource = "status"}));
+  self->prometheus = std::make_unique<held_prometheus>(*self);
+  self->start(&self->prometheus->client);
+  self->observe_all();
+  self->take(names[0], self->clock.wall());
+  bool done = co_await eventually([&] { return self->prometheus->is_asked(); });
+  BOOST_TEST(done);
+  std::string late;
+  for (int i = 3; late.empty(); ++i) {
+    const auto name = "r" + std::to_string(i);
+    const auto kyma = co_await self->must(
+        self->api("kcp").create(kymas_type(), test::object_of(kymas_type(), "kcp-system", name)));
+    if (runtime_rollout::position_of(k8s::uid_of(kyma)) >
+        std::next(self->by_position.begin())->first)
+      late = name;
+    done = co_await eventually([&] { return self->knows(name); });
+    BOOST_TEST(done);
+  }
+  self->admitted.clear();
+  self->admit(late);
+  self->observe(late);
+  self->prometheus->go_on.set_value();
+  done = co_await eventually([&] { return !self->admitted.empty(); });
+  BOOST_TEST(done);
+  BOOST_TEST(self->admitted.contains(names[1]));
+  BOOST_TEST(!self->admitted.contains(late));
+}
+
 }  // namespace
+
+BOOST_AUTO_TEST_CASE(runtime_that_appears_during_a_verification_has_its_own_place) {
+  new_leader self;
+  test::run(self.context, places_what_appears_during_a_verification(&self));
+}
 
 BOOST_AUTO_TEST_CASE(new_leader_keeps_canaries_until_their_health_is_known) {
   new_leader self;
