@@ -252,7 +252,6 @@ class sync_pass {
       std::erase_if(out_.objects, [of](const inventory_entry& each) { return each.of == of; });
       out_.objects.insert(out_.objects.end(), entries.begin(), entries.end());
     }
-    watch(*plan);
     co_return std::optional<rejection>();
   }
 

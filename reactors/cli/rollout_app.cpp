@@ -6,6 +6,7 @@
 #include "rw/reactors/cli/rollout_plan.hpp"
 #include "rw/reactors/cli/rollout_text.hpp"
 #include "rw/reactors/runtime_rollout/resource.hpp"
+#include "rw/reactors/shared/cluster_state.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
@@ -108,7 +109,7 @@ asio::awaitable<json::array> rollout_app::read_runtimes(const json::value* rollo
   json::array out;
   if (watcher) {
     std::ranges::copy_if(runtimes, std::back_inserter(out), [](const json::value& kyma) {
-      return !k8s::is_being_deleted(kyma) && k8s::label(kyma, skip_label) != "true";
+      return !k8s::is_being_deleted(kyma) && scope_of(kyma, {}) == cluster_scope::managed;
     });
     co_return out;
   }

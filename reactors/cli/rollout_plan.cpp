@@ -1,14 +1,13 @@
 #include "rw/reactors/cli/rollout_plan.hpp"
 
 #include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/bootstrapper/resource.hpp"
 #include "rw/reactors/cli/rollout_text.hpp"
 #include "rw/reactors/runtime_rollout/resource.hpp"
 #include "rw/reactors/runtime_rollout/steps.hpp"
 
 #include <algorithm>
 #include <cstdint>
-#include <initializer_list>
-#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -44,15 +43,15 @@ std::vector<placed_step> steps_of(const json::value& rollout) {
 
 bool takes_part(const json::value& bootstrapper, const json::value& rollout) {
   if (k8s::find_string(bootstrapper, {"status", "mode"}) != "direct") return false;
+  bootstrapper::diagnostics unused;
+  const auto view = bootstrapper::read_resource(bootstrapper, {"", "", "", ""}, unused);
   const auto usual = runtime_rollout::read_state(rollout).sources;
-  const auto shared = [&](std::initializer_list<std::string_view> path) {
-    const auto name = k8s::find_string(bootstrapper, path);
+  const auto is_shared = [&](const std::string& name) {
     return name.empty() ||
-           std::ranges::any_of(usual, [name](const auto& each) { return each.name == name; });
+           std::ranges::any_of(usual, [&](const auto& each) { return each.name == name; });
   };
-  return k8s::find(bootstrapper, {"spec", "manifests", "inline"}) == nullptr &&
-         shared({"spec", "manifests", "configMapRef", "name"}) &&
-         shared({"spec", "configMapRef", "name"}) && shared({"spec", "trustBundleRef", "name"});
+  return view.inline_manifests.empty() && is_shared(view.from.manifests) &&
+         is_shared(view.from.config) && is_shared(view.from.trust_bundle);
 }
 
 std::string plan_of(const json::value& rollout, const json::array& runtimes) {

@@ -62,6 +62,17 @@ std::optional<step> read_step(const json::value& in, std::chrono::milliseconds b
   return out;
 }
 
+/// The steps of a status, as they are placed at present.
+std::vector<placed_step> read_steps(const json::value& object) {
+  std::vector<placed_step> out;
+  const auto* const all = k8s::find_array(object, {"status", "steps"});
+  for (const auto& each : all == nullptr ? json::array() : *all) {
+    const auto below = k8s::find_number(each, {"below"});
+    out.push_back({read_step(each, {}).value_or(step()), static_cast<std::uint64_t>(below)});
+  }
+  return out;
+}
+
 json::array write_steps(const std::vector<placed_step>& all) {
   json::array out;
   for (const auto& [of, below] : all) {
@@ -237,16 +248,6 @@ std::vector<std::string_view> status_fields() {
                                     "promoted", "verification", "ahead",
                                     "sources",  "history",      "acceptedFailures"};
   for (const auto& [name, member] : count_names) out.push_back(name);
-  return out;
-}
-
-std::vector<placed_step> read_steps(const json::value& object) {
-  std::vector<placed_step> out;
-  const auto* const all = k8s::find_array(object, {"status", "steps"});
-  for (const auto& each : all == nullptr ? json::array() : *all) {
-    const auto below = k8s::find_number(each, {"below"});
-    out.push_back({read_step(each, {}).value_or(step()), static_cast<std::uint64_t>(below)});
-  }
   return out;
 }
 

@@ -39,9 +39,6 @@ rollout_spec read_spec(const boost::json::value& object, const defaults& otherwi
 /// The object as it is created.
 boost::json::value make_rollout(std::string_view component);
 
-/// The steps of a status, as they are placed at present.
-std::vector<placed_step> read_steps(const boost::json::value& object);
-
 /// The names of all fields that a status may have.
 std::vector<std::string_view> status_fields();
 

@@ -66,7 +66,10 @@ class story {
     promises_.note_sources();
     land_.on_request = [this](const std::string& cluster, const std::string& verb,
                               const std::string& path) { return request(cluster, verb, path); };
-    land_.on_kim = [this](const std::string& name) { disturb(name); };
+    land_.on_kim = [this](const std::string& name) {
+      disturb(name);
+      promises_.note_kim(name);
+    };
     auto& kim = land_.kim->options();
     kim.work = 10s;
     kim.config_watcher = chance_.likely(0.2);

@@ -96,8 +96,8 @@ class land : public test::simulated {
   int parts = 0;              ///< ConfigMaps that the manifests have of each version
   std::set<int> bad;          ///< versions of the manifests
   std::set<std::string> ill;  ///< runtimes on which all pods crash
-  std::function<void(const std::string& runtime)> on_kim =
-      {};  ///< it begins, and ends, to write there
+  /// It begins, or ends, to write there.
+  std::function<void(const std::string& runtime)> on_kim = {};
   cli::runtime_config_settings settings;
   std::map<std::string, std::optional<bootstrapper_mode>> modes;  ///< none: the default
   std::unique_ptr<dev::kim> kim;

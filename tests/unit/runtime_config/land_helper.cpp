@@ -221,7 +221,7 @@ asio::awaitable<k8s::result<void>> land::configure(json::value of) {
   const auto name = k8s::key_of(of).name;
   if (on_kim) on_kim(name);
   auto done = co_await dev::configure_as_kim(&api(name), kim_sources_.get());
-  if (on_kim) on_kim(name);  // the sources may have changed since
+  if (on_kim) on_kim(name);
   co_return done;
 }
 

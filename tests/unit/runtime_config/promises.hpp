@@ -28,6 +28,9 @@ class promises {
   void note_write(const std::string& runtime, const std::string& path);
   /// Another one writes to the runtime, or it is disturbed in another way.
   void excuse(const std::string& runtime);
+  /// KIM begins, or ends, to write to the runtime: that is ahead until it has the sources as they
+  /// are, whatever they become meanwhile.
+  void note_kim(const std::string& runtime);
   /// A person goes on after failures.
   void note_resume() { ++resumes_; }
   void forget(const std::string& runtime);
@@ -60,6 +63,7 @@ class promises {
   int manifests_ = 0;              ///< version of the manifests in KCP; since it came:
   std::set<std::string> exposed_;  ///< runtimes that got it
   std::set<std::string> excused_;
+  std::set<std::string> ahead_;
   std::size_t resumes_ = 0;
   std::map<std::string, versions> contents_by_digest_;
   std::map<versions, std::string> digests_;

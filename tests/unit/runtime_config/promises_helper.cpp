@@ -41,7 +41,7 @@ void promises::note_sources() {
   for (const auto which : missing) combination.*which = any;
   combinations_.insert(combination);
   if (std::exchange(manifests_, land_.now.manifests) == land_.now.manifests) return;
-  excused_.clear();
+  excused_ = ahead_;
   exposed_.clear();
   resumes_ = 0;
 }
@@ -54,6 +54,11 @@ void promises::note_write(const std::string& runtime, const std::string& path) {
 
 void promises::excuse(const std::string& runtime) {
   excused_.insert(runtime);
+}
+
+void promises::note_kim(const std::string& runtime) {
+  excuse(runtime);
+  ahead_.insert(runtime);
 }
 
 void promises::forget(const std::string& runtime) {
@@ -78,6 +83,7 @@ void promises::observe() {
       unready.insert(name);
       if (land_.bad.contains(manifests_)) count_exposed();
     }
+    if (without_credentials(has) == without_credentials(land_.now)) ahead_.erase(name);
     const auto secret = std::max(before.pull_secret, has.pull_secret);
     before = has;
     before.pull_secret = secret;
@@ -130,19 +136,18 @@ void promises::check(const std::string& runtime, bool credentials, bool lost) {
   const auto has = without_credentials(found.at);
   const auto& of = state.at(unit::bootstrapper);
   if (!of.applying.empty()) fail(runtime + " says that it is written to");
-  const auto ready = k8s::find_condition(resource, "Ready");
-  if (lost && (!ready || ready->status != "True")) return;
   const bool nothing = found.whole && of.in_place.empty() && has == versions{0, 0, 0, 0};
   if (nothing) return;
-  if (!found.whole || std::ranges::none_of(combinations_, [&](const versions& each) {
-        return matches(each, has);
-      })) {
+  const auto ready = k8s::find_condition(resource, "Ready");
+  const bool told = lost && (!ready || ready->status != "True");
+  const auto is_known = [&](const versions& each) { return matches(each, has); };
+  if (!told && (!found.whole || std::ranges::none_of(combinations_, is_known))) {
     return fail(runtime + " has a mixture: " + to_string(found.at) +
                 (found.whole ? "" : ", and" + found.parts) + "\n" +
                 json::serialize(resource.at("status")));
   }
-  check_digest(runtime, "bootstrapper ", of.in_place, has);
-  if (credentials && found.at.pull_secret != land_.now.pull_secret) {
+  if (!told) check_digest(runtime, "bootstrapper ", of.in_place, has);
+  if (!told && credentials && found.at.pull_secret != land_.now.pull_secret) {
     fail(runtime + " has pull secret " + std::to_string(found.at.pull_secret) + ", and not " +
          std::to_string(land_.now.pull_secret));
   }
