@@ -46,8 +46,8 @@ class host : public rw::test::environment {
   std::thread thread_;
 };
 
-rw::bootstrapper::options options(bool watch) {
-  rw::bootstrapper::options out;
+rw::bootstrapper::direct_sync_options options(bool watch) {
+  rw::bootstrapper::direct_sync_options out;
   out.mode = rw::bootstrapper_mode::direct;
   out.watch_runtimes = watch;
   out.create_for_runtimes = true;

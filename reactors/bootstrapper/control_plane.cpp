@@ -56,56 +56,57 @@ bool metadata_changed(const delta& change, std::initializer_list<std::string_vie
 
 control_plane::control_plane(const sources& from, bootstrapper_sources defaults,
                              bootstrapper_mode mode, bool allow_inline_manifests, core::clock& time)
-    : from_(from),
+    : sources_(from),
       defaults_(std::move(defaults)),
       mode_(mode),
       allow_inline_manifests_(allow_inline_manifests),
       runtime_writes_(time) {
-  from_.bootstrappers.add_index(by_source,
-                                [this](const object& each, std::vector<std::string>& values) {
-                                  const auto view = view_of(each);
-                                  for (const auto which : all_sources)
-                                    values.push_back(view.from.describe(which));
-                                });
-  from_.bootstrappers.add_index(by_content, [](const object& each, std::vector<std::string>& out) {
-    for (const auto& unit : read_state(each.parse()).units) {
-      for (const auto& all : {unit.contents, unit.applying_contents}) {
-        for (const auto& digest : all) {
-          if (!digest.empty()) out.push_back(content_store::name_of(digest));
+  sources_.bootstrappers.add_index(by_source,
+                                   [this](const object& each, std::vector<std::string>& values) {
+                                     const auto view = view_of(each);
+                                     for (const auto which : all_sources)
+                                       values.push_back(view.from.describe(which));
+                                   });
+  sources_.bootstrappers.add_index(
+      by_content, [](const object& each, std::vector<std::string>& out) {
+        for (const auto& unit : read_state(each.parse()).units) {
+          for (const auto& all : {unit.contents, unit.applying_contents}) {
+            for (const auto& digest : all) {
+              if (!digest.empty()) out.push_back(content_store::name_of(digest));
+            }
+          }
         }
-      }
-    }
-  });
-  index_by_kyma(from_.runtimes);
-  index_by_kyma(from_.kubeconfigs);
+      });
+  index_by_kyma(sources_.runtimes);
+  index_by_kyma(sources_.kubeconfigs);
 }
 
 control_plane::~control_plane() {
-  from_.bootstrappers.remove_index(by_source);
-  from_.bootstrappers.remove_index(by_content);
-  from_.runtimes.remove_index(by_kyma);
-  from_.kubeconfigs.remove_index(by_kyma);
+  sources_.bootstrappers.remove_index(by_source);
+  sources_.bootstrappers.remove_index(by_content);
+  sources_.runtimes.remove_index(by_kyma);
+  sources_.kubeconfigs.remove_index(by_kyma);
 }
 
 void control_plane::watch(k8s::controller& controller, bool create, fan_out spread) {
   using keys = k8s::controller::keys;
-  controller.watch(from_.bootstrappers, [](const delta& change, keys& out) {
+  controller.watch(sources_.bootstrappers, [](const delta& change, keys& out) {
     if (metadata_changed(change, {"generation", "deletionTimestamp"}))
       out.push_back(change.latest().key());
   });
-  controller.watch(from_.runtimes, [this, create](const delta& change, keys& out) {
+  controller.watch(sources_.runtimes, [this, create](const delta& change, keys& out) {
     // Among annotations is the mark: when it is removed, KIM writes to the runtime, or has done so.
     if (!metadata_changed(change, {"annotations", "labels", "deletionTimestamp"})) return;
     const auto key = change.latest().key();
     const auto is_direct = [this](const object& each) {
       return each && mode_of(each.parse(), mode_) == bootstrapper_mode::direct;
     };
-    if (create || from_.bootstrappers.objects().get(key) || is_direct(change.before) ||
+    if (create || sources_.bootstrappers.objects().get(key) || is_direct(change.before) ||
         is_direct(change.now)) {
       out.push_back(key);
     }
   });
-  controller.watch(from_.kubeconfigs, [this](const delta& change, keys& out) {
+  controller.watch(sources_.kubeconfigs, [this](const delta& change, keys& out) {
     for (const auto& each : {change.before, change.now}) {
       if (!each) continue;
       const auto name = each.name();
@@ -114,12 +115,12 @@ void control_plane::watch(k8s::controller& controller, bool create, fan_out spre
       }
       const auto kyma = kyma_label_of(each.parse());
       if (kyma.empty()) continue;
-      for (const auto& runtime : from_.runtimes.objects().by_index(by_kyma, kyma)) {
+      for (const auto& runtime : sources_.runtimes.objects().by_index(by_kyma, kyma)) {
         out.push_back(runtime.key());
       }
     }
   });
-  const auto& contents = from_.contents;
+  const auto& contents = sources_.contents;
   for (auto* const each : {&contents.config_maps, &contents.secrets, &contents.trust_bundles}) {
     controller.watch(*each, [this, &type = each->type(), spread](const delta& change, keys& out) {
       if (!content_changed(change)) return;
@@ -131,7 +132,8 @@ void control_plane::watch(k8s::controller& controller, bool create, fan_out spre
 
 std::vector<object_key> control_plane::users_of(std::string_view source) const {
   std::vector<object_key> out;
-  for (const auto& each : from_.bootstrappers.objects().by_index(by_source, std::string(source))) {
+  for (const auto& each :
+       sources_.bootstrappers.objects().by_index(by_source, std::string(source))) {
     out.push_back(each.key());
   }
   return out;
@@ -139,7 +141,7 @@ std::vector<object_key> control_plane::users_of(std::string_view source) const {
 
 bool control_plane::is_used(std::string_view source) const {
   if (source.starts_with(content_store::name_of({}))) {
-    return !from_.bootstrappers.objects().by_index(by_content, std::string(source)).empty();
+    return !sources_.bootstrappers.objects().by_index(by_content, std::string(source)).empty();
   }
   const bool is_source = std::ranges::any_of(all_sources, [&](source_kind which) {
     return source.starts_with(type_of(which).gvk.kind + " ");
@@ -148,7 +150,7 @@ bool control_plane::is_used(std::string_view source) const {
 }
 
 json::value control_plane::runtime_of(const object_key& key) const {
-  const auto stored = from_.runtimes.objects().get(key);
+  const auto stored = sources_.runtimes.objects().get(key);
   return stored ? runtime_writes_.newest(stored) : json::value();
 }
 
@@ -163,7 +165,7 @@ resource_view control_plane::view_of(const object& bootstrapper) const {
 }
 
 std::string control_plane::kyma_of(const object_key& key) const {
-  const auto runtime = from_.runtimes.objects().get(key);
+  const auto runtime = sources_.runtimes.objects().get(key);
   return runtime ? kyma_label_of(runtime.parse()) : std::string();
 }
 
@@ -183,7 +185,7 @@ runtime_facts control_plane::facts_of(const object_key& key) const {
     out.opted_out = k8s::annotation(value, opt_out_annotation) == "true";
     out.mode = mode_of(value, mode_);
   }
-  const auto resource = from_.bootstrappers.objects().get(key);
+  const auto resource = sources_.bootstrappers.objects().get(key);
   if (!resource) return out;
   const auto value = resource.parse();
   diagnostics found;
@@ -209,7 +211,7 @@ runtime_facts control_plane::facts_of(const object_key& key) const {
 
 k8s::result<std::string> control_plane::kubeconfig_of(const object_key& key) const {
   const auto kyma = kyma_of(key);
-  const auto& secrets = from_.kubeconfigs.objects();
+  const auto& secrets = sources_.kubeconfigs.objects();
   if (!kyma.empty()) {
     const auto labelled = secrets.by_index(by_kyma, kyma);
     if (!labelled.empty()) return rw::kubeconfig_of(kyma, labelled);

@@ -52,7 +52,7 @@ class control_plane {
   /// Of a source: "ConfigMap kcp-system/a".
   std::vector<k8s::object_key> users_of(std::string_view source) const;
 
-  const sources from_;
+  const sources sources_;
   const bootstrapper_sources defaults_;
   const bootstrapper_mode mode_;
   const bool allow_inline_manifests_;

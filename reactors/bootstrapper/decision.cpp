@@ -3,7 +3,7 @@
 namespace rw::bootstrapper {
 namespace {
 
-decision decide_deletion(const runtime_facts& facts) {
+sync_decision decide_deletion(const runtime_facts& facts) {
   if (!facts.has_finalizer) return {};
   if (!facts.has_objects) return {action::release, "NothingDeployed", {}};
   if (!facts.runtime_exists) return {action::release, "RuntimeNotFound", "the Runtime is gone"};
@@ -26,16 +26,17 @@ decision decide_deletion(const runtime_facts& facts) {
 
 }  // namespace
 
-decision decide(const runtime_facts& facts, bool create) {
+sync_decision decide(const runtime_facts& facts, bool create) {
   const bool direct = facts.mode == bootstrapper_mode::direct;
   const bool shadow = facts.mode == bootstrapper_mode::shadow;
   if (!facts.exists) {
     if (!facts.runtime_exists || facts.runtime_deleting || !(direct || shadow)) return {};
     if (create && !facts.opted_out) return {action::create, {}, {}};
     if (shadow) return {};
-    return facts.opted_out ? decision{action::none, "OptedOut",
-                                      "its RuntimeBootstrapper was deleted, as an annotation says"}
-                           : decision{action::none, "NoResource", "it has no RuntimeBootstrapper"};
+    return facts.opted_out
+               ? sync_decision{action::none, "OptedOut",
+                               "its RuntimeBootstrapper was deleted, as an annotation says"}
+               : sync_decision{action::none, "NoResource", "it has no RuntimeBootstrapper"};
   }
   if (facts.deleting) return decide_deletion(facts);
   if (!facts.invalid.empty()) return {action::reject, "Invalid", facts.invalid};

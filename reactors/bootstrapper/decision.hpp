@@ -41,16 +41,16 @@ enum class action : std::uint8_t {
   release,   ///< the finalizer is removed, the runtime is left as it is
 };
 
-struct decision {
-  action what = action::none;
+struct sync_decision {
+  action next = action::none;
   std::string reason = {};   ///< of conditions; CamelCase
   std::string message = {};  ///< for people
 
-  friend bool operator==(const decision&, const decision&) = default;
+  friend bool operator==(const sync_decision&, const sync_decision&) = default;
 };
 
 /// The one decision on a runtime: taken at the begin of each pass and again before each write.
 /// Pure. `create`: Runtimes without a RuntimeBootstrapper get one.
-decision decide(const runtime_facts& facts, bool create);
+sync_decision decide(const runtime_facts& facts, bool create);
 
 }  // namespace rw::bootstrapper

@@ -47,21 +47,22 @@ asio::awaitable<void> serve(k8s::controller* controller, core::task_group* all) 
 
 }  // namespace
 
-direct_sync::direct_sync(asio::any_io_executor executor, options with, sources from, environment in,
-                         content_gate* gate)
+direct_sync::direct_sync(asio::any_io_executor executor, direct_sync_options with, sources from,
+                         runtime_environment in, content_gate* gate)
     : runtime_controller(executor, names(), with, std::move(in), runtime_bootstrappers_type()),
-      with_(std::move(with)),
+      options_(std::move(with)),
       writes_(core::make_counter(environment_.metrics, "rw_bootstrapper_writes_total",
                                  "Number of writing requests to runtimes, without dry runs")),
-      from_(from),
-      stored_(environment_.kcp, with_.state_namespace, "bootstrapper-source-", true),
-      revisions_(from_, with_.to, with_.removal, stored_, environment_.metrics),
-      usual_(from_, with_.defaults, with_.removal, with_.trust_at_once, stored_),
+      sources_(from),
+      stored_(environment_.kcp, options_.state_namespace, "bootstrapper-source-", true),
+      revisions_(sources_, options_.to, options_.removal, stored_, environment_.metrics),
+      usual_(sources_, options_.defaults, options_.removal, options_.trust_at_once, stored_),
       gate_(gate),
-      kcp_(from_, with_.defaults, with_.mode, with_.allow_inline_manifests, environment_.clock),
+      kcp_(sources_, options_.defaults, options_.mode, options_.allow_inline_manifests,
+           environment_.clock),
       contents_(environment_.metrics, "rw_bootstrapper_content",
                 {current, outdated, "in_step", "differing", "NoResource"}) {
-  kcp_.watch(controller_, with_.create_for_runtimes,
+  kcp_.watch(controller_, options_.create_for_runtimes,
              [this](std::vector<object_key> all, keys& rest) {
                for (const auto& key : all) {
                  if (may(key, action::sync))
@@ -70,7 +71,7 @@ direct_sync::direct_sync(asio::any_io_executor executor, options with, sources f
                spread(std::move(all), rest);
              });
   if (gate_ == nullptr) return;
-  const auto& contents = from_.contents;
+  const auto& contents = sources_.contents;
   for (auto* const each : {&contents.config_maps, &contents.trust_bundles}) {
     controller_.watch(*each,
                       [this](const k8s::delta&, keys&) { gate_->refresh(usual_.current()); });
@@ -95,24 +96,24 @@ asio::awaitable<void> direct_sync::run() {
 asio::awaitable<void> direct_sync::collect_contents() {
   const auto executor = co_await asio::this_coro::executor;
   const auto pause = environment_.clock.make_timer(executor);
-  bool due = co_await from_.bootstrappers.wait_synced();
+  bool due = co_await sources_.bootstrappers.wait_synced();
   while (due) {
     std::function<bool(std::string_view)> used = [this](std::string_view source) {
       return is_used(source);
     };
     const auto collected = co_await stored_.collect(std::move(used), environment_.clock.now(),
-                                                    with_.unused_content_after);
+                                                    options_.unused_content_after);
     if (!collected) {
       environment_.log.warning("unused contents of sources can't be deleted",
                                {{"error", collected.error().message}});
     }
-    pause->expires_at(environment_.clock.now() + with_jitter(with_.resync_period));
+    pause->expires_at(environment_.clock.now() + with_jitter(options_.resync_period));
     due = co_await pause->wait();
   }
 }
 
-bool direct_sync::may(const object_key& key, action what) const {
-  return decide(kcp_.facts_of(key), with_.create_for_runtimes).what == what;
+bool direct_sync::may(const object_key& key, action next) const {
+  return decide(kcp_.facts_of(key), options_.create_for_runtimes).next == next;
 }
 
 // --- one pass --------------------------------------------------------------------------
@@ -121,18 +122,18 @@ asio::awaitable<k8s::reconcile_result> direct_sync::reconcile(object_key key) {
   pass in{.to = begin(key)};
   const auto facts = kcp_.facts_of(key);
   in.input.mode = facts.mode;
-  in.input.decided = decide(facts, with_.create_for_runtimes);
+  in.input.decided = decide(facts, options_.create_for_runtimes);
   const auto& decided = in.input.decided;
-  const auto stored = from_.bootstrappers.objects().get(key);
+  const auto stored = sources_.bootstrappers.objects().get(key);
   if (stored) in.resource = writer_.newest(stored);
   note_decision(key, facts, decided);
   if (gate_ != nullptr && !in.direct()) gate_->leave(key);
-  switch (decided.what) {
+  switch (decided.next) {
     case action::none:
     case action::create: {
       if (!stored) writer_.forget(key);
       forget(key);
-      if (decided.what == action::none) co_return result::done();
+      if (decided.next == action::none) co_return result::done();
       auto created = co_await create(key);
       co_return created;
     }
@@ -162,12 +163,12 @@ asio::awaitable<k8s::reconcile_result> direct_sync::stand_by(pass* in) {
   const auto& key = in->to.key;
   const auto& decided = in->input.decided;
   drift_.unwatch(key);
-  const bool failed = decided.what == action::reject || decided.reason == "NoAccess";
+  const bool failed = decided.next == action::reject || decided.reason == "NoAccess";
   if (failed) {
     using enum status_reason;
     note(in->resource,
          {.state = runtime_state::failed,
-          .reason = decided.what == action::reject ? content_rejected : access_missing,
+          .reason = decided.next == action::reject ? content_rejected : access_missing,
           .message = decided.message,
           .cause = decided.message});
   } else {
@@ -193,7 +194,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::run_sync(pass* in) {
   auto& state = in->input.state;
   if (!in->direct()) drift_.unwatch(key);
   diagnostics unused;
-  in->view = read_resource(in->resource, with_.defaults, unused);
+  in->view = read_resource(in->resource, options_.defaults, unused);
   state = read_state(in->resource);
   auto& not_pinned = in->not_pinned;
   if (gate_ != nullptr) {
@@ -231,7 +232,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::run_sync(pass* in) {
 
 asio::awaitable<k8s::result<void>> direct_sync::execute(pass* in) {
   const auto key = in->to.key;
-  sync_request request{.to = with_.to, .write = in->direct(), .adopt = in->view.adopt};
+  sync_request request{.to = options_.to, .write = in->direct(), .adopt = in->view.adopt};
   auto& state = in->input.state;
   for (auto& each : state.units) {
     if (in->direct()) co_await revisions_.keep(&each);
@@ -253,7 +254,7 @@ asio::awaitable<k8s::result<void>> direct_sync::execute(pass* in) {
     if (!in->ended) co_return k8s::result<void>();
     co_return k8s::failure{.code = k8s::errc::fenced, .message = in->ended->text};
   };
-  auto sync = bootstrapper::sync(in->to.api, &with_.apply, std::move(request), &state);
+  auto sync = bootstrapper::sync(in->to.api, &options_.apply, std::move(request), &state);
   auto done = co_await bounded(&in->to, std::move(sync));
   writes_.Increment(static_cast<double>(state.writes));
   co_return done;
@@ -305,7 +306,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::finish(pass* in) {
   bool differs = false;
   for (auto& each : state.units) {
     // Its definition may be on the way.
-    if (each.rejected && each.rejected->why == rejection::reason::unknown_kind) {
+    if (each.rejected && each.rejected->cause == rejection::reason::unknown_kind) {
       failed = {.code = k8s::errc::not_found, .message = each.rejected->message};
     }
     if (each.failed) failed = each.failed;
@@ -346,11 +347,11 @@ void direct_sync::note_rejections(pass* in) {
   for (std::size_t i = 0; !changed && i < known.size(); ++i) {
     const auto& unit = in->input.state.units[i];
     const bool noted = unit.rejected && !unit.desired.empty() &&
-                       unit.rejected->why != rejection::reason::unknown_kind;
+                       unit.rejected->cause != rejection::reason::unknown_kind;
     const bool skipped = noted && unit.skipped.digest == unit.desired;
     if (!skipped) known[i] = {};
     if (noted && !skipped) {
-      known[i] = {unit.desired, *unit.rejected, environment_.clock.now() + with_.resync_period};
+      known[i] = {unit.desired, *unit.rejected, environment_.clock.now() + options_.resync_period};
     }
     any = any || noted;
   }
@@ -389,10 +390,10 @@ asio::awaitable<k8s::reconcile_result> direct_sync::report(pass* in, result then
 /// Makes the Runtime's condition like the RuntimeBootstrapper's. Conditions of a Runtime are an
 /// atomic list: all of them are written, at the resourceVersion that was read.
 asio::awaitable<resource_writer::ended> direct_sync::copy_condition(pass* in) {
-  if (!with_.runtime_condition || in->input.mode != bootstrapper_mode::direct)
+  if (!options_.runtime_condition || in->input.mode != bootstrapper_mode::direct)
     co_return std::nullopt;
   auto own = k8s::find_condition(in->resource, runtime_condition);
-  auto runtime = from_.runtimes.objects().get(in->to.key).parse();
+  auto runtime = sources_.runtimes.objects().get(in->to.key).parse();
   // A status without a state is invalid; Kyma Infrastructure Manager sets it first.
   if (!own || k8s::find_string(runtime, {"status", "state"}).empty()) co_return std::nullopt;
   own->observed_generation = 0;  // it is the RuntimeBootstrapper's

@@ -23,8 +23,8 @@
 
 namespace rw::bootstrapper {
 
-struct options : runtime_options {
-  options() {
+struct direct_sync_options : runtime_options {
+  direct_sync_options() {
     ready_interval = std::chrono::seconds(2);
     spread_limit = std::chrono::seconds(5);
   }
@@ -48,8 +48,6 @@ struct options : runtime_options {
   /// A change of the trust bundle alone does not wait for a roll-out.
   bool trust_at_once = false;
 };
-
-using environment = runtime_environment;
 
 /// How long a change of others may be on its way from the API server.
 inline constexpr auto catch_up = std::chrono::milliseconds(200);
@@ -93,8 +91,8 @@ class direct_sync final : public runtime_controller {
  public:
   /// `gate` decides which runtimes without sources of their own may take new content of unit
   /// `bootstrapper`; null: all at once. It must run no longer than the reactor lives.
-  direct_sync(boost::asio::any_io_executor executor, options with, sources from, environment in,
-              content_gate* gate = nullptr);
+  direct_sync(boost::asio::any_io_executor executor, direct_sync_options with, sources from,
+              runtime_environment in, content_gate* gate = nullptr);
   ~direct_sync() override;
 
   /// Runs until cancelled. The pool is run and closed by its owner; while runtimes are watched it
@@ -106,7 +104,7 @@ class direct_sync final : public runtime_controller {
  private:
   struct pass;
 
-  bool may(const k8s::object_key& key, action what) const;
+  bool may(const k8s::object_key& key, action next) const;
   work<void> collect_contents();
 
   // direct_sync.cpp: one pass.
@@ -136,11 +134,11 @@ class direct_sync final : public runtime_controller {
   work<result> release(pass* in, std::string abandoned);
   void forget(const k8s::object_key& key);
   void note_decision(const k8s::object_key& key, const runtime_facts& facts,
-                     const decision& decided);
+                     const sync_decision& decided);
 
-  const options with_;
+  const direct_sync_options options_;
   core::counter& writes_;
-  const sources from_;
+  const sources sources_;
   content_store stored_;
   revision_source revisions_;
   usual_content usual_;
@@ -155,7 +153,7 @@ class direct_sync final : public runtime_controller {
 
 /// One pass over one runtime.
 struct direct_sync::pass {
-  bool direct() const noexcept { return input.decided.what == action::sync; }
+  bool direct() const noexcept { return input.decided.next == action::sync; }
 
   contact to = {};
   boost::json::value resource = {};  ///< the RuntimeBootstrapper, as it was written last

@@ -21,7 +21,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::create(k8s::object_key key) 
   const auto runtime = kcp_.runtime_of(key);
   if (runtime.is_null()) co_return result::done();
   const auto made = co_await environment_.kcp.create(runtime_bootstrappers_type(),
-                                                     resource_for(runtime, with_.defaults));
+                                                     resource_for(runtime, options_.defaults));
   if (made || made.error().is(k8s::errc::already_exists)) co_return result::done();
   co_return result::error(made.error());
 }
@@ -45,7 +45,7 @@ asio::awaitable<k8s::result<void>> direct_sync::undeploy(pass* in,
                                                          std::shared_ptr<k8s::client> api) {
   const auto& key = in->to.key;
   const auto done = co_await bootstrapper::undeploy(
-      std::move(api), &with_.apply, read_state(in->resource).objects,
+      std::move(api), &options_.apply, read_state(in->resource).objects,
       [this, key] { return may(key, action::undeploy); });
   if (!done) co_return done.error();
   writes_.Increment(static_cast<double>(*done));
@@ -73,7 +73,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::release(pass* in, std::strin
     json::value change{{"metadata", {{"annotations", std::move(annotations)}}}};
     const auto written = co_await environment_.kcp.patch(
         runtimes_type(), key, k8s::patch_type::merge, std::move(change),
-        {.field_manager = with_.apply.field_manager});
+        {.field_manager = options_.apply.field_manager});
     if (!written && !written.error().is(k8s::errc::not_found)) {
       co_return result::error(written.error());
     }
@@ -94,15 +94,15 @@ void direct_sync::forget(const k8s::object_key& key) {
 /// Counts the runtime. One in mode direct that nothing is written to, and that KIM need not
 /// configure, is reported.
 void direct_sync::note_decision(const k8s::object_key& key, const runtime_facts& facts,
-                                const decision& decided) {
-  const bool syncs = decided.what == action::sync;
+                                const sync_decision& decided) {
+  const bool syncs = decided.next == action::sync;
   if (syncs && contents_.state(key) == "current") return;
   if (syncs) {
     contents_.set(key, "outdated", environment_.clock.wall());
     return;
   }
   const bool unmanaged = facts.mode == bootstrapper_mode::direct && !facts.deleting &&
-                         !decided.reason.empty() && decided.what != action::undeploy;
+                         !decided.reason.empty() && decided.next != action::undeploy;
   if (!unmanaged) return contents_.forget(key);
   if (!contents_.set(key, decided.reason, environment_.clock.wall())) return;
   const auto runtime = kcp_.runtime_of(key);

@@ -20,9 +20,9 @@ namespace json = boost::json;
 
 orphans::orphans(k8s::client& kcp, k8s::controller_environment in, core::duration interval)
     : kcp_(kcp),
-      in_(std::move(in)),
+      environment_(std::move(in)),
       interval_(interval),
-      released_(core::make_counter(in_.metrics, "rw_bootstrapper_released_total",
+      released_(core::make_counter(environment_.metrics, "rw_bootstrapper_released_total",
                                    "Number of deleted RuntimeBootstrappers released without an "
                                    "undeployment")) {}
 
@@ -66,8 +66,8 @@ asio::awaitable<k8s::result<void>> orphans::release_all() {
                                           std::move(change));
     if (done) {
       released_.Increment();
-      in_.log.info("deleted RuntimeBootstrapper released, its runtime is left as it is",
-                   {{"namespace", key.ns}, {"name", key.name}});
+      environment_.log.info("deleted RuntimeBootstrapper released, its runtime is left as it is",
+                            {{"namespace", key.ns}, {"name", key.name}});
     }
     const bool later =
         !done && (done.error().is(k8s::errc::conflict) || done.error().is(k8s::errc::not_found));
@@ -78,15 +78,16 @@ asio::awaitable<k8s::result<void>> orphans::release_all() {
 
 asio::awaitable<void> orphans::run() {
   const auto executor = co_await asio::this_coro::executor;
-  const auto pause = in_.clock.make_timer(executor);
+  const auto pause = environment_.clock.make_timer(executor);
   bool told = false;
   for (bool due = true; due;) {
     const auto done = co_await release_all();
     if (!done && done.error().is(k8s::errc::forbidden) && !std::exchange(told, true)) {
-      in_.log.warning("deleted RuntimeBootstrappers can't be released in mode off",
-                      {{"error", done.error().message}, {"command", release_command("NAME")}});
+      environment_.log.warning(
+          "deleted RuntimeBootstrappers can't be released in mode off",
+          {{"error", done.error().message}, {"command", release_command("NAME")}});
     }
-    pause->expires_at(in_.clock.now() + interval_);
+    pause->expires_at(environment_.clock.now() + interval_);
     due = co_await pause->wait();
   }
 }

@@ -30,7 +30,7 @@ class orphans {
   boost::asio::awaitable<k8s::result<void>> release_all();
 
   k8s::client& kcp_;
-  const k8s::controller_environment in_;
+  const k8s::controller_environment environment_;
   const core::duration interval_;
   core::counter& released_;
 };

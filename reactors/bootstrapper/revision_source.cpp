@@ -41,8 +41,8 @@ void keep_credentials(unit_state& unit) {
 
 revision_source::revision_source(const sources& from, target_names to, source_removal removal,
                                  content_store& stored, core::metrics& registry)
-    : from_(from),
-      to_(std::move(to)),
+    : sources_(from),
+      names_(std::move(to)),
       removal_(removal),
       stored_(stored),
       rendered_(core::make_counter(registry, "rw_bootstrapper_rendered_total",
@@ -52,7 +52,7 @@ revision_ptr revision_source::render_once(unit of, const resource_view& view,
                                           const content_set& contents, bool unlabelled,
                                           std::chrono::system_clock::time_point now) {
   render_input input{
-      .to = to_, .inline_manifests = view.inline_manifests, .unlabelled = unlabelled};
+      .to = names_, .inline_manifests = view.inline_manifests, .unlabelled = unlabelled};
   // All that a revision depends on; of the time only the hour: certificates expire.
   json::array key{to_string(of), view.inline_manifests, unlabelled,
                   std::chrono::floor<std::chrono::hours>(now).time_since_epoch().count()};
@@ -146,7 +146,8 @@ asio::awaitable<k8s::result<void>> revision_source::resolve_unit(
       content = newest[index_of(kind)] = stored.front();
       previous[index_of(kind)] = stored.back();
     }
-    const auto object = pinned == nullptr ? from_.contents.find(kind, view->from) : k8s::object();
+    const auto object =
+        pinned == nullptr ? sources_.contents.find(kind, view->from) : k8s::object();
     if (pinned != nullptr) content = (*pinned)[index_of(kind)];
     const bool missing = !object && !stored.empty() && pinned == nullptr;
     const auto noted = co_await stored_.note_missing(

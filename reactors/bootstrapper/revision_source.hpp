@@ -99,8 +99,8 @@ class revision_source {
   revision_ptr render_once(unit of, const resource_view& view, const content_set& contents,
                            bool unlabelled, std::chrono::system_clock::time_point now);
 
-  const sources& from_;
-  const target_names to_;
+  const sources& sources_;
+  const target_names names_;
   const source_removal removal_;
   content_store& stored_;
   core::counter& rendered_;

@@ -57,7 +57,7 @@ asio::awaitable<k8s::result<void>> usual_content::load(std::chrono::system_clock
   usual_revision kept;
   for (const auto kind : all_sources) {
     const auto name = names_.describe(kind);
-    if (name.empty() || from_.contents.find(kind, names_)) continue;
+    if (name.empty() || sources_.contents.find(kind, names_)) continue;
     const auto got = co_await stored_.load(name);
     if (!got && !is_permanent(got.error())) co_return got.error();
     const auto at = removal_.time_of(kind, stored_.missing_since(name));
@@ -66,7 +66,7 @@ asio::awaitable<k8s::result<void>> usual_content::load(std::chrono::system_clock
       kept.credentials_removed = due;
     } else if (got && !got->empty()) {
       const auto& config = kept.at(source_kind::config);
-      const auto object = from_.contents.find(source_kind::config, names_);
+      const auto object = sources_.contents.find(source_kind::config, names_);
       const auto used = [&] {
         return uses_trust_bundle(object ? object.parse() : config ? config->value : json::value());
       };
@@ -91,7 +91,7 @@ std::string usual_content::revision_of(const std::string& digest, bool removed) 
 const shared_content& usual_content::current() {
   std::array<k8s::object, usual_kinds.size()> now;
   std::ranges::transform(usual_kinds, now.begin(),
-                         [&](source_kind each) { return from_.contents.find(each, names_); });
+                         [&](source_kind each) { return sources_.contents.find(each, names_); });
   if (now == objects_ && !current_.digest.empty()) return current_;
   objects_ = now;
   auto live = kept_;

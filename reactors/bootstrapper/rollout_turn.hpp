@@ -45,7 +45,7 @@ class usual_content {
   /// `trust_at_once`: another trust bundle alone may go to all runtimes at once.
   usual_content(const sources& from, bootstrapper_sources names, source_removal removal,
                 bool trust_at_once, content_store& stored)
-      : from_(from),
+      : sources_(from),
         names_(std::move(names)),
         removal_(removal),
         trust_at_once_(trust_at_once),
@@ -93,7 +93,7 @@ class usual_content {
   std::string stored_name() const;
   boost::asio::awaitable<k8s::result<void>> write(std::string name, std::string digest);
 
-  const sources& from_;
+  const sources& sources_;
   const bootstrapper_sources names_;
   const source_removal removal_;
   const bool trust_at_once_;

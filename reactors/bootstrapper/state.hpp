@@ -40,7 +40,7 @@ boost::json::object write_contents(const content_digests& of);
 /// Why a runtime can't have a revision. Trying again soon helps only with an unknown kind.
 struct rejection {
   enum class reason : std::uint8_t { rejected_by_runtime, unknown_kind, foreign_object };
-  reason why = reason::rejected_by_runtime;
+  reason cause = reason::rejected_by_runtime;
   std::string message = {};
 };
 

@@ -90,7 +90,7 @@ std::string rejection_reason(const sync_state& state) {
                                                 "ForeignObject"};
   for (const auto& unit : state.units) {
     if (!unit.invalid.empty()) return "Invalid";
-    if (unit.rejected) return names[static_cast<std::size_t>(unit.rejected->why)];
+    if (unit.rejected) return names[static_cast<std::size_t>(unit.rejected->cause)];
   }
   return {};
 }
@@ -161,7 +161,7 @@ class status_writer {
 
   void write_texts() {
     const auto& decided = input_.decided;
-    const auto& error = decided.what == action::reject ? decided.message : input_.failed;
+    const auto& error = decided.next == action::reject ? decided.message : input_.failed;
     const auto& last = error.empty() ? error_ : error;
     status().erase("lastError");
     if (!last.empty()) status()["lastError"] = text(last);
@@ -300,8 +300,8 @@ class status_writer {
   /// longer.
   void write_unobserved() {
     const auto& decided = input_.decided;
-    const bool rejected = decided.what == action::reject;
-    const bool unreachable = !rejected && decided.what != action::wait;
+    const bool rejected = decided.next == action::reject;
+    const bool unreachable = !rejected && decided.next != action::wait;
     const auto reason = unreachable ? std::string("RuntimeUnreachable") : decided.reason;
     const auto& message = unreachable ? input_.failed : decided.message;
     status()["state"] = reason == "Suspended" ? "Suspended" : "Unknown";

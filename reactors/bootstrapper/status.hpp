@@ -18,7 +18,7 @@ namespace rw::bootstrapper {
 /// The result of one pass over a runtime.
 struct status_input {
   bootstrapper_mode mode = bootstrapper_mode::off;
-  decision decided = {};
+  sync_decision decided = {};
   std::string failed = {};  ///< why the runtime was not, or not completely, observed
   sync_state state = {};
   bool observed = false;  ///< the state is complete; else it has what was done by then

@@ -89,9 +89,10 @@ void manager_app::make_reactors() {
   }
   rollout_ = std::make_unique<runtime_rollout::runtime_rollout>(
       executor,
-      runtime_rollout::options{.component = "watcher", .usual = settings_.runtime_config.rollout},
-      runtime_rollout::environment{kcp_, rollouts_, kymas_, kymas_, *recorder_,
-                                   services_.for_controller(), lease(), prometheus_.get()});
+      runtime_rollout::rollout_options{.component = "watcher",
+                                       .usual = settings_.runtime_config.rollout},
+      runtime_rollout::rollout_environment{kcp_, rollouts_, kymas_, kymas_, *recorder_,
+                                           services_.for_controller(), lease(), prometheus_.get()});
   router_ = std::make_unique<kyma_router::router>(
       kymas_, [this](const k8s::object_key& kyma, core::duration after) { route(kyma, after); },
       kyma_router::router_options{},

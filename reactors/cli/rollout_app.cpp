@@ -132,13 +132,13 @@ asio::awaitable<int> rollout_app::change(const json::value* rollout) {
   std::string error;
   json::value change{{"spec", {{"revision", nullptr}}}};
   const char* done = " rolled back";
-  if (settings_.what == verb::pause) {
+  if (settings_.command == verb::pause) {
     change = pause_change(*rollout, error);
     done = " paused";
-  } else if (settings_.what == verb::resume) {
+  } else if (settings_.command == verb::resume) {
     change = resume_change(*rollout, k8s::format_micro_time(services_.clock.wall()), error);
     done = " resumed";
-  } else if (settings_.what == verb::promote) {
+  } else if (settings_.command == verb::promote) {
     change = promote_change(*rollout, k8s::format_micro_time(services_.clock.wall()), error);
     done = " promoted";
   } else if (!settings_.to_sources) {
@@ -161,7 +161,7 @@ asio::awaitable<int> rollout_app::act() {
   const auto all = co_await read_all();
   int code = 0;
   for (const auto& each : all) {
-    switch (settings_.what) {
+    switch (settings_.command) {
       case rollout_settings::verb::status: {
         const auto done = co_await follow(k8s::key_of(each).name);
         code = std::max(code, done);

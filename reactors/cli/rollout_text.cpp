@@ -158,7 +158,7 @@ json::value pause_change(const json::value& rollout, std::string& error) {
 
 json::value undo_change(const json::value& rollout, std::string_view revision, std::string& error) {
   const auto state = runtime_rollout::read_state(rollout);
-  const auto is_one = [&](const runtime_rollout::record& each) {
+  const auto is_one = [&](const runtime_rollout::rollout_record& each) {
     if (!revision.empty()) return each.content.starts_with(revision);
     return each.kept && each.content != state.content &&
            (each.outcome == "Completed" || each.outcome == "Partial");

@@ -19,7 +19,7 @@ config_sync::sync_options signal_options(const runtime_config_settings& from) {
   return out;
 }
 
-bootstrapper::options direct_options(const runtime_config_settings& from) {
+bootstrapper::direct_sync_options direct_options(const runtime_config_settings& from) {
   auto out = from.direct;
   out.mode = from.mode;
   return out;

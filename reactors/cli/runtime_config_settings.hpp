@@ -12,7 +12,7 @@ namespace rw::cli {
 struct runtime_config_settings {
   bootstrapper_mode mode = bootstrapper_mode::off;  ///< off: none of it runs
   config_sync::sync_options signal = {};            ///< without its mode
-  bootstrapper::options direct = {};  ///< without its mode; `defaults` are the sources
+  bootstrapper::direct_sync_options direct = {};  ///< without its mode; `defaults` are the sources
   runtime_rollout::defaults rollout = {};
   runtime_rollout::prometheus_options prometheus = {};
   bool rollout_none = false;  ///< new content goes to all runtimes at once

@@ -273,7 +273,7 @@ void describe_rollout(CLI::App& app, rollout_settings& to) {
   using verb = rollout_settings::verb;
   const auto describe = [&](const char* name, verb does, const char* help) -> CLI::App& {
     auto& command = *app.add_subcommand(name, help);
-    command.callback([&to, does] { to.what = does; });
+    command.callback([&to, does] { to.command = does; });
     add(command, "--kubeconfig", to.kubeconfig, "FILE",
         "Access to KCP; by default $KUBECONFIG, the pod's own, or ~/.kube/config");
     add(command, "--context", to.context, "",

@@ -185,7 +185,7 @@ struct replay_settings {
 /// `runtime-watcher rollout`.
 struct rollout_settings {
   enum class verb : std::uint8_t { status, history, plan, pause, resume, promote, undo };
-  verb what = verb::status;
+  verb command = verb::status;
   std::string kubeconfig;
   std::string context;
   std::string component;  ///< empty: all

@@ -214,21 +214,21 @@ void config_sync::warn(const json::value& runtime, const std::string& reason,
   environment_.events.warning(k8s::reference_to(runtime), reason, text);
 }
 
-bootstrapper_mode config_sync::mode_for(tracked& one, const json::value& runtime) {
+bootstrapper_mode config_sync::mode_for(tracked& state, const json::value& runtime) {
   bool unknown = false;
   const auto mode = mode_of(runtime, options_.mode, &unknown);
-  if (unknown && !one.mode_unknown) {
+  if (unknown && !state.mode_unknown) {
     warn(runtime, "BootstrapperModeUnknown",
          "the annotation " + std::string(bootstrapper_mode_annotation) +
              " must be off, signal, shadow or direct; until it is, the runtime's configuration is "
              "left alone");
   }
-  one.mode_unknown = unknown;
+  state.mode_unknown = unknown;
   return mode;
 }
 
-signal_decision config_sync::decide(tracked& one, const json::value& runtime) {
-  const auto seen = view_of(runtime, mode_for(one, runtime), options_.form);
+signal_decision config_sync::decide(tracked& state, const json::value& runtime) {
+  const auto seen = view_of(runtime, mode_for(state, runtime), options_.form);
   auto version = number_of(k8s::resource_version_of(runtime));
   const auto stored = runtimes_.objects().get(k8s::key_of(runtime));
   if (stored && stored.resource_version() == k8s::resource_version_of(runtime)) {
@@ -242,8 +242,8 @@ signal_decision config_sync::decide(tracked& one, const json::value& runtime) {
                          .due = target_.changed_at + options_.settle,
                          .due_in_series = target_.series_began + options_.settle_limit,
                          .gap = options_.settle_limit};
-  one.machine.observe(seen, version, at);
-  return one.machine.poll(seen, at);
+  state.machine.observe(seen, version, at);
+  return state.machine.poll(seen, at);
 }
 
 void config_sync::report(const json::value& runtime, const signal_decision& decision) {
@@ -258,9 +258,9 @@ void config_sync::report(const json::value& runtime, const signal_decision& deci
        "or is no longer; it is marked again after a backoff");
 }
 
-reconcile_result config_sync::recheck_at(core::time_point when) const {
-  if (when == core::time_point::max()) return result::done();
-  return result::requeue_after(when - environment_.common.clock.now());
+reconcile_result config_sync::recheck_at(core::time_point time) const {
+  if (time == core::time_point::max()) return result::done();
+  return result::requeue_after(time - environment_.common.clock.now());
 }
 
 asio::awaitable<reconcile_result> config_sync::reconcile(k8s::object_key key) {

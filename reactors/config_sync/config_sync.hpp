@@ -106,11 +106,11 @@ class config_sync final : private k8s::reconciler {
 
   boost::asio::awaitable<result> write(boost::json::value runtime, signal_decision decision);
   result on_failure(const boost::json::value& runtime, const k8s::failure& error);
-  signal_decision decide(tracked& one, const boost::json::value& runtime);
-  bootstrapper_mode mode_for(tracked& one, const boost::json::value& runtime);
+  signal_decision decide(tracked& state, const boost::json::value& runtime);
+  bootstrapper_mode mode_for(tracked& state, const boost::json::value& runtime);
   void report(const boost::json::value& runtime, const signal_decision& decision);
   void warn(const boost::json::value& runtime, const std::string& reason, const std::string& text);
-  result recheck_at(core::time_point when) const;
+  result recheck_at(core::time_point time) const;
 
   const source_informers sources_;
   k8s::informer& runtimes_;

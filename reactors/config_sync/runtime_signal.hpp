@@ -20,7 +20,7 @@ namespace rw::config_sync {
 /// "17 8e1e86 1 2026-03-02T10:00:00Z". Earlier releases wrote other words after the digest, which
 /// are ignored.
 struct signal {
-  revision of = {};
+  numbered_revision of = {};
   unsigned attempt = 0;  ///< marks for this revision so far; 0: another client's mark covered it
   std::optional<std::chrono::system_clock::time_point> at = {};  ///< of the last mark
 

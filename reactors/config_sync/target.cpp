@@ -16,9 +16,9 @@ constexpr auto since_ever = "ever";
 
 }  // namespace
 
-std::string digest_of(source which, const k8s::object& now) {
+std::string digest_of(source kind, const k8s::object& now) {
   content_digest digest;
-  digest.add(to_string(which));
+  digest.add(to_string(kind));
   if (!now) return digest.add(std::string_view("absent")).hex();
   const auto value = now.parse();
   const auto add = [&](std::string_view member) {
@@ -60,7 +60,7 @@ json::value write_record(const target& now, const json::value& before) {
 target next_target(const target_input& in) {
   // Rounded up: the record has no fractions of a second, and must not antedate the change.
   const auto since = std::chrono::ceil<std::chrono::seconds>(in.now);
-  const auto after = [&](const revision& last) {
+  const auto after = [&](const numbered_revision& last) {
     return target{{last.number + 1, in.digest}, since};
   };
   if (in.recorded) {

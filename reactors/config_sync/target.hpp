@@ -15,23 +15,23 @@ namespace rw::config_sync {
 
 /// The digest of one source's content: data and type of ConfigMaps and the Secret, spec of the
 /// trust bundle, and absence (an empty object); not of metadata.
-std::string digest_of(source which, const k8s::object& now);
+std::string digest_of(source kind, const k8s::object& now);
 
 /// One content of the sources. Revisions are numbered in the order in which they were observed, so
 /// that a content that returns is another revision: between the two a runtime may have got the
 /// other.
-struct revision {
+struct numbered_revision {
   std::uint64_t number = 0;
   std::string digest = {};  ///< of the digests of all sources
 
-  friend bool operator==(const revision&, const revision&) = default;
+  friend bool operator==(const numbered_revision&, const numbered_revision&) = default;
 };
 
 /// The revision that all runtimes are to have.
 struct target {
   using time_point = std::chrono::system_clock::time_point;
 
-  revision of = {};
+  numbered_revision of = {};
   /// When it was observed first, in whole seconds. KIM configured Runtimes that are newer with it
   /// when they were created. None: it is the first revision, which all Runtimes are taken to have.
   std::optional<time_point> since = {};

@@ -10,7 +10,7 @@ struct step_words {
   const char* message;
 };
 
-const step_words& words_for(step step) {
+const step_words& words_for(rotation_step step) {
   static constexpr step_words words[] = {
       {"create", "GatewaySecretCreated", "the gateway Secret was made"},
       {"repair_pair", "GatewaySecretRepaired",

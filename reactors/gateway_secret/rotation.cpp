@@ -49,7 +49,7 @@ class planner {
     const auto& before = state_.last_whole;
     const bool rooted = state_.root && !expired(state_.root->server, exact_);
     if (before && (rooted || !expired(*before->served, exact_))) {
-      did(step::create);
+      did(rotation_step::create);
       next_ = *before;
       return true;
     }
@@ -62,7 +62,7 @@ class planner {
            "cannot make the gateway Secret: the root certificate has expired");
       return false;
     }
-    did(step::create);
+    did(rotation_step::create);
     serve_root();
     return true;
   }
@@ -78,7 +78,7 @@ class planner {
     } else {
       return;
     }
-    did(step::repair_pair);
+    did(rotation_step::repair_pair);
   }
 
   void repair_bundle() {
@@ -86,7 +86,7 @@ class planner {
     auto left = std::exchange(next_.bundle, {});
     if (state_.last_whole) next_.bundle = state_.last_whole->bundle;
     for (const auto& certificate : left.authorities()) next_.bundle.append(certificate);
-    did(step::repair_bundle);
+    did(rotation_step::repair_bundle);
   }
 
   void add_authorities() {
@@ -100,7 +100,7 @@ class planner {
         added_ = true;
       }
     }
-    if (added_ && !out_.has(step::create)) did(step::add_authority);
+    if (added_ && !out_.has(rotation_step::create)) did(rotation_step::add_authority);
   }
 
   /// Adds the authority of the served certificate: every runtime must find it in its bundle. The
@@ -119,7 +119,7 @@ class planner {
     });
     if (at == known.end()) return;
     next_.bundle.append(*at);
-    did(step::repair_bundle);
+    did(rotation_step::repair_bundle);
   }
 
   void set_time() {
@@ -129,7 +129,7 @@ class planner {
       next_.ca_added_at = sound ? std::max(*next_.ca_added_at, now_) : now_;
     } else if (!sound) {
       next_.ca_added_at = now_;
-      did(step::repair_time);
+      did(rotation_step::repair_time);
     }
   }
 
@@ -138,7 +138,7 @@ class planner {
       return is_of_root(certificate) || is_of_served(certificate);
     };
     if (!next_.bundle.drop_expired(exact_ - options_.expiry_margin, keep).empty()) {
-      did(step::drop_expired);
+      did(rotation_step::drop_expired);
     }
   }
 
@@ -286,7 +286,7 @@ class planner {
 
   void switch_server() {
     serve_root();
-    did(step::switch_server);
+    did(rotation_step::switch_server);
     wait(rotation_phase::settled, {});
     out_.demand.reset();
     out_.deadline.reset();
@@ -317,7 +317,7 @@ class planner {
     next_.served = state_.root->server;
   }
 
-  void did(step step) {
+  void did(rotation_step step) {
     if (!out_.has(step)) out_.steps.push_back(step);
   }
   void wait(rotation_phase phase, std::string reason) {
@@ -387,7 +387,7 @@ wall_time switch_deadline(wall_time added, wall_time expires, const rotation_opt
   return std::min(last, added + std::max(options.limit, options.grace));
 }
 
-bool rotation_plan::has(step step) const noexcept {
+bool rotation_plan::has(rotation_step step) const noexcept {
   return std::ranges::find(steps, step) != steps.end();
 }
 

@@ -87,7 +87,7 @@ struct observed {
   std::optional<gateway_content> last_whole = {};
 };
 
-enum class step : std::uint8_t {
+enum class rotation_step : std::uint8_t {
   create,         ///< the gateway Secret
   repair_pair,    ///< certificate or key were unusable
   repair_bundle,  ///< ca.crt was damaged, or lacked the authority of the served certificate
@@ -110,7 +110,7 @@ std::string_view name_of(rotation_phase phase) noexcept;
 std::string_view reason_of(rotation_phase phase) noexcept;
 
 struct rotation_plan {
-  std::vector<step> steps = {};               ///< the steps of `write`, for logs and events
+  std::vector<rotation_step> steps = {};      ///< the steps of `write`, for logs and events
   std::optional<gateway_content> write = {};  ///< nothing: the Secret is up to date for now
   rotation_phase phase = rotation_phase::settled;
   std::string waiting = {};  ///< condition that blocks progress, as text
@@ -127,7 +127,7 @@ struct rotation_plan {
   std::string left_behind = {};              ///< runtimes that the switch did not wait for, as text
   std::optional<wall_time> recheck_at = {};  ///< when time alone changes the plan
 
-  bool has(step step) const noexcept;
+  bool has(rotation_step step) const noexcept;
 };
 
 /// Plans the next step of the CA rotation. Pure: the same input gives the same plan, and no step

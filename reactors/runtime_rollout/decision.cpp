@@ -32,8 +32,8 @@ struct placed {
 /// One call of `decide`.
 class planner {
  public:
-  planner(const state& before, const rollout_request& of, const runtimes& all, const limits& with,
-          wall_time now)
+  planner(const state& before, const rollout_request& of, const participants& all,
+          const limits& with, wall_time now)
       : of_(of), all_(all), with_(with), now_(now) {
     out_.next = before;
     known_ = before.content == of.content;
@@ -45,7 +45,7 @@ class planner {
                  .history = before.history};
   }
 
-  decision run() {
+  rollout_decision run() {
     classify();
     if (all_.empty()) {
       out_.message = "no runtime takes part";
@@ -66,11 +66,11 @@ class planner {
 
  private:
   /// Where no completed content is known, only the new content is on trial.
-  static bool is_proven(const runtime_facts& of) {
+  static bool is_proven(const participant& of) {
     return !of.left_over() || (!of.updated() && of.completed.empty());
   }
 
-  standing standing_of(const runtime_facts& of) {
+  standing standing_of(const participant& of) {
     const bool admitted = known_ && of.admitted;
     const bool proven = is_proven(of);
     const auto ill_from = of.since + with_.silence;
@@ -360,11 +360,11 @@ class planner {
   }
 
   const rollout_request& of_;
-  const runtimes& all_;
+  const participants& all_;
   const limits& with_;
   const wall_time now_;
   bool known_ = false;  ///< the facts are about this content
-  decision out_;
+  rollout_decision out_;
   std::map<std::string, standing> standings_;
   std::vector<placed> order_;       ///< by position
   std::set<std::string> canaries_;  ///< that answer
@@ -389,8 +389,8 @@ std::string_view phase_text(const state& next, const counts& now) noexcept {
   return partial ? "Partial" : to_string(next.at);
 }
 
-decision decide(const state& before, const rollout_request& of, const runtimes& all,
-                const limits& with, wall_time now) {
+rollout_decision decide(const state& before, const rollout_request& of, const participants& all,
+                        const limits& with, wall_time now) {
   return planner(before, of, all, with, now).run();
 }
 

@@ -33,7 +33,7 @@ struct limits {
 using health = content_health;
 
 /// One runtime that takes part.
-struct runtime_facts {
+struct participant {
   std::string wanted = {};     ///< revision of the content to be rolled out; empty: not known yet
   std::string completed = {};  ///< of the content that was rolled out completely last
   std::string in_place = {};   ///< revision it has; empty: none
@@ -52,14 +52,14 @@ struct runtime_facts {
   /// What it has was never rolled out completely.
   bool left_over() const noexcept { return !in_place.empty() && in_place != completed; }
 };
-using runtimes = std::map<std::string, runtime_facts>;  ///< by name
+using participants = std::map<std::string, participant>;  ///< by name
 
 enum class phase : std::uint8_t { canary, waves, paused, completed };
 std::string_view to_string(phase of) noexcept;
 std::optional<phase> parse_phase(std::string_view text) noexcept;
 
 /// A roll-out of the past, or the present one, for people and for scripts.
-struct record {
+struct rollout_record {
   std::string content = {};  ///< digest
   std::string began = {};    ///< time (RFC 3339)
   std::string ended = {};    ///< when all runtimes had it, or a later content came; empty: not yet
@@ -67,7 +67,7 @@ struct record {
   std::vector<content_source> sources = {};
   bool kept = false;  ///< its content is kept, so that it can be pinned
 
-  friend bool operator==(const record&, const record&) = default;
+  friend bool operator==(const rollout_record&, const rollout_record&) = default;
 };
 inline constexpr std::size_t most_records = 10;
 
@@ -88,7 +88,7 @@ struct state {
   std::string resumed = {};  ///< spec.resume that was acted upon last
   std::size_t ahead = 0;     ///< runtimes to which another writer has applied the content
   std::vector<content_source> sources = {};  ///< of the content
-  std::vector<record> history = {};          ///< the last ones, the present one at the end
+  std::vector<rollout_record> history = {};  ///< the last ones, the present one at the end
 
   /// Paused by failures, until it is resumed by hand or superseded.
   bool stopped() const noexcept {
@@ -147,7 +147,7 @@ inline constexpr std::array<std::pair<std::string_view, std::size_t counts::*>, 
 /// In a status: the phase, or Partial where it is completed and some runtimes lack the content.
 std::string_view phase_text(const state& next, const counts& now) noexcept;
 
-struct decision {
+struct rollout_decision {
   state next = {};
   counts now = {};
   std::set<std::string> admitted = {};    ///< runtimes that may take, or keep, the content
@@ -180,7 +180,7 @@ struct decision {
 ///   - Runtimes to which another writer has applied the content, or a part of it, are admitted,
 ///     also in a pause: whole it does less harm than half.
 ///   - Runtimes failing with a superseded content are the first after the canaries.
-decision decide(const state& before, const rollout_request& of, const runtimes& all,
-                const limits& with, wall_time now);
+rollout_decision decide(const state& before, const rollout_request& of, const participants& all,
+                        const limits& with, wall_time now);
 
 }  // namespace rw::runtime_rollout

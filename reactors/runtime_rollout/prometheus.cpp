@@ -93,42 +93,43 @@ prometheus_client::prometheus_client(asio::any_io_executor executor, prometheus_
                                      core::clock& clock, core::watchdog& watchdog,
                                      core::logger& log, core::metrics& metrics)
     : executor_(std::move(executor)),
-      with_(std::move(with)),
+      options_(std::move(with)),
       clock_(clock),
       watchdog_(watchdog),
       log_(log),
       metrics_(metrics) {}
 
 asio::awaitable<query_result> prometheus_client::query(std::string text) {
-  const auto end = clock_.now() + with_.timeout;
-  const auto server = parse_prometheus_url(with_.url, !with_.token_file.empty());
-  if (!server) co_return text_error{"has no server: " + with_.url + " " + server.error().message};
+  const auto end = clock_.now() + options_.timeout;
+  const auto server = parse_prometheus_url(options_.url, !options_.token_file.empty());
+  if (!server)
+    co_return text_error{"has no server: " + options_.url + " " + server.error().message};
   http::request request;
   request.method = "GET";
   request.headers.add("accept", "application/json");
-  if (!with_.token_file.empty()) {
-    const auto token = tls::read_file(with_.token_file);
+  if (!options_.token_file.empty()) {
+    const auto token = tls::read_file(options_.token_file);
     if (token.has_error()) co_return text_error{"has no token: " + token.error().message()};
     request.headers.add("authorization", "Bearer " + std::string(core::trimmed(*token)));
   }
   request.target = server->prefix + "/api/v1/query?query=";
   k8s::append_percent_encoded(request.target, text);
-  const auto over = transport_to(*server, with_.ca_file);
+  const auto over = transport_to(*server, options_.ca_file);
   if (over.has_error()) co_return text_error{"has no connection: " + over.error().message()};
   http::client client(executor_,
                       {.name = "prometheus",
                        .host = server->host,
                        .port = server->port,
                        .limits = {.connections = 1,
-                                  .body_bytes = with_.response_bytes,
-                                  .connect = with_.timeout,
-                                  .exchange = with_.timeout}},
+                                  .body_bytes = options_.response_bytes,
+                                  .connect = options_.timeout,
+                                  .exchange = options_.timeout}},
                       {**over, watchdog_, log_, metrics_});
   http::response response;
   boost::system::error_code error;
   {
     http::client_slot slot;
-    error = co_await client.acquire(slot, with_.timeout);
+    error = co_await client.acquire(slot, options_.timeout);
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - clock_.now());
     if (!error && left.count() <= 0) error = http::client_error::timed_out;
     if (!error) error = co_await slot.exchange(request, response, {.limit = left});

@@ -47,7 +47,7 @@ class prometheus_client {
 
  private:
   const boost::asio::any_io_executor executor_;
-  const prometheus_options with_;
+  const prometheus_options options_;
   core::clock& clock_;
   core::watchdog& watchdog_;
   core::logger& log_;

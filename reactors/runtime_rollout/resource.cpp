@@ -90,7 +90,7 @@ json::array write_steps(const std::vector<placed_step>& all) {
 
 constexpr std::string_view partial = "Partial";
 
-bool is_partial(const decision& of) {
+bool is_partial(const rollout_decision& of) {
   return phase_text(of.next, of.now) == partial;
 }
 
@@ -115,13 +115,13 @@ std::vector<content_source> read_sources(const json::value& in) {
 }
 
 /// The texts of a record, by their names in a status.
-constexpr std::array<std::pair<const char*, std::string record::*>, 4> record_fields{
-    {{"content", &record::content},
-     {"began", &record::began},
-     {"ended", &record::ended},
-     {"outcome", &record::outcome}}};
+constexpr std::array<std::pair<const char*, std::string rollout_record::*>, 4> record_fields{
+    {{"content", &rollout_record::content},
+     {"began", &rollout_record::began},
+     {"ended", &rollout_record::ended},
+     {"outcome", &rollout_record::outcome}}};
 
-void set_conditions(const decision& decided, json::value& object, std::int64_t generation,
+void set_conditions(const rollout_decision& decided, json::value& object, std::int64_t generation,
                     wall_time now) {
   const auto& next = decided.next;
   const auto& counts = decided.now;
@@ -167,10 +167,11 @@ void set_pinned(const std::string& revision, const state& next,
 
 pin decide_pin(const std::string& revision, const state& of) {
   if (revision.empty()) return {};
-  const auto found = std::ranges::find(of.history, revision, &record::content);
+  const auto found = std::ranges::find(of.history, revision, &rollout_record::content);
   if (found == of.history.end()) return {{}, "NotInHistory"};
-  const bool kept = std::ranges::any_of(
-      of.history, [&](const record& each) { return each.content == revision && each.kept; });
+  const bool kept = std::ranges::any_of(of.history, [&](const rollout_record& each) {
+    return each.content == revision && each.kept;
+  });
   if (!kept) return {{}, "NotKept"};
   if (of.ahead > 0 && of.content != revision) return {{}, "KimWrites"};
   return {revision, {}};
@@ -281,7 +282,7 @@ state read_state(const json::value& object) {
   return out;
 }
 
-std::optional<json::value> next_status(const json::value& object, const decision& decided,
+std::optional<json::value> next_status(const json::value& object, const rollout_decision& decided,
                                        const rollout_spec& spec, wall_time now,
                                        const std::vector<content_source>& waiting) {
   const auto& next = decided.next;

@@ -63,8 +63,8 @@ pin decide_pin(const std::string& revision, const state& of);
 /// another writer applied the content to runtimes before their turn. `Pinned`: the content of
 /// `spec.revision` is rolled out, and newer content of the sources waits.
 std::optional<boost::json::value> next_status(const boost::json::value& object,
-                                              const decision& decided, const rollout_spec& spec,
-                                              wall_time now,
+                                              const rollout_decision& decided,
+                                              const rollout_spec& spec, wall_time now,
                                               const std::vector<content_source>& waiting = {});
 
 }  // namespace rw::runtime_rollout

@@ -33,23 +33,25 @@ std::string text_of(double value) {
 
 }  // namespace
 
-runtime_rollout::runtime_rollout(asio::any_io_executor executor, options with, environment in)
-    : with_(std::move(with)),
-      in_(std::move(in)),
-      key_{std::string(kcp_namespace), with_.component},
-      writer_(in_.kcp, runtime_rollouts_type()),
+runtime_rollout::runtime_rollout(asio::any_io_executor executor, rollout_options with,
+                                 rollout_environment in)
+    : options_(std::move(with)),
+      environment_(std::move(in)),
+      key_{std::string(kcp_namespace), options_.component},
+      writer_(environment_.kcp, runtime_rollouts_type()),
       controller_(std::move(executor),
-                  {.name = "rollout-" + with_.component,
+                  {.name = "rollout-" + options_.component,
                    .concurrent = 1,
                    .queue = {.retry_limit = std::chrono::seconds(30)}},
-                  *this, in_.common) {
-  controller_.watch(in_.rollouts, [this](const k8s::delta& change, k8s::controller::keys& out) {
-    if (change.latest().key() == key_) out.push_back(key_);
-  });
+                  *this, environment_.common) {
+  controller_.watch(environment_.rollouts,
+                    [this](const k8s::delta& change, k8s::controller::keys& out) {
+                      if (change.latest().key() == key_) out.push_back(key_);
+                    });
 }
 
 asio::awaitable<void> runtime_rollout::run() {
-  started_ = in_.common.clock.now();
+  started_ = environment_.common.clock.now();
   for (const bool passed : {true, false}) verifications(passed);
   decide_soon();
   core::task_group tasks(co_await asio::this_coro::executor);
@@ -61,10 +63,11 @@ asio::awaitable<void> runtime_rollout::run() {
 /// Notices where RuntimeRollouts can't be read. The informer goes on by itself.
 asio::awaitable<void> runtime_rollout::watch_access() {
   const auto executor = co_await asio::this_coro::executor;
-  const auto pause = in_.common.clock.make_timer(executor);
+  const auto pause = environment_.common.clock.make_timer(executor);
   for (bool due = true; due;) {
     k8s::selection all{.ns = key_.ns};
-    const auto got = co_await in_.kcp.list(runtime_rollouts_type(), std::move(all), {.limit = 1});
+    const auto got =
+        co_await environment_.kcp.list(runtime_rollouts_type(), std::move(all), {.limit = 1});
     if (got) {
       if (closed_reason_ != definition_outdated) set_closed({}, {});
     } else if (got.error().is(k8s::errc::not_found)) {
@@ -74,29 +77,30 @@ asio::awaitable<void> runtime_rollout::watch_access() {
       set_closed(to_string(status_reason::rights_missing),
                  "rights to RuntimeRollouts are missing: " + got.error().message);
     }
-    pause->expires_at(in_.common.clock.now() + with_.access_interval);
+    pause->expires_at(environment_.common.clock.now() + options_.access_interval);
     due = co_await pause->wait();
   }
 }
 
 void runtime_rollout::set_closed(std::string_view reason, std::string text) {
-  core::make_gauge(in_.common.metrics, "rw_rollout_closed",
+  core::make_gauge(environment_.common.metrics, "rw_rollout_closed",
                    "1 if nothing is rolled out, as the RuntimeRollout can't be used",
-                   {{"component", with_.component}})
+                   {{"component", options_.component}})
       .Set(reason.empty() ? 0 : 1);
   if (text == closed_) return;
-  if (closed_.empty()) closed_since_ = in_.common.clock.wall();
+  if (closed_.empty()) closed_since_ = environment_.common.clock.wall();
   closed_reason_ = reason;
   closed_ = std::move(text);
   if (closed_.empty()) {
-    in_.common.log.info("roll-outs go on", {{"component", with_.component}});
+    environment_.common.log.info("roll-outs go on", {{"component", options_.component}});
     return;
   }
-  in_.common.log.warning("nothing is rolled out",
-                         {{"component", with_.component}, {"reason", closed_}});
-  if (in_.lease.is_null()) return;
-  in_.events.warning(k8s::reference_to(in_.lease), "RolloutClosed",
-                     "Nothing of the " + with_.component + " is rolled out: " + closed_);
+  environment_.common.log.warning("nothing is rolled out",
+                                  {{"component", options_.component}, {"reason", closed_}});
+  if (environment_.lease.is_null()) return;
+  environment_.events.warning(
+      k8s::reference_to(environment_.lease), "RolloutClosed",
+      "Nothing of the " + options_.component + " is rolled out: " + closed_);
 }
 
 bool runtime_rollout::admit(const object_key& runtime, const shared_content& content,
@@ -116,7 +120,7 @@ bool runtime_rollout::admit(const object_key& runtime, const shared_content& con
     leave(runtime);
     return false;
   }
-  auto& known = runtimes_.try_emplace(runtime.name, runtime_facts{.observed = {}}).first->second;
+  auto& known = runtimes_.try_emplace(runtime.name, participant{.observed = {}}).first->second;
   known.wanted = desired.newest;
   known.completed = desired.completed;
   take(runtime, known, now);
@@ -135,18 +139,17 @@ void runtime_rollout::refresh(const shared_content& content) {
 void runtime_rollout::observe(const object_key& runtime, const content_facts& now) {
   const auto found = runtimes_.find(runtime.name);
   if (found == runtimes_.end()) return;
-  if (now.health) found->second.observed = in_.common.clock.wall();
+  if (now.health) found->second.observed = environment_.common.clock.wall();
   take(runtime, found->second, now);
 }
 
-void runtime_rollout::take(const object_key& runtime, runtime_facts& into,
-                           const content_facts& now) {
+void runtime_rollout::take(const object_key& runtime, participant& into, const content_facts& now) {
   if (!warm_ && (now.health || !now.error.empty())) seen_.insert(runtime);
   const auto before = into;
   into.in_place = now.in_place.value_or(before.in_place);
   into.is = now.health.value_or(before.is);
   const bool changed = into.in_place != before.in_place || into.is != before.is;
-  if (!now.since && changed) into.since = in_.common.clock.wall();
+  if (!now.since && changed) into.since = environment_.common.clock.wall();
   // The same again: it may have been held to the clock.
   if (now.since && *now.since != before.reported_since) {
     into.since = into.reported_since = *now.since;
@@ -175,10 +178,10 @@ std::string_view runtime_rollout::content_of(const std::string& runtime) const {
 
 bool runtime_rollout::has_warmed_up() {
   if (warm_) return true;
-  bool all = in_.resources.synced() && in_.runtimes.synced();
-  in_.resources.objects().for_each(
+  bool all = environment_.resources.synced() && environment_.runtimes.synced();
+  environment_.resources.objects().for_each(
       [&](const k8s::object& each) { all = all && seen_.contains(each.key()); });
-  warm_ = all || in_.common.clock.now() >= started_ + warm_up;
+  warm_ = all || environment_.common.clock.now() >= started_ + warm_up;
   if (warm_) seen_.clear();
   return warm_;
 }
@@ -188,7 +191,7 @@ void runtime_rollout::locate(const std::vector<step>& steps) {
   const auto selectors = selectors_of(steps);
   const bool labels = std::ranges::any_of(selectors, [](const auto& of) { return !of.empty(); });
   for (auto& [name, each] : runtimes_) {
-    const auto runtime = in_.runtimes.objects().get(key_.ns, name);
+    const auto runtime = environment_.runtimes.objects().get(key_.ns, name);
     each.position = position_of(runtime ? runtime.uid() : std::string_view(name));
     each.labelled.reset();
     if (!labels || !runtime) continue;
@@ -199,7 +202,7 @@ void runtime_rollout::locate(const std::vector<step>& steps) {
 
 /// What the clock shows as in the future, since it was set back, counts from now on.
 void runtime_rollout::hold_to_the_clock() {
-  const auto now = in_.common.clock.wall();
+  const auto now = environment_.common.clock.wall();
   for (auto& [name, each] : runtimes_) {
     each.since = std::min(each.since, now);
     if (each.admitted) each.admitted = std::min(*each.admitted, now);
@@ -207,15 +210,15 @@ void runtime_rollout::hold_to_the_clock() {
 }
 
 asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
-  const auto stored = in_.rollouts.objects().get(key_);
+  const auto stored = environment_.rollouts.objects().get(key_);
   if (!stored) {
     writer_.forget(key_);
     const auto made =
-        co_await in_.kcp.create(runtime_rollouts_type(), make_rollout(with_.component));
+        co_await environment_.kcp.create(runtime_rollouts_type(), make_rollout(options_.component));
     const bool there = made || made.error().is(k8s::errc::already_exists);
-    co_return there ? result::requeue_after(with_.settle) : result::error(made.error());
+    co_return there ? result::requeue_after(options_.settle) : result::error(made.error());
   }
-  if (!has_warmed_up()) co_return result::requeue_after(with_.settle);
+  if (!has_warmed_up()) co_return result::requeue_after(options_.settle);
   auto object = writer_.newest(stored);
   if (!follow_pin(object)) co_return result::done();
   if (content_.digest.empty()) {
@@ -223,7 +226,7 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
     co_return idle;
   }
   hold_to_the_clock();
-  const auto spec = read_spec(object, with_.usual);
+  const auto spec = read_spec(object, options_.usual);
   locate(spec.with.steps);
   const auto content = content_;
   const auto before = read_state(object);
@@ -236,21 +239,21 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
                           .resume = spec.resume,
                           .sources = content.sources,
                           .promote = spec.promote,
-                          .can_verify = in_.prometheus != nullptr};
-  auto decided = decide(known, request, runtimes_, spec.with, in_.common.clock.wall());
+                          .can_verify = environment_.prometheus != nullptr};
+  auto decided = decide(known, request, runtimes_, spec.with, environment_.common.clock.wall());
   if (before.content != content.digest) decided.next.ahead = added;
   while (decided.to_verify) {
     const auto number = *decided.to_verify;
     request.verified = co_await verify(number, *spec.with.steps[number].verify);
-    if (content.digest != content_.digest) co_return result::requeue_after(with_.settle);
+    if (content.digest != content_.digest) co_return result::requeue_after(options_.settle);
     // Runtimes may have appeared meanwhile.
     hold_to_the_clock();
     locate(spec.with.steps);
-    decided = decide(decided.next, request, runtimes_, spec.with, in_.common.clock.wall());
+    decided = decide(decided.next, request, runtimes_, spec.with, environment_.common.clock.wall());
   }
   std::optional<k8s::failure> not_stored;
   if (decided.next.at == phase::completed && stored_ != content.digest) {
-    const auto done = co_await to_.store(content.digest);
+    const auto done = co_await callbacks_.store(content.digest);
     if (done) {
       stored_ = content.digest;
     } else {
@@ -265,93 +268,97 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
       }
     }
   }
-  if (kept_ != content.digest && not_kept_ != content.digest && to_.keep) {
-    const auto kept = co_await to_.keep(content.digest);
+  if (kept_ != content.digest && not_kept_ != content.digest && callbacks_.keep) {
+    const auto kept = co_await callbacks_.keep(content.digest);
     if (kept) kept_ = content.digest;
     if (!kept && is_permanent(kept.error())) {
       not_kept_ = content.digest;
-      in_.common.log.warning("content can't be kept, and can't be pinned later",
-                             {{"component", with_.component}, {"error", kept.error().message}});
+      environment_.common.log.warning(
+          "content can't be kept, and can't be pinned later",
+          {{"component", options_.component}, {"error", kept.error().message}});
     }
   }
   auto& present = decided.next.history.back();
   present.kept = present.kept || kept_ == content.digest;
-  if (auto status = next_status(object, decided, spec, in_.common.clock.wall(), content.waiting)) {
+  if (auto status =
+          next_status(object, decided, spec, environment_.common.clock.wall(), content.waiting)) {
     const auto ended = co_await writer_.write_status(&object, std::move(*status));
     if (ended) co_return *ended;
     const bool kept = read_state(object) == decided.next;
     if (kept) set_closed({}, {});
     if (!kept) set_closed(definition_outdated, outdated_definition);
   }
-  if (closed_reason_ == definition_outdated) co_return result::requeue_after(with_.access_interval);
-  if (content.digest != content_.digest) co_return result::requeue_after(with_.settle);
+  if (closed_reason_ == definition_outdated)
+    co_return result::requeue_after(options_.access_interval);
+  if (content.digest != content_.digest) co_return result::requeue_after(options_.settle);
   new_ahead_ -= added;
   note(object, before, decided);
   publish(decided);
   let_in(decided);
   if (not_stored) co_return result::error(*not_stored);
-  for (const auto& name : decided.to_inspect) to_.requeue({key_.ns, name});
+  for (const auto& name : decided.to_inspect) callbacks_.requeue({key_.ns, name});
   if (!decided.recheck_at) co_return result::done();
-  const auto wait =
-      std::chrono::duration_cast<core::duration>(*decided.recheck_at - in_.common.clock.wall());
-  co_return result::requeue_after(std::max<core::duration>(wait, with_.settle));
+  const auto wait = std::chrono::duration_cast<core::duration>(*decided.recheck_at -
+                                                               environment_.common.clock.wall());
+  co_return result::requeue_after(std::max<core::duration>(wait, options_.settle));
 }
 
 core::counter& runtime_rollout::verifications(bool passed) {
   return core::make_counter(
-      in_.common.metrics, "rw_rollout_verifications_total",
+      environment_.common.metrics, "rw_rollout_verifications_total",
       "Number of verifications of steps of a roll-out, by outcome",
-      {{"component", with_.component}, {"outcome", passed ? "passed" : "failed"}});
+      {{"component", options_.component}, {"outcome", passed ? "passed" : "failed"}});
 }
 
 asio::awaitable<verification_result> runtime_rollout::verify(std::size_t number, verification by) {
-  const auto got = co_await in_.prometheus->query(by.query);
+  const auto got = co_await environment_.prometheus->query(by.query);
   const bool passed = got && *got <= by.threshold;
   const auto text =
       got ? text_of(*got) + (passed ? " is at most " : " is more than ") + text_of(by.threshold)
           : "the query " + got.error().message;
   verifications(passed).Increment();
-  in_.common.log.info(
-      "step of a roll-out verified",
-      {{"component", with_.component}, {"step", number + 1}, {"passed", passed}, {"result", text}});
+  environment_.common.log.info("step of a roll-out verified", {{"component", options_.component},
+                                                               {"step", number + 1},
+                                                               {"passed", passed},
+                                                               {"result", text}});
   co_return verification_result{number, passed, "step " + std::to_string(number + 1) + ": " + text};
 }
 
 /// Sees to it that passes give the pinned content to `admit`; false: they have not done so yet, and
 /// the next one that does makes the next decision.
 bool runtime_rollout::follow_pin(const json::value& object) {
-  const auto spec = read_spec(object, with_.usual);
+  const auto spec = read_spec(object, options_.usual);
   auto now = decide_pin(spec.revision, read_state(object)).revision;
   if (now != pinned_) {
     pinned_ = std::move(now);
-    for (const auto& [name, each] : runtimes_) to_.requeue({key_.ns, name});
+    for (const auto& [name, each] : runtimes_) callbacks_.requeue({key_.ns, name});
   }
   return pinned_.empty() || content_.digest.empty() || content_.digest == pinned_;
 }
 
 bool runtime_rollout::may_be_pinned(std::string_view content) const {
-  const auto stored = in_.rollouts.objects().get(key_);
+  const auto stored = environment_.rollouts.objects().get(key_);
   if (!stored) return true;  // nothing is known
   const auto known = read_state(stored.parse()).history;
   return content == content_.digest ||
-         std::ranges::find(known, content, &record::content) != known.end();
+         std::ranges::find(known, content, &rollout_record::content) != known.end();
 }
 
 /// No runtime has been given to `admit`. What was rolled out before stays in the status.
 asio::awaitable<k8s::reconcile_result> runtime_rollout::report_idle(json::value* object) {
   if (!read_state(*object).content.empty()) co_return result::done();
-  decision none;
+  rollout_decision none;
   none.next.at = phase::completed;
   none.message = "no runtime takes part";
-  const auto spec = read_spec(*object, with_.usual);
-  auto status = next_status(*object, none, spec, in_.common.clock.wall());
+  const auto spec = read_spec(*object, options_.usual);
+  auto status = next_status(*object, none, spec, environment_.common.clock.wall());
   if (!status) co_return result::done();
   const auto ended = co_await writer_.write_status(object, std::move(*status));
   co_return ended.value_or(result::done());
 }
 
-void runtime_rollout::let_in(const decision& decided) {
-  const auto now = in_.common.clock.wall();
+void runtime_rollout::let_in(const rollout_decision& decided) {
+  const auto now = environment_.common.clock.wall();
   for (auto& [name, each] : runtimes_) {
     // In a pause a runtime keeps the content; one that loses it does not get it again.
     const bool keeps = decided.next.at == phase::paused && each.updated();
@@ -359,20 +366,21 @@ void runtime_rollout::let_in(const decision& decided) {
       each.admitted.reset();
     } else if (!each.admitted) {
       each.admitted = now;
-      if (!each.updated()) to_.requeue({key_.ns, name});
+      if (!each.updated()) callbacks_.requeue({key_.ns, name});
     }
   }
 }
 
 /// Logs and emits what has changed.
 void runtime_rollout::note(const json::value& object, const state& before,
-                           const decision& decided) {
+                           const rollout_decision& decided) {
   const auto& next = decided.next;
   const auto about = k8s::reference_to(object);
   const bool same = before.content == next.content;
   if (next.ahead > 0 && (!same || before.ahead == 0)) {
-    in_.events.warning(about, "WavesBypassed",
-                       "Another writer has applied the content to runtimes before their turn");
+    environment_.events.warning(
+        about, "WavesBypassed",
+        "Another writer has applied the content to runtimes before their turn");
   }
   if (same && before.at == next.at && before.reason == next.reason) return;
   const auto& now = decided.now;
@@ -380,23 +388,23 @@ void runtime_rollout::note(const json::value& object, const state& before,
                     std::to_string(now.ready) + " ready, " + std::to_string(now.failed) +
                     " failed of " + std::to_string(now.total) +
                     (decided.message.empty() ? "" : "; " + decided.message);
-  in_.common.log.info("roll-out changed its phase", {{"component", with_.component},
-                                                     {"phase", to_string(next.at)},
-                                                     {"reason", next.reason},
-                                                     {"progress", text}});
+  environment_.common.log.info("roll-out changed its phase", {{"component", options_.component},
+                                                              {"phase", to_string(next.at)},
+                                                              {"reason", next.reason},
+                                                              {"progress", text}});
   const bool unfinished = before.at != phase::completed && !before.content.empty();
-  if (!same && unfinished) in_.events.normal(about, "RolloutSuperseded", text);
+  if (!same && unfinished) environment_.events.normal(about, "RolloutSuperseded", text);
   if (next.at == phase::paused) {
-    in_.events.warning(about, "RolloutPaused", next.reason + "; " + text);
+    environment_.events.warning(about, "RolloutPaused", next.reason + "; " + text);
   } else {
-    in_.events.normal(about, "Rollout" + std::string(to_string(next.at)), text);
+    environment_.events.normal(about, "Rollout" + std::string(to_string(next.at)), text);
   }
 }
 
-void runtime_rollout::publish(const decision& decided) {
+void runtime_rollout::publish(const rollout_decision& decided) {
   const auto set = [&](const char* name, const char* help, core::labels with, std::size_t value) {
-    with.emplace("component", with_.component);
-    core::make_gauge(in_.common.metrics, name, help, with).Set(static_cast<double>(value));
+    with.emplace("component", options_.component);
+    core::make_gauge(environment_.common.metrics, name, help, with).Set(static_cast<double>(value));
   };
   for (const auto& [name, member] : count_names) {
     set("rw_rollout_runtimes", "Number of runtimes of a roll-out, in each state",

@@ -18,7 +18,7 @@
 
 namespace rw::runtime_rollout {
 
-struct options {
+struct rollout_options {
   std::string component = "bootstrapper";  ///< also the object's name
   defaults usual = {};
   /// From a change on a runtime to the next decision, and the status; many changes become one.
@@ -27,7 +27,7 @@ struct options {
 };
 
 /// All of it must outlive the roll-out. Informers are run by others.
-struct environment {
+struct rollout_environment {
   k8s::client& kcp;
   k8s::informer& rollouts;   ///< RuntimeRollouts of kcp-system
   k8s::informer& resources;  ///< one for each runtime; only their keys count
@@ -61,12 +61,13 @@ struct environment {
 /// Single executor, which is also the informers'.
 class runtime_rollout final : public content_gate, private k8s::reconciler {
  public:
-  runtime_rollout(boost::asio::any_io_executor executor, options with, environment in);
+  runtime_rollout(boost::asio::any_io_executor executor, rollout_options with,
+                  rollout_environment in);
 
   /// Runs until cancelled.
   boost::asio::awaitable<void> run();
 
-  void attach(callbacks to) override { to_ = std::move(to); }
+  void attach(callbacks to) override { callbacks_ = std::move(to); }
   bool admit(const k8s::object_key& runtime, const shared_content& content,
              const content_revisions& desired, const content_facts& now) override;
   std::string pinned() const override { return pinned_; }
@@ -94,19 +95,19 @@ class runtime_rollout final : public content_gate, private k8s::reconciler {
   boost::asio::awaitable<result> report_idle(boost::json::value* object);
   boost::asio::awaitable<void> watch_access();
   void set_closed(std::string_view reason, std::string text);
-  void take(const k8s::object_key& runtime, runtime_facts& into, const content_facts& now);
+  void take(const k8s::object_key& runtime, participant& into, const content_facts& now);
   bool has_warmed_up();
-  void decide_soon() { controller_.add_after(key_, with_.settle); }
+  void decide_soon() { controller_.add_after(key_, options_.settle); }
   void hold_to_the_clock();
   void locate(const std::vector<step>& steps);
-  void let_in(const decision& decided);
-  void note(const boost::json::value& object, const state& before, const decision& decided);
-  void publish(const decision& decided);
+  void let_in(const rollout_decision& decided);
+  void note(const boost::json::value& object, const state& before, const rollout_decision& decided);
+  void publish(const rollout_decision& decided);
 
-  const options with_;
-  const environment in_;
+  const rollout_options options_;
+  const rollout_environment environment_;
   const k8s::object_key key_;
-  callbacks to_;
+  callbacks callbacks_;
   core::time_point started_{};
   bool warm_ = false;
   std::unordered_set<k8s::object_key, k8s::object_key_hash>
@@ -119,7 +120,7 @@ class runtime_rollout final : public content_gate, private k8s::reconciler {
   std::string kept_;      ///< content that was given to `callbacks::keep`
   std::string not_kept_;  ///< content that can't be
   std::string pinned_;
-  runtimes runtimes_;
+  participants runtimes_;
   std::size_t new_ahead_ = 0;  ///< not in the status yet
   resource_writer writer_;
   k8s::controller controller_;

@@ -76,9 +76,9 @@ void raise(std::vector<placed_step>& steps, const std::vector<member>& all) {
   }
 }
 
-std::size_t step_of(const std::vector<placed_step>& steps, const member& one) {
+std::size_t step_of(const std::vector<placed_step>& steps, const member& runtime) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    if (one.position < steps[i].below || one.labelled == i) return i;
+    if (runtime.position < steps[i].below || runtime.labelled == i) return i;
   }
   return steps.size();
 }

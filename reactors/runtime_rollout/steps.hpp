@@ -78,6 +78,6 @@ struct member {
 void raise(std::vector<placed_step>& steps, const std::vector<member>& all);
 
 /// The index of the step that a runtime belongs to; one more than the last: to the others.
-std::size_t step_of(const std::vector<placed_step>& steps, const member& one);
+std::size_t step_of(const std::vector<placed_step>& steps, const member& runtime);
 
 }  // namespace rw::runtime_rollout

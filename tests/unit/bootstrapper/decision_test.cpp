@@ -29,9 +29,9 @@ runtime_facts without_resource(mode of) {
 }
 
 /// "wait NotInCharge".
-bool is(const runtime_facts& facts, action what, const std::string& reason = {}) {
+bool is(const runtime_facts& facts, action next, const std::string& reason = {}) {
   const auto decided = decide(facts, true);
-  return decided.what == what && decided.reason == reason;
+  return decided.next == next && decided.reason == reason;
 }
 
 }  // namespace
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(deletion_because_the_runtime_was_replaced_leaves_it_as_it_i
 BOOST_AUTO_TEST_CASE(runtime_gets_a_resource_unless_it_has_opted_out) {
   auto facts = without_resource(mode::direct);
   BOOST_TEST(is(facts, action::create));
-  BOOST_TEST((decide(facts, false).what == action::none));
+  BOOST_TEST((decide(facts, false).next == action::none));
   BOOST_TEST(is(without_resource(mode::shadow), action::create));
   BOOST_TEST(is(without_resource(mode::signal), action::none));
   BOOST_TEST((decide(facts, false).reason == "NoResource"));

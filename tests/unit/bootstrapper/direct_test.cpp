@@ -17,7 +17,7 @@
 namespace rw::bootstrapper_test {
 BOOST_AUTO_TEST_SUITE(direct)
 
-using bootstrapper::options;
+using bootstrapper::direct_sync_options;
 using test::eventually;
 using namespace std::chrono_literals;
 
@@ -35,7 +35,7 @@ std::string unit_text(const json::value& object, std::size_t unit, std::string_v
   return std::string(k8s::find_string(object.at("status").at("units").at(unit), {field}));
 }
 
-options renamed() {
+direct_sync_options renamed() {
   auto with = quick_options();
   with.to.pull_secret = "own-secret";
   with.to.configuration = "own-config";
@@ -279,7 +279,7 @@ const std::string widget =
     "---\napiVersion: example.com/v1\nkind: Widget\n"
     "metadata: {name: one, namespace: kyma-system}\n";
 
-options collecting() {
+direct_sync_options collecting() {
   auto with = quick_options();
   with.resync_period = 200ms;
   return with;
@@ -412,7 +412,7 @@ json::value needs_no_secret() {
   return config_map(text);
 }
 
-options removing(std::chrono::milliseconds delay) {
+direct_sync_options removing(std::chrono::milliseconds delay) {
   auto with = quick_options();
   with.removal = {.enabled = true, .delay = delay};
   return with;

@@ -14,13 +14,13 @@
 namespace rw::bootstrapper_test {
 BOOST_AUTO_TEST_SUITE(fairness)
 
-using bootstrapper::options;
+using bootstrapper::direct_sync_options;
 using test::eventually;
 using namespace std::chrono_literals;
 
 namespace {
 
-options quick() {
+direct_sync_options quick() {
   auto out = quick_options();
   out.backoff_limit = 200ms;
   out.unhealthy_probe = 200ms;

@@ -37,7 +37,7 @@ inline std::string version_of(const json::value& deployment) {
 /// Runtimes whose clusters run what is installed there; images of the version "crash" crash.
 class landscape : public test_env {
  public:
-  explicit landscape(std::size_t count, bootstrapper::options with = quick_options())
+  explicit landscape(std::size_t count, bootstrapper::direct_sync_options with = quick_options())
       : test_env(std::move(with)) {
     for (std::size_t i = 1; i <= count; ++i) names.push_back("skr-" + std::to_string(i));
   }
@@ -132,17 +132,18 @@ class landscape : public test_env {
 
  private:
   void make_rollout() {
-    runtime_rollout::options with;
+    runtime_rollout::rollout_options with;
     with.settle = 10ms;
     with.usual.soak = 0ms;
     gate_ = std::make_unique<runtime_rollout::runtime_rollout>(
         context.get_executor(), with,
-        runtime_rollout::environment{api("kcp"),
-                                     *rollouts_,
-                                     *resources_,
-                                     *runtimes_,
-                                     *rollout_events_,
-                                     {clock, watchdog, log, numbers, core::make_random_source()}});
+        runtime_rollout::rollout_environment{
+            api("kcp"),
+            *rollouts_,
+            *resources_,
+            *runtimes_,
+            *rollout_events_,
+            {clock, watchdog, log, numbers, core::make_random_source()}});
     gate = gate_.get();
     rolling_ = std::make_unique<core::task_group>(context.get_executor());
   }

@@ -14,7 +14,7 @@
 namespace rw::bootstrapper_test {
 BOOST_AUTO_TEST_SUITE(lifecycle)
 
-using bootstrapper::options;
+using bootstrapper::direct_sync_options;
 using test::eventually;
 using namespace std::chrono_literals;
 
@@ -23,7 +23,7 @@ namespace {
 const std::string mode_annotation(bootstrapper_mode_annotation);
 const std::string opt_out(bootstrapper::opt_out_annotation);
 
-options quick(bootstrapper_mode mode = bootstrapper_mode::direct) {
+direct_sync_options quick(bootstrapper_mode mode = bootstrapper_mode::direct) {
   auto out = quick_options();
   out.mode = mode;
   out.unhealthy_probe = 200ms;

@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(crashing_manifest_reaches_the_canaries_only) {
   test::run(land.context, crash_stays_with_canaries(&land));
 }
 
-bootstrapper::options removing() {
+bootstrapper::direct_sync_options removing() {
   auto with = quick_options();
   with.removal = {.enabled = true, .delay = 0s};
   return with;

@@ -40,7 +40,7 @@ json::value deployment(const std::string& version, int ready) {
 
 /// Both units in place, the Deployment ready.
 status_input in_place() {
-  status_input out{.mode = bootstrapper_mode::direct, .decided = {.what = action::sync}};
+  status_input out{.mode = bootstrapper_mode::direct, .decided = {.next = action::sync}};
   out.observed = true;
   out.state.units[0].desired = out.state.units[0].applied = "aa";
   out.state.units[1].desired = out.state.units[1].applied = "bb";
@@ -51,8 +51,8 @@ status_input in_place() {
   return out;
 }
 
-status_input unobserved(action what, const std::string& reason, const std::string& message) {
-  return {.mode = bootstrapper_mode::direct, .decided = {what, reason, message}};
+status_input unobserved(action next, const std::string& reason, const std::string& message) {
+  return {.mode = bootstrapper_mode::direct, .decided = {next, reason, message}};
 }
 
 json::value resource(json::value status = json::object()) {

@@ -123,7 +123,7 @@ spec: {replicas: many}
   const auto report = co_await env->must_sync("skr", {second, all.first});
   const auto& rejected = report.at(unit::bootstrapper).rejected;
   BOOST_TEST_REQUIRE(rejected.has_value());
-  BOOST_TEST((rejected->why == rejection::reason::rejected_by_runtime));
+  BOOST_TEST((rejected->cause == rejection::reason::rejected_by_runtime));
   BOOST_TEST(rejected->message.find("Deployment kyma-system/broken") != std::string::npos);
   BOOST_TEST(!report.at(unit::bootstrapper).changed);
   BOOST_TEST(report.at(unit::bootstrapper).applied ==
@@ -144,7 +144,7 @@ RW_COROUTINE_TEST(unknown_kind_is_rejected_unless_the_manifests_define_it, sync_
   auto report = co_await env->must_sync("skr", {with_manifests(all.first, "1.0.0", widget)});
   const auto& rejected = report.at(unit::bootstrapper).rejected;
   BOOST_TEST_REQUIRE(rejected.has_value());
-  BOOST_TEST((rejected->why == rejection::reason::unknown_kind));
+  BOOST_TEST((rejected->cause == rejection::reason::unknown_kind));
   BOOST_TEST(rejected->message ==
              "the runtime does not serve the kind Widget of example.com/v1 (one)");
   BOOST_TEST(!report.at(unit::bootstrapper).changed);
@@ -240,7 +240,7 @@ RW_COROUTINE_TEST(foreign_object_is_rejected_unless_it_is_to_be_adopted, sync_en
   auto report = co_await env->must_sync("skr", {from});
   const auto& rejected = report.at(unit::bootstrapper).rejected;
   BOOST_TEST_REQUIRE(rejected.has_value());
-  BOOST_TEST((rejected->why == rejection::reason::foreign_object));
+  BOOST_TEST((rejected->cause == rejection::reason::foreign_object));
   BOOST_TEST(rejected->message.find("ConfigMap kyma-system/theirs is managed by them") == 0U);
   BOOST_TEST(!report.at(unit::bootstrapper).changed);
   BOOST_TEST(report.at(unit::credentials).changed);
@@ -423,7 +423,7 @@ RW_COROUTINE_TEST(object_without_managers_is_foreign_if_it_has_content, sync_env
   const auto report = co_await env->must_sync("skr", {all.first});
   const auto& rejected = report.at(unit::bootstrapper).rejected;
   BOOST_TEST_REQUIRE(rejected.has_value());
-  BOOST_TEST((rejected->why == rejection::reason::foreign_object));
+  BOOST_TEST((rejected->cause == rejection::reason::foreign_object));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

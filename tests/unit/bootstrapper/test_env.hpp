@@ -27,7 +27,7 @@ inline const k8s::object_key credentials{"kyma-system", "registry-credentials"};
 inline const k8s::object_key settings{"kyma-system", "rt-bootstrapper-config"};
 
 /// Mode direct, and quick where the real one is patient.
-bootstrapper::options quick_options();
+bootstrapper::direct_sync_options quick_options();
 /// Of clients of runtimes that give up soon.
 k8s::client_pool_options impatient();
 /// The object is there, with the data of another one.
@@ -40,7 +40,8 @@ asio::awaitable<void> soon(std::function<bool()> holds, place where = place::cur
 /// A control plane with its runtimes, and the reactor.
 class test_env : public test::environment {
  public:
-  explicit test_env(bootstrapper::options with, k8s::client_pool_options runtimes = impatient());
+  explicit test_env(bootstrapper::direct_sync_options with,
+                    k8s::client_pool_options runtimes = impatient());
   ~test_env() override;
 
   /// Definitions, namespaces and good sources; then the reactor and its informers run.
@@ -93,7 +94,7 @@ class test_env : public test::environment {
   void start();
   void react();
 
-  bootstrapper::options with_;
+  bootstrapper::direct_sync_options with_;
   k8s::client_pool& pool_;
   k8s::event_recorder* events_ = nullptr;
   std::unique_ptr<bootstrapper::sources> from_;

@@ -26,8 +26,8 @@ asio::awaitable<void> end(core::task_group* tasks) {
 
 }  // namespace
 
-bootstrapper::options quick_options() {
-  bootstrapper::options out;
+bootstrapper::direct_sync_options quick_options() {
+  bootstrapper::direct_sync_options out;
   out.mode = bootstrapper_mode::direct;
   out.ready_interval = 50ms;
   out.ready_interval_limit = 200ms;
@@ -48,7 +48,7 @@ test::object_check has_data(const json::value& of) {
   };
 }
 
-test_env::test_env(bootstrapper::options with, k8s::client_pool_options runtimes)
+test_env::test_env(bootstrapper::direct_sync_options with, k8s::client_pool_options runtimes)
     : with_(std::move(with)), pool_(open_pool(std::move(runtimes))) {
   static const auto pem = ca_pem();
   now = good_sources(pem);
@@ -86,14 +86,14 @@ void test_env::start() {
 void test_env::react() {
   reactor = std::make_unique<bootstrapper::direct_sync>(
       context.get_executor(), with_, *from_,
-      bootstrapper::environment{.kcp = api("kcp"),
-                                .runtimes = pool_,
-                                .events = *events_,
-                                .clock = clock,
-                                .watchdog = watchdog,
-                                .log = log,
-                                .metrics = numbers,
-                                .random = core::make_random_source()},
+      runtime_environment{.kcp = api("kcp"),
+                          .runtimes = pool_,
+                          .events = *events_,
+                          .clock = clock,
+                          .watchdog = watchdog,
+                          .log = log,
+                          .metrics = numbers,
+                          .random = core::make_random_source()},
       gate);
   reacting_ = std::make_unique<core::task_group>(context.get_executor());
   reacting_->spawn(reactor->run());

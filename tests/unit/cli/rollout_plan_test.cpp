@@ -17,8 +17,8 @@ BOOST_AUTO_TEST_SUITE(rollout_plan)
 
 namespace json = boost::json;
 using cli::plan_of;
-using runtime_rollout::decision;
 using runtime_rollout::phase;
+using runtime_rollout::rollout_decision;
 
 namespace {
 
@@ -31,7 +31,7 @@ const json::array four =
         .as_array();
 const std::string title = "runtimerollout.operator.kyma-project.io/watcher\n";
 
-json::value rollout(json::object spec, const decision& decided) {
+json::value rollout(json::object spec, const rollout_decision& decided) {
   auto out = runtime_rollout::make_rollout("watcher");
   for (const auto& [name, value] : spec) out.at("spec").as_object()[name] = value;
   const auto status = runtime_rollout::next_status(out, decided, {}, {});
@@ -45,8 +45,8 @@ json::object steps(std::initializer_list<const char*> runtimes) {
   return {{"steps", std::move(out)}};
 }
 
-decision in_waves(std::uint64_t below) {
-  decision out;
+rollout_decision in_waves(std::uint64_t below) {
+  rollout_decision out;
   out.next.at = phase::waves;
   out.next.steps = {{.of = {.runtimes = "1"}, .below = below}};
   return out;
@@ -55,7 +55,7 @@ decision in_waves(std::uint64_t below) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(steps_of_the_next_content_are_placed_as_if_all_responded) {
-  decision completed;
+  rollout_decision completed;
   completed.next.at = phase::completed;
   BOOST_TEST(plan_of(rollout(steps({"1", "50%", "size=large"}), completed), four) ==
              title +
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(steps_under_way_are_those_of_the_status) {
 }
 
 BOOST_AUTO_TEST_CASE(runtime_that_is_written_to_and_has_the_sources_of_the_rollout_takes_part) {
-  decision decided;
+  rollout_decision decided;
   decided.next.sources = {{"ConfigMap", "config", "1"},
                           {"ConfigMap", "manifests", "2"},
                           {"ClusterTrustBundle", "bundle", "3"}};

@@ -18,8 +18,8 @@ BOOST_AUTO_TEST_SUITE(rollout_text)
 
 namespace json = boost::json;
 using namespace rw::cli;
-using runtime_rollout::decision;
 using runtime_rollout::phase;
+using runtime_rollout::rollout_decision;
 using enum rollout_report::outcome;
 
 namespace {
@@ -27,7 +27,7 @@ namespace {
 const auto start = *k8s::parse_rfc3339("2026-11-21T09:00:00Z");
 
 /// A RuntimeRollout with the status that the controller would write.
-json::value with_status(decision decided, json::value spec = json::object()) {
+json::value with_status(rollout_decision decided, json::value spec = json::object()) {
   auto out = runtime_rollout::make_rollout("bootstrapper");
   for (const auto& [name, value] : spec.as_object()) out.at("spec").as_object()[name] = value;
   out.at("metadata").as_object()["generation"] = 2;
@@ -35,8 +35,8 @@ json::value with_status(decision decided, json::value spec = json::object()) {
   return out;
 }
 
-decision at(phase of, std::size_t updated, std::size_t aside = 0) {
-  decision out;
+rollout_decision at(phase of, std::size_t updated, std::size_t aside = 0) {
+  rollout_decision out;
   out.next.content = "0123456789abcdef0123456789abcdef";
   out.next.at = of;
   out.next.sources = {{"ConfigMap", "rt-bootstrapper-config", "20"}};

@@ -282,11 +282,11 @@ class landscape {
     const observed world{
         .root = roots_[seen_root_].secret(), .gateway = gateway_, .last_whole = last_whole_};
     last_ = make_plan(world, board_, with_.rotation, now_ + clock_skew_);
-    if (last_.has(step::switch_server)) {
+    if (last_.has(rotation_step::switch_server)) {
       ++switches;
       if (!last_.left_behind.empty()) ++left_behind;
     }
-    if (last_.has(step::drop_expired)) ++dropped;
+    if (last_.has(rotation_step::drop_expired)) ++dropped;
     if (last_.write) gateway_ = read_gateway_secret(write_gateway_secret(*last_.write, {}));
     last_whole_ = gateway_;
     check();

@@ -14,7 +14,7 @@ namespace json = boost::json;
 
 namespace {
 
-using steps = std::vector<step>;
+using steps = std::vector<rotation_step>;
 
 const root& r1() {
   static const root made("r1");
@@ -59,7 +59,8 @@ rotation_plan planned(const observed& world, const cluster_states& board, wall_t
     const auto object = write_gateway_secret(*first.write, kyma("gateway"));
     after.gateway = read_gateway_secret(object);
     const auto second = make_plan(after, board, options, now);
-    const bool only_switches = second.steps.empty() || second.steps == steps{step::switch_server};
+    const bool only_switches =
+        second.steps.empty() || second.steps == steps{rotation_step::switch_server};
     BOOST_TEST(only_switches);
   }
   if (first.recheck_at) BOOST_TEST((*first.recheck_at > now));
@@ -78,7 +79,7 @@ bool bundled(const rotation_plan& made, std::vector<tls::certificate> all) {
 
 BOOST_AUTO_TEST_CASE(without_a_gateway_secret_one_is_made_of_the_root) {
   const auto made = planned(rooted(r1()), cluster_states(), day0 + 500ms);
-  BOOST_TEST((made.steps == steps{step::create}));
+  BOOST_TEST((made.steps == steps{rotation_step::create}));
   BOOST_TEST(serves(made, r1()));
   BOOST_TEST(bundled(made, {r1().certificate}));
   BOOST_TEST((made.write->ca_added_at == day0));
@@ -105,7 +106,7 @@ BOOST_AUTO_TEST_CASE(settled_state_stays) {
 BOOST_AUTO_TEST_CASE(new_root_is_put_in_front_of_the_bundle_and_not_served) {
   const auto now = day0 + 24h * 30;
   const auto made = planned(rooted(r2(), gateway(r1(), {r1().certificate}, day0)), nobody(), now);
-  BOOST_TEST((made.steps == steps{step::add_authority}));
+  BOOST_TEST((made.steps == steps{rotation_step::add_authority}));
   BOOST_TEST(serves(made, r1()));
   BOOST_TEST(bundled(made, {r2().certificate, r1().certificate}));
   BOOST_TEST((made.write->ca_added_at == now));
@@ -122,7 +123,7 @@ BOOST_AUTO_TEST_CASE(root_that_is_renewed_with_its_key_is_a_new_one) {
   world.root->server = parsed(again.certificate_pem());
   world.root->authorities = {world.root->server};
   const auto made = planned(world, nobody(), now);
-  BOOST_TEST((made.steps == steps{step::add_authority}));
+  BOOST_TEST((made.steps == steps{rotation_step::add_authority}));
   BOOST_TEST(bundled(made, {world.root->server, r1().certificate}));
 }
 
@@ -134,7 +135,7 @@ BOOST_AUTO_TEST_CASE(gateway_switches_after_the_grace_period_and_not_before) {
   BOOST_TEST((early.phase == rotation_phase::grace));
   BOOST_TEST((early.recheck_at == day0 + 4 * 24h));
   const auto due = planned(world, board, day0 + 4 * 24h);
-  BOOST_TEST((due.steps == steps{step::switch_server}));
+  BOOST_TEST((due.steps == steps{rotation_step::switch_server}));
   BOOST_TEST(serves(due, r2()));
   BOOST_TEST(bundled(due, {r2().certificate, r1().certificate}));
   BOOST_TEST((due.write->ca_added_at == day0));
@@ -151,12 +152,12 @@ BOOST_AUTO_TEST_CASE(gateway_does_not_switch_before_every_runtime_was_seen) {
   BOOST_TEST(made.missing == 1U);
   BOOST_TEST(made.waiting.find("kcp-system/b (not observed yet)") != std::string::npos);
   BOOST_TEST((planned(world, cluster_states(), late).steps.empty()));  // a board not complete
-  BOOST_TEST(
-      (planned(world, board, late, {.time_only = true}).steps == steps{step::switch_server}));
+  BOOST_TEST((planned(world, board, late, {.time_only = true}).steps ==
+              steps{rotation_step::switch_server}));
   board.failing(kyma("b"), status_reason::runtime_unreachable, cluster_fault::tenant, late);
   BOOST_TEST((planned(world, board, late + 23h).steps.empty()));
   BOOST_TEST((planned(world, board, late + 23h).recheck_at == late + 24h));
-  BOOST_TEST((planned(world, board, late + 24h).steps == steps{step::switch_server}));
+  BOOST_TEST((planned(world, board, late + 24h).steps == steps{rotation_step::switch_server}));
 }
 
 BOOST_AUTO_TEST_CASE(runtimes_of_another_manager_are_not_waited_for) {
@@ -166,7 +167,7 @@ BOOST_AUTO_TEST_CASE(runtimes_of_another_manager_are_not_waited_for) {
     board.set_scope(kyma("other-" + std::to_string(i)), cluster_scope::unselected);
   }
   const auto made = planned(world, board, day0 + 24h * 5);
-  BOOST_TEST((made.steps == steps{step::switch_server}));
+  BOOST_TEST((made.steps == steps{rotation_step::switch_server}));
   // They are no part of those of which a share is excused.
   for (const auto* name : {"b", "c", "d", "e"}) {
     board.expect(kyma(name));
@@ -186,7 +187,7 @@ BOOST_AUTO_TEST_CASE(few_runtimes_are_excused_at_once) {
     board.failing(kyma(name), status_reason::write_rejected, cluster_fault::tenant, since);
   };
   for (const auto* name : {"b", "c", "d"}) fails(name, late);
-  BOOST_TEST((planned(world, board, late + 25h).steps == steps{step::switch_server}));
+  BOOST_TEST((planned(world, board, late + 25h).steps == steps{rotation_step::switch_server}));
   fails("e", late + 1s);  // the last one to fail is waited for
   const auto made = planned(world, board, late + 25h);
   BOOST_TEST(made.steps.empty());
@@ -197,7 +198,7 @@ BOOST_AUTO_TEST_CASE(few_runtimes_are_excused_at_once) {
   BOOST_TEST(made.held_up_by == "TooManyRuntimesFail");
   BOOST_TEST((made.due_since == day0 + 4 * 24h));
   const auto more = planned(world, board, late + 25h, {.excused_least = 4});
-  BOOST_TEST((more.steps == steps{step::switch_server}));
+  BOOST_TEST((more.steps == steps{rotation_step::switch_server}));
   BOOST_TEST(more.held_up_by == "");
   BOOST_TEST(planned(world, board, late + 25h, {.excused_percent = 0}).missing == 4U);
   // Five of a hundred.
@@ -207,7 +208,7 @@ BOOST_AUTO_TEST_CASE(few_runtimes_are_excused_at_once) {
     board.expect(key);
     board.observed(key, runtime_with({&r2(), &r1()}, r2(), day0 + 1h), day0 + 1h);
   }
-  BOOST_TEST((planned(world, board, late + 25h).steps == steps{step::switch_server}));
+  BOOST_TEST((planned(world, board, late + 25h).steps == steps{rotation_step::switch_server}));
 }
 
 BOOST_AUTO_TEST_CASE(fault_of_another_than_the_tenant_holds_up_until_the_deadline) {
@@ -230,7 +231,7 @@ BOOST_AUTO_TEST_CASE(fault_of_another_than_the_tenant_holds_up_until_the_deadlin
     BOOST_TEST(due.held_up_by == reason);
     BOOST_TEST((due.steps.empty() != own));
     const auto end = planned(world, board, *planned(world, board, day0).deadline);
-    BOOST_TEST((end.steps == steps{step::switch_server}));
+    BOOST_TEST((end.steps == steps{rotation_step::switch_server}));
     BOOST_TEST(end.held_up_by == "");
   }
 }
@@ -253,7 +254,7 @@ BOOST_AUTO_TEST_CASE(rotation_that_overtakes_another_waits_for_the_latest_root) 
   auto world = rooted(r3(), gateway(r1(), {r2().certificate, r1().certificate}, day0));
   const auto second = day0 + 2 * 24h;
   const auto added = planned(world, board_with(r2(), r1()), second);
-  BOOST_TEST((added.steps == steps{step::add_authority}));
+  BOOST_TEST((added.steps == steps{rotation_step::add_authority}));
   BOOST_TEST(serves(added, r1()));
   BOOST_TEST(bundled(added, {r3().certificate, r2().certificate, r1().certificate}));
   BOOST_TEST((added.write->ca_added_at == second));
@@ -302,14 +303,14 @@ BOOST_AUTO_TEST_CASE(expired_server_is_replaced_by_a_root_that_has_just_come) {
   const root brief("brief", day0 - 24h, 24h);
   const auto made =
       planned(rooted(r2(), gateway(brief, {brief.certificate}, day0 - 24h)), nobody(), day0 + 1s);
-  BOOST_TEST((made.steps == steps{step::add_authority, step::switch_server}));
+  BOOST_TEST((made.steps == steps{rotation_step::add_authority, rotation_step::switch_server}));
   BOOST_TEST(bundled(made, {r2().certificate, brief.certificate}));
 }
 
 BOOST_AUTO_TEST_CASE(switch_is_never_written_together_with_its_addition) {
   const auto made = planned(rooted(r2(), gateway(r1(), {r1().certificate}, day0)), nobody(),
                             day0 + 24h, {.grace = 0s, .time_only = true});
-  BOOST_TEST((made.steps == steps{step::add_authority}));
+  BOOST_TEST((made.steps == steps{rotation_step::add_authority}));
   BOOST_TEST(serves(made, r1()));
 }
 
@@ -328,7 +329,7 @@ BOOST_AUTO_TEST_CASE(root_of_the_future_is_trusted_at_once_and_served_when_it_is
   const root future("future", day0 + 24h * 10);
   const auto added =
       planned(rooted(future, gateway(r1(), {r1().certificate}, day0)), nobody(), day0);
-  BOOST_TEST((added.steps == steps{step::add_authority}));
+  BOOST_TEST((added.steps == steps{rotation_step::add_authority}));
   auto world = rooted(future, added.write);
   const auto board = board_with(future, r1());
   const auto waiting = planned(world, board, day0 + 24h * 9);
@@ -353,7 +354,7 @@ BOOST_AUTO_TEST_CASE(expired_authorities_are_dropped_when_nobody_needs_them) {
   BOOST_TEST(planned(world, nobody(), day0 + 59min).steps.empty());
   BOOST_TEST((planned(world, nobody(), day0 + 59min).recheck_at == day0 + 1h + 1s));
   const auto made = planned(world, nobody(), day0 + 1h + 1s);
-  BOOST_TEST((made.steps == steps{step::drop_expired}));
+  BOOST_TEST((made.steps == steps{rotation_step::drop_expired}));
   BOOST_TEST(bundled(made, {r2().certificate}));
   BOOST_TEST((made.write->ca_added_at == day0 - 24h));
 }
@@ -365,8 +366,8 @@ BOOST_AUTO_TEST_CASE(expired_authority_goes_whatever_runtimes_hold) {
   board.observed(kyma("a"), runtime_with({&r2(), &old}, old, day0 - 24h), day0);
   board.expect(kyma("b"));
   BOOST_TEST(planned(world, board, day0 + 59min).steps.empty());
-  BOOST_TEST(planned(world, board, day0 + 24h).has(step::drop_expired));
-  BOOST_TEST(planned(world, cluster_states(), day0 + 24h).has(step::drop_expired));
+  BOOST_TEST(planned(world, board, day0 + 24h).has(rotation_step::drop_expired));
+  BOOST_TEST(planned(world, cluster_states(), day0 + 24h).has(rotation_step::drop_expired));
 }
 
 BOOST_AUTO_TEST_CASE(switch_goes_on_without_the_missing_before_what_is_served_ends) {
@@ -405,7 +406,7 @@ BOOST_AUTO_TEST_CASE(root_that_comes_shortly_before_the_end_leaves_time_for_the_
   auto unready = nobody();
   unready.observed(kyma("a"), runtime_with({&brief}, brief, day0 - 24h), day0);
   const auto added = planned(world, unready, day0);
-  BOOST_TEST((added.steps == steps{step::add_authority}));
+  BOOST_TEST((added.steps == steps{rotation_step::add_authority}));
   world.gateway = added.write;
   BOOST_TEST(planned(world, unready, day0 + 1s).steps.empty());
   BOOST_TEST(serves(planned(world, board_with(r2(), brief), day0 + 5min), r2()));
@@ -441,7 +442,7 @@ BOOST_AUTO_TEST_CASE(missing_or_senseless_time_begins_the_grace_period_again) {
   const auto board = board_with(r2(), r1());
   world.gateway->ca_added_at.reset();
   const auto missing = planned(world, board, now);
-  BOOST_TEST((missing.steps == steps{step::repair_time}));
+  BOOST_TEST((missing.steps == steps{rotation_step::repair_time}));
   BOOST_TEST((missing.write->ca_added_at == now));
   world.gateway->ca_added_at = now + 6min;
   BOOST_TEST((planned(world, board, now).write->ca_added_at == now));
@@ -453,7 +454,7 @@ BOOST_AUTO_TEST_CASE(clock_that_was_set_back_a_little_never_moves_the_time_back)
   BOOST_TEST(planned(world, board_with(r2(), r1()), day0).steps.empty());
   world.root = r3().secret();
   const auto added = planned(world, board_with(r2(), r1()), day0);
-  BOOST_TEST((added.steps == steps{step::add_authority}));
+  BOOST_TEST((added.steps == steps{rotation_step::add_authority}));
   BOOST_TEST((added.write->ca_added_at == ahead));
 }
 
@@ -464,7 +465,7 @@ BOOST_AUTO_TEST_CASE(pair_that_cannot_be_served_is_put_back_as_it_was) {
   auto world = rooted(r2(), broken);
   world.last_whole = gateway(r1(), {r2().certificate, r1().certificate}, day0);
   const auto restored = planned(world, nobody(), day0 + 1h);
-  BOOST_TEST((restored.steps == steps{step::repair_pair}));
+  BOOST_TEST((restored.steps == steps{rotation_step::repair_pair}));
   BOOST_TEST(serves(restored, r1()));
   // A process that has not seen it whole has the root's only: better than nothing at all.
   world.last_whole.reset();
@@ -480,13 +481,13 @@ BOOST_AUTO_TEST_CASE(damaged_bundle_keeps_what_can_be_read_and_gets_back_what_is
   k8s::set_secret_data(object, "ca.crt", r3().certificate.pem() + "-----BEGIN CERTIFICATE-----\nA");
   auto world = rooted(r2(), read_gateway_secret(object));
   const auto alone = planned(world, nobody(), day0 + 1h);
-  BOOST_TEST(alone.has(step::repair_bundle));
+  BOOST_TEST(alone.has(rotation_step::repair_bundle));
   // r2 is the root's and r1 what is served; nobody has told of anything else.
   BOOST_TEST(bundled(alone, {r2().certificate, r3().certificate, r1().certificate}));
   BOOST_TEST((alone.write->ca_added_at == day0 + 1h));
   world.last_whole = whole;
   const auto knowing = planned(world, nobody(), day0 + 1h);
-  BOOST_TEST((knowing.steps == steps{step::repair_bundle}));
+  BOOST_TEST((knowing.steps == steps{rotation_step::repair_bundle}));
   BOOST_TEST(bundled(knowing, {r2().certificate, r1().certificate, r3().certificate}));
   BOOST_TEST((knowing.write->ca_added_at == day0));
   BOOST_TEST(serves(knowing, r1()));
@@ -512,7 +513,7 @@ BOOST_AUTO_TEST_CASE(without_any_authority_nothing_is_written) {
 BOOST_AUTO_TEST_CASE(authority_of_the_served_certificate_comes_back_if_it_was_removed) {
   const auto world = rooted(r2(), gateway(r1(), {r2().certificate}, day0));
   const auto made = planned(world, board_with(r2(), r2()), day0 + 1h);
-  BOOST_TEST((made.steps == steps{step::repair_bundle}));
+  BOOST_TEST((made.steps == steps{rotation_step::repair_bundle}));
   BOOST_TEST(bundled(made, {r2().certificate, r1().certificate}));
   BOOST_TEST((made.write->ca_added_at == day0));  // its clients need no other certificate
 }
@@ -527,7 +528,7 @@ BOOST_AUTO_TEST_CASE(gateway_secret_that_was_deleted_comes_back_as_it_was) {
   auto world = rooted(r2());
   world.last_whole = gateway(r1(), {r2().certificate, r1().certificate}, day0);
   const auto made = planned(world, nobody(), day0 + 1h);
-  BOOST_TEST((made.steps == steps{step::create}));
+  BOOST_TEST((made.steps == steps{rotation_step::create}));
   BOOST_TEST(serves(made, r1()));
   BOOST_TEST(bundled(made, {r2().certificate, r1().certificate}));
   BOOST_TEST((made.write->ca_added_at == day0));
@@ -537,7 +538,7 @@ BOOST_AUTO_TEST_CASE(gateway_secret_comes_back_where_the_root_is_gone_too) {
   observed world{.root = {}, .root_error = "missing", .gateway = {}};
   world.last_whole = gateway(r1(), {r2().certificate, r1().certificate}, day0);
   const auto made = planned(world, nobody(), day0 + 1h);
-  BOOST_TEST((made.steps == steps{step::create}));
+  BOOST_TEST((made.steps == steps{rotation_step::create}));
   BOOST_TEST(serves(made, r1()));
   BOOST_TEST(bundled(made, {r2().certificate, r1().certificate}));
   BOOST_TEST((made.write->ca_added_at == day0));

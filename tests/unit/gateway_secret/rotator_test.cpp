@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(step_that_was_planned_for_an_older_state_is_not_written) {
   const std::string series =
       "rw_kube_requests_total{client=\"reactor\",code=\"409\",verb=\"update\"}";
   b.until([&] { return b.metric(series) > 0; }, "a refused write");
-  BOOST_TEST(deposed.last().has(step::add_authority));
+  BOOST_TEST(deposed.last().has(rotation_step::add_authority));
   BOOST_TEST(b.serves(r3));
   BOOST_TEST((b.gateway().bundle == tls::ca_bundle({r3.certificate, r1.certificate})));
   BOOST_TEST(b.steps("add_authority") == 0);

@@ -20,7 +20,7 @@ namespace rw::runtime_rollout_test {
 BOOST_AUTO_TEST_SUITE(argocd_health)
 
 namespace json = boost::json;
-using runtime_rollout::decision;
+using runtime_rollout::rollout_decision;
 
 namespace {
 
@@ -65,15 +65,15 @@ std::string health_of(const json::value& object) {
   return out;
 }
 
-json::value with_status(const decision& decided) {
+json::value with_status(const rollout_decision& decided) {
   auto out = runtime_rollout::make_rollout("bootstrapper");
   out.at("metadata").as_object()["generation"] = 2;
   out.as_object()["status"] = *runtime_rollout::next_status(out, decided, {}, start);
   return out;
 }
 
-decision at(phase of, std::size_t updated, std::string reason = {}) {
-  decision out;
+rollout_decision at(phase of, std::size_t updated, std::string reason = {}) {
+  rollout_decision out;
   out.next.content = "abc";
   out.next.at = of;
   out.next.reason = std::move(reason);

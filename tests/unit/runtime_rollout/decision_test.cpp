@@ -445,9 +445,10 @@ BOOST_AUTO_TEST_CASE(history_has_the_last_ten_with_their_outcome) {
   of.now += 1h;
   const auto& first = of.decide().next;
   BOOST_REQUIRE(first.history.size() == 1U);
-  BOOST_TEST((first.history.front() == runtime_rollout::record{"content b", k8s::format_time(start),
-                                                               k8s::format_time(start + 10s),
-                                                               "Completed", of.request.sources}));
+  BOOST_TEST((first.history.front() ==
+              runtime_rollout::rollout_record{"content b", k8s::format_time(start),
+                                              k8s::format_time(start + 10s), "Completed",
+                                              of.request.sources}));
   of.request.content = "content c";
   for (auto& [key, each] : of.all) each.wanted = "c";
   of.decide();

@@ -37,7 +37,7 @@ struct fleet {
   }
 
   /// Decides, and admits as the roll-out would.
-  const runtime_rollout::decision& decide() {
+  const runtime_rollout::rollout_decision& decide() {
     request.verified.reset();
     last = runtime_rollout::decide(state, request, all, with, now);
     while (last.to_verify && verify) {
@@ -91,12 +91,12 @@ struct fleet {
     decide();
   }
 
-  runtime_rollout::runtimes all;
+  runtime_rollout::participants all;
   runtime_rollout::state state;
   runtime_rollout::rollout_request request{.content = "content b"};
   runtime_rollout::limits with;
   runtime_rollout::wall_time now = start;
-  runtime_rollout::decision last;
+  runtime_rollout::rollout_decision last;
   /// Null: a verification has no result yet.
   std::function<runtime_rollout::verification_result(std::size_t)> verify;
 };

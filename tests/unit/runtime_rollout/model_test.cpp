@@ -84,7 +84,7 @@ class history {
     }
   }
 
-  void become(runtime_rollout::runtime_facts& one, health is) {
+  void become(runtime_rollout::participant& one, health is) {
     if (one.is != is) one.since = of_.now;
     one.is = is;
   }

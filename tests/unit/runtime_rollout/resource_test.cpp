@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(steps_of_the_spec_take_the_place_of_canaries) {
 }
 
 BOOST_AUTO_TEST_CASE(state_survives_in_the_status) {
-  runtime_rollout::decision decided;
+  runtime_rollout::rollout_decision decided;
   decided.next = {
       .content = "abc",
       .completed = "ab",
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(revision_is_pinned_if_it_is_kept_and_nobody_else_writes) {
   BOOST_TEST(decide_pin("c", of).refused == "NotInHistory");
   of.ahead = 1;
   BOOST_TEST(decide_pin("a", of).refused == "KimWrites");
-  runtime_rollout::decision decided;
+  runtime_rollout::rollout_decision decided;
   decided.next = {.content = "a", .history = {{.content = "a", .kept = true}}};
   const auto object = with_spec({{"revision", "a"}});
   json::value shown{{"status", *next_status(object, decided, read_spec(object, {}), start,
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(definition_keeps_each_field_of_a_status) {
       schema.at("openAPIV3Schema").at("properties").at("status").at("properties").as_object();
   const auto fields = runtime_rollout::status_fields();
   for (const auto field : fields) BOOST_TEST(known.contains(field), field);
-  runtime_rollout::decision decided;
+  runtime_rollout::rollout_decision decided;
   decided.message = decided.next.reason = decided.next.content = decided.next.completed = "a";
   decided.next.resumed = "1";
   decided.next.promoted = decided.next.verification = "a";
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(definition_keeps_each_field_of_a_status) {
 
 /// As `kubectl wait`, kstatus (sigs.k8s.io/cli-utils), Flux and Argo CD judge it.
 BOOST_AUTO_TEST_CASE(only_a_rollout_that_reached_all_runtimes_is_ready_and_completed) {
-  const auto told = [](runtime_rollout::decision decided, std::string not_stored = {}) {
+  const auto told = [](runtime_rollout::rollout_decision decided, std::string not_stored = {}) {
     auto object = runtime_rollout::make_rollout("bootstrapper");
     object.at("metadata").as_object()["generation"] = 3;
     decided.not_stored = std::move(not_stored);
@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(only_a_rollout_that_reached_all_runtimes_is_ready_and_compl
     return out;
   };
   const auto at = [](phase now, std::size_t updated, std::string reason = {}) {
-    return runtime_rollout::decision{
+    return runtime_rollout::rollout_decision{
         .next = {.content = "b", .at = now, .reason = std::move(reason)},
         .now = {.total = 20, .updated = updated, .ready = updated, .aside = 20 - updated}};
   };

@@ -112,11 +112,11 @@ class new_leader : public test::environment {
     auto& rollouts = inform(runtime_rollouts_type(), {.objects = {.ns = "kcp-system"}});
     gate_ = std::make_unique<runtime_rollout::runtime_rollout>(
         context.get_executor(),
-        runtime_rollout::options{.component = "watcher",
-                                 .usual = {.soak = 20ms},
-                                 .settle = 1ms,
-                                 .access_interval = 20ms},
-        runtime_rollout::environment{
+        runtime_rollout::rollout_options{.component = "watcher",
+                                         .usual = {.soak = 20ms},
+                                         .settle = 1ms,
+                                         .access_interval = 20ms},
+        runtime_rollout::rollout_environment{
             api("kcp"),
             rollouts,
             kymas,

@@ -160,17 +160,18 @@ class landscape : public world {
   }
 
   void prepare(k8s::informer& kymas) override {
-    runtime_rollout::options with{.component = "watcher", .settle = 10ms};
+    runtime_rollout::rollout_options with{.component = "watcher", .settle = 10ms};
     with.usual.soak = 0ms;
     auto& rollouts = inform(runtime_rollouts_type(), {.objects = {.ns = "kcp-system"}});
     gate_ = std::make_unique<runtime_rollout::runtime_rollout>(
         context.get_executor(), with,
-        runtime_rollout::environment{api("kcp"),
-                                     rollouts,
-                                     kymas,
-                                     kymas,
-                                     record_events("rollout"),
-                                     {clock, watchdog, log, numbers, core::make_random_source()}});
+        runtime_rollout::rollout_environment{
+            api("kcp"),
+            rollouts,
+            kymas,
+            kymas,
+            record_events("rollout"),
+            {clock, watchdog, log, numbers, core::make_random_source()}});
     contents_ = std::make_unique<content_store>(api("kcp"), "kcp-system", "watcher-content-");
     installer->roll_out_by(*gate_, *contents_);
     rolling_ = std::make_unique<core::task_group>(context.get_executor());
