@@ -1,12 +1,9 @@
 #include "rw/reactors/certificates/certificate_service.hpp"
 
-#include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/object.hpp>
 
-#include <string>
-#include <unordered_map>
 #include <utility>
 
 namespace rw::certificates {
@@ -35,196 +32,175 @@ certificate_state refused(core::text_error error) {
 
 }  // namespace
 
-class certificate_service::implementation {
- public:
-  implementation(k8s::client& api, service_caches caches, service_options options,
-                 service_environment environment)
-      : api_(api),
-        caches_(caches),
-        options_(std::move(options)),
-        environment_(environment),
-        type_(certificates_type(options_.certificates.kind)),
-        overdue_family_(prometheus::BuildGauge()
-                            .Name("lifecycle_mgr_self_signed_cert_not_renew")
-                            .Help("1 while the re-issue of a Kyma's certificate is overdue")
-                            .Register(environment_.metrics)),
-        reissues_(core::make_counter(environment_.metrics, "rw_certificate_reissues_total",
-                                     "Number of requests for a new certificate")) {}
+certificate_service::certificate_service(k8s::client& api, service_caches caches,
+                                         service_options options, service_environment environment)
+    : api_(api),
+      caches_(caches),
+      options_(std::move(options)),
+      environment_(environment),
+      type_(certificates_type(options_.certificates.kind)),
+      overdue_family_(prometheus::BuildGauge()
+                          .Name("lifecycle_mgr_self_signed_cert_not_renew")
+                          .Help("1 while the re-issue of a Kyma's certificate is overdue")
+                          .Register(environment_.metrics)),
+      reissues_(core::make_counter(environment_.metrics, "rw_certificate_reissues_total",
+                                   "Number of requests for a new certificate")) {}
 
-  ~implementation() {
-    for (const auto& [kyma, gauge] : overdue_) overdue_family_.Remove(gauge);
+certificate_service::~certificate_service() {
+  for (const auto& [kyma, gauge] : overdue_) overdue_family_.Remove(gauge);
+}
+
+boost::asio::awaitable<certificate_state> certificate_service::ensure(json::value kyma) {
+  auto wanted = certificate_for(kyma, options_.certificates);
+  if (!wanted) co_return refused(wanted.error());
+  const auto name = k8s::key_of(kyma).name;
+  const auto key = key_for(name);
+  auto present = caches_.certificates.get(key).parse();
+  evidence known{std::string(k8s::label(kyma, runtime_id_label)), present,
+                 caches_.secrets.get(key).parse(), trust()};
+  const auto now = environment_.clock.wall();
+  auto state = judge(known, pairs_, kind(), options_.judge, now);
+  const bool ask = must_ask(state, present, now);
+  auto as_it_is = *wanted;
+  if (!ask && known.secret.is_object() && keep_key(as_it_is, present)) {
+    // Apply the new key shortly before the issuer renews the certificate by itself. While that
+    // time is unknown (without a bundle, for instance) keep the old one.
+    auto left = wall_time::duration::max();
+    if (state.issued) {
+      left = state.issued->not_after - options_.certificates.renew_before - std::chrono::hours(1) -
+             now;
+      if (left > wall_time::duration{}) recheck_within(state, left);
+    }
+    if (left > wall_time::duration{}) *wanted = std::move(as_it_is);
   }
-
-  boost::asio::awaitable<certificate_state> ensure(json::value kyma) {
-    auto wanted = certificate_for(kyma, options_.certificates);
-    if (!wanted) co_return refused(wanted.error());
-    const auto name = k8s::key_of(kyma).name;
-    const auto key = key_for(name);
-    auto present = caches_.certificates.get(key).parse();
-    evidence known{std::string(k8s::label(kyma, runtime_id_label)), present,
-                   caches_.secrets.get(key).parse(), trust()};
-    const auto now = environment_.clock.wall();
-    auto state = judge(known, pairs_, kind(), options_.judge, now);
-    const bool ask = must_ask(state, present, now);
-    auto as_it_is = *wanted;
-    if (!ask && known.secret.is_object() && keep_key(as_it_is, present)) {
-      // Apply the new key shortly before the issuer renews the certificate by itself. While that
-      // time is unknown (without a bundle, for instance) keep the old one.
-      auto left = wall_time::duration::max();
-      if (state.issued) {
-        left = state.issued->not_after - options_.certificates.renew_before -
-               std::chrono::hours(1) - now;
-        if (left > wall_time::duration{}) recheck_within(state, left);
-      }
-      if (left > wall_time::duration{}) *wanted = std::move(as_it_is);
-    }
-    if (!covers(present, *wanted)) {
-      k8s::apply_options options{.field_manager = options_.field_manager, .force = true};
-      auto request = api_.apply(type_, std::move(*wanted), std::move(options));
-      auto applied = co_await std::move(request);
-      if (!applied) co_return failed(applied.error());
-      present = std::move(*applied);
-    }
-    watch_overdue(name, state, now);
-    if (!state.must_be_reissued) refusals_.erase(name);
-    if (!ask) co_return state;
-    auto request = reissue(name, std::move(present), state.cause, now);
-    const auto asked = co_await std::move(request);
-    const bool our_own =
-        !asked && (asked.error().is(k8s::errc::fenced) || asked.error().is(k8s::errc::shut_down));
-    if (!our_own) tell_refusal(kyma, asked ? std::string() : asked.error().message);
-    if (!asked) {
-      // The current certificate stays valid, and may be installed on the runtime.
-      state.failure = asked.error();
-      recheck_within(state, std::chrono::minutes(1));
-    }
-    co_return state;
+  if (!covers(present, *wanted)) {
+    k8s::apply_options options{.field_manager = options_.field_manager, .force = true};
+    auto request = api_.apply(type_, std::move(*wanted), std::move(options));
+    auto applied = co_await std::move(request);
+    if (!applied) co_return failed(applied.error());
+    present = std::move(*applied);
   }
+  watch_overdue(name, state, now);
+  if (!state.must_be_reissued) refusals_.erase(name);
+  if (!ask) co_return state;
+  auto request = reissue(name, std::move(present), state.cause, now);
+  const auto asked = co_await std::move(request);
+  const bool our_own =
+      !asked && (asked.error().is(k8s::errc::fenced) || asked.error().is(k8s::errc::shut_down));
+  if (!our_own) tell_refusal(kyma, asked ? std::string() : asked.error().message);
+  if (!asked) {
+    // The current certificate stays valid, and may be installed on the runtime.
+    state.failure = asked.error();
+    recheck_within(state, std::chrono::minutes(1));
+  }
+  co_return state;
+}
 
-  boost::asio::awaitable<k8s::result<void>> remove(k8s::object_key kyma) {
-    forget_overdue(kyma.name);
-    refusals_.erase(kyma.name);
-    const auto key = key_for(kyma.name);
-    // The Certificate first: while it exists the issuer makes the Secret again.
-    for (const auto* type : {&type_, &secrets_type()}) {
-      auto request = api_.remove(*type, key);
-      const auto gone = co_await std::move(request);
-      if (!gone && !gone.error().is(k8s::errc::not_found)) co_return gone.error();
-    }
+boost::asio::awaitable<k8s::result<void>> certificate_service::remove(k8s::object_key kyma) {
+  forget_overdue(kyma.name);
+  refusals_.erase(kyma.name);
+  const auto key = key_for(kyma.name);
+  // The Certificate first: while it exists the issuer makes the Secret again.
+  for (const auto* type : {&type_, &secrets_type()}) {
+    auto request = api_.remove(*type, key);
+    const auto gone = co_await std::move(request);
+    if (!gone && !gone.error().is(k8s::errc::not_found)) co_return gone.error();
+  }
+  co_return k8s::result<void>();
+}
+
+issuer_kind certificate_service::kind() const noexcept {
+  return options_.certificates.kind;
+}
+
+k8s::object_key certificate_service::key_for(const std::string& kyma) const {
+  return {options_.certificates.ns, certificate_name(kyma)};
+}
+
+bool certificate_service::must_ask(judged_certificate& state, const json::value& present,
+                                   wall_time now) {
+  if (!state.must_be_reissued || is_being_issued(present, kind(), state.cause)) return false;
+  const auto turn = next_reissue(present, state.cause, options_.backoff, now);
+  if (turn.at > now) recheck_within(state, turn.at - now);
+  return turn.at <= now;
+}
+
+boost::asio::awaitable<k8s::result<void>> certificate_service::reissue(std::string kyma,
+                                                                       json::value present,
+                                                                       reissue_cause cause,
+                                                                       wall_time now) {
+  const auto attempt = next_reissue(present, cause, options_.backoff, now).attempt;
+  auto done = co_await patch(request_reissue(present, kind(), attempt, now), present, "");
+  if (done && kind() == issuer_kind::cert_manager) {
+    done = co_await patch(trigger_cert_manager(*done, now), present, "status");
+  }
+  if (done) {
+    reissues_.Increment();
+    environment_.log.info("certificate re-issue requested",
+                          {{"kyma", kyma}, {"attempt", std::uint64_t{attempt}}});
     co_return k8s::result<void>();
   }
-
- private:
-  issuer_kind kind() const noexcept { return options_.certificates.kind; }
-
-  k8s::object_key key_for(const std::string& kyma) const {
-    return {options_.certificates.ns, certificate_name(kyma)};
+  if (done.error().is(k8s::errc::conflict) || done.error().is(k8s::errc::not_found)) {
+    co_return k8s::result<void>();
   }
+  co_return done.error();
+}
 
-  /// Returns whether to request a new certificate now; otherwise sets when to reconcile again.
-  bool must_ask(judged_certificate& state, const json::value& present, wall_time now) {
-    if (!state.must_be_reissued || is_being_issued(present, kind(), state.cause)) return false;
-    const auto turn = next_reissue(present, state.cause, options_.backoff, now);
-    if (turn.at > now) recheck_within(state, turn.at - now);
-    return turn.at <= now;
+boost::asio::awaitable<k8s::result<json::value>> certificate_service::patch(
+    json::value change, const json::value& certificate, const char* subresource) {
+  k8s::write_options options{.field_manager = options_.field_manager, .subresource = subresource};
+  return api_.patch(type_, k8s::key_of(certificate), k8s::patch_type::merge, std::move(change),
+                    std::move(options));
+}
+
+void certificate_service::tell_refusal(const json::value& kyma, const std::string& reason) {
+  const auto key = k8s::key_of(kyma);
+  auto& told = refusals_[key.name];
+  const bool news = told != reason;
+  told = reason;
+  if (reason.empty()) refusals_.erase(key.name);
+  if (reason.empty() || !news) return;
+  environment_.log.warning("certificate re-issue could not be requested",
+                           {{"kyma", key.name}, {"reason", reason}});
+  if (environment_.events == nullptr) return;
+  environment_.events->warning(k8s::reference_to(kyma), "CertificateNotReissued",
+                               "The certificate of the runtime must be re-issued, but the request "
+                               "failed and will be retried: " +
+                                   reason);
+}
+
+const trust_bundle* certificate_service::trust() {
+  const auto now = caches_.gateways.get(options_.gateway);
+  if (!now) return nullptr;
+  if (!trust_from_ || !same_state(trust_from_, now)) {
+    trust_ = read_trust_bundle(now.parse());
+    trust_from_ = now;
   }
+  return &trust_;
+}
 
-  /// Requests a new certificate. Also succeeds if another writer has changed the object meanwhile,
-  /// or it is deleted: its informer reports that, and the Kyma is reconciled again. The count is
-  /// written before the request, so that a crash in between delays the request instead of repeating
-  /// it.
-  boost::asio::awaitable<k8s::result<void>> reissue(std::string kyma, json::value present,
-                                                    reissue_cause cause, wall_time now) {
-    const auto attempt = next_reissue(present, cause, options_.backoff, now).attempt;
-    auto done = co_await patch(request_reissue(present, kind(), attempt, now), present, "");
-    if (done && kind() == issuer_kind::cert_manager) {
-      done = co_await patch(trigger_cert_manager(*done, now), present, "status");
-    }
-    if (done) {
-      reissues_.Increment();
-      environment_.log.info("certificate re-issue requested",
-                            {{"kyma", kyma}, {"attempt", std::uint64_t{attempt}}});
-      co_return k8s::result<void>();
-    }
-    if (done.error().is(k8s::errc::conflict) || done.error().is(k8s::errc::not_found)) {
-      co_return k8s::result<void>();
-    }
-    co_return done.error();
+void certificate_service::watch_overdue(const std::string& kyma, certificate_state& state,
+                                        wall_time now) {
+  if (!state.must_be_reissued) return forget_overdue(kyma);
+  const auto left = *trust_.added_at + options_.overdue_after - now;
+  if (left > wall_time::duration{}) {
+    recheck_within(state, left);
+    return forget_overdue(kyma);
   }
+  if (overdue_.contains(kyma)) return;
+  auto& gauge = overdue_family_.Add({{"kyma_name", kyma}});
+  gauge.Set(1);
+  overdue_[kyma] = &gauge;
+  environment_.log.warning("certificate re-issue overdue",
+                           {{"kyma", kyma}, {"since", k8s::format_time(*trust_.added_at)}});
+}
 
-  boost::asio::awaitable<k8s::result<json::value>> patch(json::value change,
-                                                         const json::value& certificate,
-                                                         const char* subresource) {
-    k8s::write_options options{.field_manager = options_.field_manager, .subresource = subresource};
-    return api_.patch(type_, k8s::key_of(certificate), k8s::patch_type::merge, std::move(change),
-                      std::move(options));
-  }
-
-  /// Reports why the request failed, if the reason is new. Empty: it succeeded.
-  void tell_refusal(const json::value& kyma, const std::string& reason) {
-    const auto key = k8s::key_of(kyma);
-    auto& told = refusals_[key.name];
-    const bool news = told != reason;
-    told = reason;
-    if (reason.empty()) refusals_.erase(key.name);
-    if (reason.empty() || !news) return;
-    environment_.log.warning("certificate re-issue could not be requested",
-                             {{"kyma", key.name}, {"reason", reason}});
-    if (environment_.events == nullptr) return;
-    environment_.events->warning(
-        k8s::reference_to(kyma), "CertificateNotReissued",
-        "The certificate of the runtime must be re-issued, but the request "
-        "failed and will be retried: " +
-            reason);
-  }
-
-  /// Returns the gateway's bundle, parsed once for each of the Secret's states; null if there is
-  /// none.
-  const trust_bundle* trust() {
-    const auto now = caches_.gateways.get(options_.gateway);
-    if (!now) return nullptr;
-    if (!trust_from_ || !same_state(trust_from_, now)) {
-      trust_ = read_trust_bundle(now.parse());
-      trust_from_ = now;
-    }
-    return &trust_;
-  }
-
-  void watch_overdue(const std::string& kyma, certificate_state& state, wall_time now) {
-    if (!state.must_be_reissued) return forget_overdue(kyma);
-    const auto left = *trust_.added_at + options_.overdue_after - now;
-    if (left > wall_time::duration{}) {
-      recheck_within(state, left);
-      return forget_overdue(kyma);
-    }
-    if (overdue_.contains(kyma)) return;
-    auto& gauge = overdue_family_.Add({{"kyma_name", kyma}});
-    gauge.Set(1);
-    overdue_[kyma] = &gauge;
-    environment_.log.warning("certificate re-issue overdue",
-                             {{"kyma", kyma}, {"since", k8s::format_time(*trust_.added_at)}});
-  }
-
-  void forget_overdue(const std::string& kyma) {
-    const auto at = overdue_.find(kyma);
-    if (at == overdue_.end()) return;
-    overdue_family_.Remove(at->second);
-    overdue_.erase(at);
-  }
-
-  k8s::client& api_;
-  const service_caches caches_;
-  const service_options options_;
-  const service_environment environment_;
-  const k8s::resource_type type_;
-  k8s::object trust_from_;
-  trust_bundle trust_;
-  usable_pairs pairs_;
-  prometheus::Family<core::gauge>& overdue_family_;
-  core::counter& reissues_;
-  std::unordered_map<std::string, core::gauge*> overdue_;  ///< by Kyma; the overdue ones
-  std::unordered_map<std::string, std::string> refusals_;  ///< by Kyma; the last error reported
-};
+void certificate_service::forget_overdue(const std::string& kyma) {
+  const auto at = overdue_.find(kyma);
+  if (at == overdue_.end()) return;
+  overdue_family_.Remove(at->second);
+  overdue_.erase(at);
+}
 
 k8s::informer_options certificates_informer(const certificate_options& options) {
   k8s::informer_options out;
@@ -237,20 +213,6 @@ k8s::informer_options secrets_informer(const certificate_options& options) {
   out.objects.ns = options.ns;
   out.objects.labels = secret_selector();
   return out;
-}
-
-certificate_service::certificate_service(k8s::client& api, service_caches caches,
-                                         service_options options, service_environment environment)
-    : impl_(std::make_unique<implementation>(api, caches, std::move(options), environment)) {}
-
-certificate_service::~certificate_service() = default;
-
-boost::asio::awaitable<certificate_state> certificate_service::ensure(json::value kyma) {
-  return impl_->ensure(std::move(kyma));
-}
-
-boost::asio::awaitable<k8s::result<void>> certificate_service::remove(k8s::object_key kyma) {
-  return impl_->remove(std::move(kyma));
 }
 
 }  // namespace rw::certificates

@@ -9,6 +9,7 @@
 #include "rw/k8s/controller/event_sink.hpp"
 #include "rw/k8s/objects/failure.hpp"
 #include "rw/k8s/objects/names.hpp"
+#include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/certificates/rendering.hpp"
 #include "rw/reactors/certificates/state.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
@@ -17,7 +18,8 @@
 #include <boost/json/value.hpp>
 
 #include <chrono>
-#include <memory>
+#include <string>
+#include <unordered_map>
 
 namespace rw::certificates {
 
@@ -79,8 +81,38 @@ class certificate_service final : public certificate_provider {
   boost::asio::awaitable<k8s::result<void>> remove(k8s::object_key kyma) override;
 
  private:
-  class implementation;
-  std::unique_ptr<implementation> impl_;
+  issuer_kind kind() const noexcept;
+  k8s::object_key key_for(const std::string& kyma) const;
+  /// Returns whether to request a new certificate now; otherwise sets when to reconcile again.
+  bool must_ask(judged_certificate& state, const boost::json::value& present, wall_time now);
+  /// Requests a new certificate. Also succeeds if another writer has changed the object meanwhile,
+  /// or it is deleted: its informer reports that, and the Kyma is reconciled again. The count is
+  /// written before the request, so that a crash in between delays the request instead of repeating
+  /// it.
+  boost::asio::awaitable<k8s::result<void>> reissue(std::string kyma, boost::json::value present,
+                                                    reissue_cause cause, wall_time now);
+  boost::asio::awaitable<k8s::result<boost::json::value>> patch(
+      boost::json::value change, const boost::json::value& certificate, const char* subresource);
+  /// Reports why the request failed, if the reason is new. Empty: it succeeded.
+  void tell_refusal(const boost::json::value& kyma, const std::string& reason);
+  /// Returns the gateway's bundle, parsed once for each of the Secret's states; null if there is
+  /// none.
+  const trust_bundle* trust();
+  void watch_overdue(const std::string& kyma, certificate_state& state, wall_time now);
+  void forget_overdue(const std::string& kyma);
+
+  k8s::client& api_;
+  const service_caches caches_;
+  const service_options options_;
+  const service_environment environment_;
+  const k8s::resource_type type_;
+  k8s::object trust_from_;
+  trust_bundle trust_;
+  usable_pairs pairs_;
+  prometheus::Family<core::gauge>& overdue_family_;
+  core::counter& reissues_;
+  std::unordered_map<std::string, core::gauge*> overdue_;  ///< by Kyma; the overdue ones
+  std::unordered_map<std::string, std::string> refusals_;  ///< by Kyma; the last error reported
 };
 
 }  // namespace rw::certificates

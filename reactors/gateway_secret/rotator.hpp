@@ -9,6 +9,7 @@
 #include "rw/k8s/client/client.hpp"
 #include "rw/k8s/controller/event_sink.hpp"
 #include "rw/k8s/controller/reconciler.hpp"
+#include "rw/reactors/gateway_secret/report.hpp"
 #include "rw/reactors/gateway_secret/rotation.hpp"
 #include "rw/reactors/shared/cluster_state.hpp"
 
@@ -16,7 +17,7 @@
 #include <boost/asio/awaitable.hpp>
 
 #include <chrono>
-#include <memory>
+#include <optional>
 
 namespace rw::gateway_secret {
 
@@ -68,21 +69,42 @@ class rotator final : private k8s::reconciler {
   rotator(boost::asio::any_io_executor executor, k8s::client& api, k8s::informer& roots,
           k8s::informer& gateways, cluster_states& clusters, rotator_options options,
           rotator_environment environment);
-  ~rotator() override;
-  rotator(const rotator&) = delete;
-  rotator& operator=(const rotator&) = delete;
 
   /// Runs until cancelled; may be run again after that.
   boost::asio::awaitable<void> run();
 
   /// Returns the last plan, for status pages.
-  const rotation_plan& last() const noexcept;
+  const rotation_plan& last() const noexcept { return last_; }
 
  private:
-  boost::asio::awaitable<k8s::reconcile_result> reconcile(k8s::object_key key) override;
+  /// The parsed content of a Secret, once for each of its states: keys are costly to check.
+  template <typename T>
+  struct read_once {
+    k8s::object from = {};
+    std::optional<T> content = {};
 
-  class implementation;
-  std::unique_ptr<implementation> impl_;
+    /// Returns true if there is a new state to parse.
+    bool changed(const k8s::object& now);
+  };
+
+  boost::asio::awaitable<k8s::reconcile_result> reconcile(k8s::object_key key) override;
+  void read();
+  void read_root(const k8s::object& now);
+  k8s::object_reference reference() const;
+  k8s::reconcile_result later(wall_time now) const;
+
+  const boost::asio::any_io_executor executor_;
+  k8s::client& api_;
+  k8s::informer& roots_;
+  k8s::informer& gateways_;
+  cluster_states& clusters_;
+  const rotator_options options_;
+  const rotator_environment environment_;
+  report report_;
+  read_once<root_secret> root_;
+  read_once<gateway_content> gateway_;
+  observed state_;
+  rotation_plan last_;
 };
 
 }  // namespace rw::gateway_secret

@@ -5,10 +5,16 @@
 #include "rw/core/clock.hpp"
 #include "rw/core/log.hpp"
 #include "rw/core/metrics.hpp"
+#include "rw/core/steady_calendar.hpp"
+#include "rw/core/task_group.hpp"
+#include "rw/core/wake.hpp"
 #include "rw/k8s/cache/api_source.hpp"
 #include "rw/k8s/client/client.hpp"
 #include "rw/reactors/dispatch/dispatch.hpp"
+#include "rw/reactors/observation/delivery_record.hpp"
+#include "rw/reactors/observation/feed.hpp"
 #include "rw/reactors/observation/observer.hpp"
+#include "rw/reactors/observation/series.hpp"
 #include "rw/reactors/shared/events.hpp"
 #include "rw/reactors/shared/gap_account.hpp"
 #include "rw/reactors/shared/heartbeat.hpp"
@@ -20,9 +26,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace rw::observation {
 
@@ -86,9 +94,6 @@ class observation {
  public:
   observation(boost::asio::any_io_executor executor, observation_options options,
               core::channel<watch_event>& reviews, observation_environment environment);
-  ~observation();
-  observation(const observation&) = delete;
-  observation& operator=(const observation&) = delete;
 
   /// Runs until the channel of reviews is closed and all of them are decided, or until cancelled;
   /// then closes the dispatcher.
@@ -98,27 +103,65 @@ class observation {
   bool missed(const watch_event& review);
   /// What the objects tell (`observed_objects::listeners::on_record`).
   void record(const dispatch::observed_objects::table& of, std::string_view key,
-              state_hash delivered, core::time_point now);
+              state_hash delivered, core::time_point now) {
+    record_.record(of, key, delivered, now);
+  }
   /// What the account of gaps tells.
-  void record(const std::string& manager, const gap_counts& now);
+  void record(const std::string& manager, const gap_counts& now) {
+    record_.record_gap(manager, now);
+  }
 
   /// KCP has the report of this process: that it began without a complete journal need not be told
   /// by a later one.
-  void reported();
+  void reported() { record_.reported(); }
 
   /// Writes what the journal lacks. For the end, when no event is under way.
-  boost::asio::awaitable<void> save();
+  boost::asio::awaitable<void> save() { return record_.flush(); }
 
   /// Reviews whose events are not decided.
-  std::size_t waiting() const noexcept;
+  std::size_t waiting() const noexcept { return observer_.waiting(); }
 
   observation_statistics statistics() const;
   /// What is known of one watch of the managers' file.
   watch_report report_of(const managed_watch& watch) const;
 
  private:
-  class implementation;
-  std::unique_ptr<implementation> impl_;
+  boost::asio::awaitable<void> read_reviews();
+  boost::asio::awaitable<void> drive();
+  boost::asio::awaitable<void> confirm(observer::confirmation read);
+  void wake() { timer_->cancel(); }
+  void list_again(const managed_watch& watch);
+  void on_input();
+  void on_tick(core::time_point now);
+  bool observes() const;
+  bool needs_tick() const;
+  void update_plan();
+  void tell_gaps(core::time_point now);
+  void publish();
+
+  observer observer_;
+  const boost::asio::any_io_executor executor_;
+  const observation_options options_;
+  core::channel<watch_event>& reviews_;
+  const observation_environment environment_;
+  const core::steady_calendar calendar_;
+  core::random_source random_;  ///< of all feeds
+  series metrics_;
+  core::log_limit lag_log_;
+  core::log_limit read_log_;
+  delivery_record record_;
+  std::map<std::string, core::time_point> sent_again_;  ///< by manager
+  const std::unique_ptr<core::timer> timer_;
+  core::wake space_;  ///< for reviews
+  std::shared_ptr<const known_managers> managers_;
+  const std::shared_ptr<list_turns> turns_;
+  std::vector<std::shared_ptr<feed>> feeds_;
+  core::time_point tick_ = core::time_point::min();
+  core::time_point try_at_ = core::time_point::min();
+  std::uint64_t not_persisted_ = 0;
+  std::uint64_t published_live_ = 0;
+  std::uint64_t published_resyncs_ = 0;
+  core::task_group* tasks_ = nullptr;
 };
 
 }  // namespace rw::observation

@@ -1,17 +1,8 @@
 #include "rw/reactors/watcher_controller/watcher_controller.hpp"
 
 #include "rw/core/backoff.hpp"
-#include "rw/core/lru_map.hpp"
-#include "rw/core/token_bucket.hpp"
-#include "rw/k8s/cache/own_writes.hpp"
-#include "rw/k8s/controller/controller.hpp"
-#include "rw/k8s/controller/reconciler.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/shared/managers_file.hpp"
-#include "rw/reactors/shared/watcher.hpp"
-#include "rw/reactors/shared/watcher_set.hpp"
-#include "rw/reactors/watcher_controller/virtual_service.hpp"
-#include "rw/reactors/watcher_controller/watcher_status.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -60,54 +51,10 @@ std::optional<watcher> watcher_of(const std::optional<own_component>& own) {
 
 }  // namespace
 
-/// A step of a reconcile that changes the Watcher replaces `*watcher` by the new state.
-class watcher_controller::implementation final : public k8s::reconciler {
- public:
-  implementation(asio::any_io_executor executor, watcher_controller_sources sources,
-                 watcher_controller_options options, watcher_controller_environment environment);
-
-  asio::awaitable<void> run() { return core_.run(); }
-  const watcher_faults& faults() const noexcept { return faults_; }
-
- private:
-  using step = asio::awaitable<std::optional<reconcile_result>>;  ///< nothing: continue
-
-  asio::awaitable<reconcile_result> reconcile(k8s::object_key key) override;
-  asio::awaitable<reconcile_result> configure_own();
-  bool is_own(const k8s::object_key& key) const { return own_ && own_->key == key; }
-  step begin(json::value* watcher);
-  asio::awaitable<reconcile_result> configure(json::value* watcher);
-  step apply(json::value* watcher, json::value desired);
-  asio::awaitable<std::optional<k8s::result<json::value>>> write_virtual_service(
-      k8s::object_key key, json::value desired);
-  reconcile_result contested(const json::value& watcher) const;
-  asio::awaitable<reconcile_result> release(json::value* watcher);
-  step remove_virtual_service(json::value* watcher);
-
-  step write(json::value* watcher, json::value change, std::string subresource);
-  step tell(json::value* watcher, desired_status to);
-  asio::awaitable<reconcile_result> give_up(json::value* watcher, watcher_error error,
-                                            desired_status to, reconcile_result then);
-
-  std::vector<json::value> gateways() const;
-  void map_gateway(const k8s::delta& change, k8s::controller::keys& keys) const;
-
-  const watcher_controller_sources sources_;
-  const watcher_controller_options options_;
-  const watcher_controller_environment environment_;
-  core::counter& writes_;
-  const std::optional<watcher> own_;  ///< the own component, as a Watcher
-  watcher_set set_;
-  k8s::own_writes own_writes_;
-  core::lru_map<k8s::object_key, core::token_bucket, k8s::object_key_hash> repairs_{4096};
-  watcher_faults faults_;
-  k8s::controller core_;
-};
-
-watcher_controller::implementation::implementation(asio::any_io_executor executor,
-                                                   watcher_controller_sources sources,
-                                                   watcher_controller_options options,
-                                                   watcher_controller_environment environment)
+watcher_controller::watcher_controller(asio::any_io_executor executor,
+                                       watcher_controller_sources sources,
+                                       watcher_controller_options options,
+                                       watcher_controller_environment environment)
     : sources_(sources),
       options_(std::move(options)),
       environment_(environment),
@@ -135,8 +82,7 @@ watcher_controller::implementation::implementation(asio::any_io_executor executo
 
 /// Adds the Watchers that select the Gateway in its current or previous state, and the own
 /// component if it is its Gateway.
-void watcher_controller::implementation::map_gateway(const k8s::delta& change,
-                                                     k8s::controller::keys& keys) const {
+void watcher_controller::map_gateway(const k8s::delta& change, k8s::controller::keys& keys) const {
   if (own_ && change.latest().name() == options_.own->gateway) keys.push_back(own_->key);
   const auto before = change.before.parse();
   const auto now = change.now.parse();
@@ -151,7 +97,7 @@ void watcher_controller::implementation::map_gateway(const k8s::delta& change,
   });
 }
 
-std::vector<json::value> watcher_controller::implementation::gateways() const {
+std::vector<json::value> watcher_controller::gateways() const {
   std::vector<json::value> found;
   sources_.gateways.objects().for_each([&](const k8s::object& object) {
     if (object.ns() == options_.gateway_namespace) found.push_back(object.parse());
@@ -159,8 +105,7 @@ std::vector<json::value> watcher_controller::implementation::gateways() const {
   return found;
 }
 
-asio::awaitable<reconcile_result> watcher_controller::implementation::reconcile(
-    k8s::object_key key) {
+asio::awaitable<reconcile_result> watcher_controller::reconcile(k8s::object_key key) {
   const auto found = sources_.watchers.objects().get(key);
   if (!found) {
     own_writes_.forget(key);
@@ -185,7 +130,7 @@ asio::awaitable<reconcile_result> watcher_controller::implementation::reconcile(
 
 /// Keeps the VirtualService of the own component. Without its Gateway nothing is to be done: the
 /// Gateway's creation is a reason to come again.
-asio::awaitable<reconcile_result> watcher_controller::implementation::configure_own() {
+asio::awaitable<reconcile_result> watcher_controller::configure_own() {
   const auto gateway =
       sources_.gateways.objects().get({options_.gateway_namespace, options_.own->gateway});
   if (!gateway) co_return reconcile_result::done();
@@ -203,8 +148,7 @@ asio::awaitable<reconcile_result> watcher_controller::implementation::configure_
 
 /// Adds the finalizer before anything is made for a Watcher: it keeps the Watcher until that is
 /// deleted.
-watcher_controller::implementation::step watcher_controller::implementation::begin(
-    json::value* watcher) {
+watcher_controller::step watcher_controller::begin(json::value* watcher) {
   auto kept = *watcher;
   if (k8s::add_finalizer(kept, watcher_finalizer)) {
     const auto ended = co_await write(watcher, finalizers_change(*watcher, kept), {});
@@ -215,8 +159,7 @@ watcher_controller::implementation::step watcher_controller::implementation::beg
   co_return ended;
 }
 
-asio::awaitable<reconcile_result> watcher_controller::implementation::configure(
-    json::value* watcher) {
+asio::awaitable<reconcile_result> watcher_controller::configure(json::value* watcher) {
   const auto view = read_watcher(*watcher);
   if (view.has_error()) {
     const watcher_error invalid{std::string(watcher_invalid), view.error().text()};
@@ -252,9 +195,8 @@ asio::awaitable<reconcile_result> watcher_controller::implementation::configure(
 }
 
 /// Writes a VirtualService. Returns nothing if it was repaired too often.
-asio::awaitable<std::optional<k8s::result<json::value>>>
-watcher_controller::implementation::write_virtual_service(k8s::object_key key,
-                                                          json::value desired) {
+asio::awaitable<std::optional<k8s::result<json::value>>> watcher_controller::write_virtual_service(
+    k8s::object_key key, json::value desired) {
   const std::chrono::duration<double> pause = options_.repair_pause;
   auto& repairs = repairs_.use(key, 1 / pause.count(), options_.repairs);
   if (!repairs.try_take(environment_.clock.now())) co_return std::nullopt;
@@ -270,8 +212,7 @@ watcher_controller::implementation::write_virtual_service(k8s::object_key key,
   co_return written;
 }
 
-watcher_controller::implementation::step watcher_controller::implementation::apply(
-    json::value* watcher, json::value desired) {
+watcher_controller::step watcher_controller::apply(json::value* watcher, json::value desired) {
   const auto written = co_await write_virtual_service(k8s::key_of(*watcher), std::move(desired));
   if (!written) co_return contested(*watcher);
   if (!written->has_error()) co_return std::nullopt;
@@ -284,7 +225,7 @@ watcher_controller::implementation::step watcher_controller::implementation::app
 }
 
 /// Stops immediate repairs: two controllers with opposite writes would repeat them at full speed.
-reconcile_result watcher_controller::implementation::contested(const json::value& watcher) const {
+reconcile_result watcher_controller::contested(const json::value& watcher) const {
   constexpr auto text =
       "another client changes the VirtualService after each repair; the next repair is delayed";
   environment_.events.warning(k8s::reference_to(watcher), "WatcherVirtualServiceContested", text);
@@ -293,8 +234,7 @@ reconcile_result watcher_controller::implementation::contested(const json::value
   return result;
 }
 
-asio::awaitable<reconcile_result> watcher_controller::implementation::release(
-    json::value* watcher) {
+asio::awaitable<reconcile_result> watcher_controller::release(json::value* watcher) {
   if (!k8s::has_finalizer(*watcher, watcher_finalizer)) co_return reconcile_result::done();
   auto ended = co_await tell(watcher, deleting());
   if (ended) co_return *ended;
@@ -309,8 +249,7 @@ asio::awaitable<reconcile_result> watcher_controller::implementation::release(
   co_return reconcile_result::done();
 }
 
-watcher_controller::implementation::step watcher_controller::implementation::remove_virtual_service(
-    json::value* watcher) {
+watcher_controller::step watcher_controller::remove_virtual_service(json::value* watcher) {
   // The store may be older than this controller's own writes.
   const auto key = k8s::key_of(*watcher);
   auto live = co_await environment_.api.get(virtual_services_type(), key);
@@ -332,8 +271,8 @@ watcher_controller::implementation::step watcher_controller::implementation::rem
 
 /// Writes the Watcher at its resourceVersion, with a merge patch. After a conflict the informer
 /// delivers the newer state.
-watcher_controller::implementation::step watcher_controller::implementation::write(
-    json::value* watcher, json::value change, std::string subresource) {
+watcher_controller::step watcher_controller::write(json::value* watcher, json::value change,
+                                                   std::string subresource) {
   const bool of_status = !subresource.empty();
   auto written = co_await environment_.api.patch(watchers_type(), k8s::key_of(*watcher),
                                                  k8s::patch_type::merge, std::move(change),
@@ -355,8 +294,7 @@ watcher_controller::implementation::step watcher_controller::implementation::wri
   co_return reconcile_result::error(error);
 }
 
-watcher_controller::implementation::step watcher_controller::implementation::tell(
-    json::value* watcher, desired_status to) {
+watcher_controller::step watcher_controller::tell(json::value* watcher, desired_status to) {
   auto status = next_status(*watcher, to, environment_.clock.wall());
   if (!status) co_return std::nullopt;
   const bool news = state_of(*watcher) != to.state;
@@ -373,8 +311,10 @@ watcher_controller::implementation::step watcher_controller::implementation::tel
 }
 
 /// Reports an error, if it is new, and returns `then`.
-asio::awaitable<reconcile_result> watcher_controller::implementation::give_up(
-    json::value* watcher, watcher_error error, desired_status to, reconcile_result then) {
+asio::awaitable<reconcile_result> watcher_controller::give_up(json::value* watcher,
+                                                              watcher_error error,
+                                                              desired_status to,
+                                                              reconcile_result then) {
   auto& fault = faults_[k8s::key_of(*watcher)];
   if (fault.error.reason != error.reason) fault.since = environment_.clock.wall();
   fault.error = error;
@@ -386,23 +326,6 @@ asio::awaitable<reconcile_result> watcher_controller::implementation::give_up(
                                 error.message);
   }
   co_return then;
-}
-
-watcher_controller::watcher_controller(asio::any_io_executor executor,
-                                       watcher_controller_sources sources,
-                                       watcher_controller_options options,
-                                       watcher_controller_environment environment)
-    : impl_(std::make_unique<implementation>(std::move(executor), sources, std::move(options),
-                                             environment)) {}
-
-watcher_controller::~watcher_controller() = default;
-
-asio::awaitable<void> watcher_controller::run() {
-  return impl_->run();
-}
-
-const watcher_faults& watcher_controller::faults() const noexcept {
-  return impl_->faults();
 }
 
 }  // namespace rw::watcher_controller

@@ -2,13 +2,21 @@
 
 #include "rw/core/clock.hpp"
 #include "rw/core/log.hpp"
+#include "rw/core/lru_map.hpp"
 #include "rw/core/metrics.hpp"
+#include "rw/core/token_bucket.hpp"
 #include "rw/core/watchdog.hpp"
 #include "rw/k8s/cache/informer.hpp"
+#include "rw/k8s/cache/own_writes.hpp"
 #include "rw/k8s/client/client.hpp"
+#include "rw/k8s/controller/controller.hpp"
 #include "rw/k8s/controller/event_sink.hpp"
+#include "rw/k8s/controller/reconciler.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
+#include "rw/reactors/shared/watcher.hpp"
+#include "rw/reactors/shared/watcher_set.hpp"
 #include "rw/reactors/watcher_controller/virtual_service.hpp"
+#include "rw/reactors/watcher_controller/watcher_status.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -16,10 +24,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 namespace rw::watcher_controller {
 
@@ -105,24 +113,53 @@ using watcher_faults = std::unordered_map<k8s::object_key, watcher_fault, k8s::o
 ///
 /// Metrics: `rw_watcher_virtual_service_writes_total`, which keeps growing while another client
 /// writes the same fields; and those of k8s::controller, with `controller="watcher"`.
-class watcher_controller {
+class watcher_controller final : private k8s::reconciler {
  public:
   watcher_controller(boost::asio::any_io_executor executor, watcher_controller_sources sources,
                      watcher_controller_options options,
                      watcher_controller_environment environment);
-  ~watcher_controller();
-  watcher_controller(const watcher_controller&) = delete;
-  watcher_controller& operator=(const watcher_controller&) = delete;
 
   /// Runs until cancelled. Running reconciles get time to end.
-  boost::asio::awaitable<void> run();
+  boost::asio::awaitable<void> run() { return core_.run(); }
 
   /// The Watchers in Error, by key. Valid until the next reconcile.
-  const watcher_faults& faults() const noexcept;
+  const watcher_faults& faults() const noexcept { return faults_; }
 
  private:
-  class implementation;
-  std::unique_ptr<implementation> impl_;
+  using step = boost::asio::awaitable<std::optional<k8s::reconcile_result>>;  ///< nothing: continue
+
+  boost::asio::awaitable<k8s::reconcile_result> reconcile(k8s::object_key key) override;
+  boost::asio::awaitable<k8s::reconcile_result> configure_own();
+  bool is_own(const k8s::object_key& key) const { return own_ && own_->key == key; }
+  // A step that changes the Watcher replaces `*watcher` by the new state.
+  step begin(boost::json::value* watcher);
+  boost::asio::awaitable<k8s::reconcile_result> configure(boost::json::value* watcher);
+  step apply(boost::json::value* watcher, boost::json::value desired);
+  boost::asio::awaitable<std::optional<k8s::result<boost::json::value>>> write_virtual_service(
+      k8s::object_key key, boost::json::value desired);
+  k8s::reconcile_result contested(const boost::json::value& watcher) const;
+  boost::asio::awaitable<k8s::reconcile_result> release(boost::json::value* watcher);
+  step remove_virtual_service(boost::json::value* watcher);
+
+  step write(boost::json::value* watcher, boost::json::value change, std::string subresource);
+  step tell(boost::json::value* watcher, desired_status to);
+  boost::asio::awaitable<k8s::reconcile_result> give_up(boost::json::value* watcher,
+                                                        watcher_error error, desired_status to,
+                                                        k8s::reconcile_result then);
+
+  std::vector<boost::json::value> gateways() const;
+  void map_gateway(const k8s::delta& change, k8s::controller::keys& keys) const;
+
+  const watcher_controller_sources sources_;
+  const watcher_controller_options options_;
+  const watcher_controller_environment environment_;
+  core::counter& writes_;
+  const std::optional<watcher> own_;  ///< the own component, as a Watcher
+  watcher_set set_;
+  k8s::own_writes own_writes_;
+  core::lru_map<k8s::object_key, core::token_bucket, k8s::object_key_hash> repairs_{4096};
+  watcher_faults faults_;
+  k8s::controller core_;
 };
 
 }  // namespace rw::watcher_controller
