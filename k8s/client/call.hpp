@@ -43,6 +43,7 @@ struct call {
   http::request wire;  ///< method, target (without the server's prefix) and body
   std::string_view accept = "application/json";
   std::string content_type;
+  http::fields beside = {};  ///< of the header, beyond those of each call
   http::body_sink* sink = nullptr;
   opened_watch* opened = nullptr;      ///< where HTTP/2 puts a watch that was accepted
   std::chrono::milliseconds limit{0};  ///< of one attempt; 0: the client's

@@ -116,7 +116,8 @@ std::string_view content_type_of(patch_type format) {
   return {};
 }
 
-call raw_call(std::string method, std::string target, std::string content_type, std::string body) {
+call raw_call(std::string method, std::string target, std::string content_type, std::string body,
+              http::fields beside) {
   call out;
   out.operation = verb::raw;
   out.writes = method != "GET" && method != "HEAD" && method != "OPTIONS";
@@ -126,6 +127,7 @@ call raw_call(std::string method, std::string target, std::string content_type, 
   out.wire.method = std::move(method);
   out.wire.target = std::move(target);
   out.wire.body = std::move(body);
+  out.beside = std::move(beside);
   return out;
 }
 
@@ -285,9 +287,9 @@ asio::awaitable<result<std::pair<unsigned, unsigned>>> client::server_version(ca
 
 asio::awaitable<result<std::string>> client::raw(std::string method, std::string target,
                                                  std::string content_type, std::string body,
-                                                 call_options bounds) {
-  auto request =
-      raw_call(std::move(method), std::move(target), std::move(content_type), std::move(body));
+                                                 call_options bounds, http::fields beside) {
+  auto request = raw_call(std::move(method), std::move(target), std::move(content_type),
+                          std::move(body), std::move(beside));
   if (request.writes && is_dry()) {
     request.wrong = failure{.code = errc::bad_request,
                             .message = "cannot " + request.text() + ": the client is dry"};

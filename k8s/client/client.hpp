@@ -239,10 +239,12 @@ class client {
   boost::asio::awaitable<result<std::pair<unsigned, unsigned>>> server_version(
       call_options bounds = {});
 
-  /// Any other request, such as a probe of /readyz; the answer's body as it is.
+  /// Any other request, such as a probe of /readyz; the answer's body as it is. `beside`: further
+  /// header fields.
   boost::asio::awaitable<result<std::string>> raw(std::string method, std::string target,
                                                   std::string content_type, std::string body,
-                                                  call_options bounds = {});
+                                                  call_options bounds = {},
+                                                  http::fields beside = {});
 
   /// Uses no open connection for further requests.
   void retire();

@@ -322,6 +322,9 @@ void session::write_head(call& request) const {
   }
   add_impersonation(config_, fields);
   if (!request.content_type.empty()) fields.add("content-type", request.content_type);
+  for (std::size_t i = 0; i < request.beside.size(); ++i) {
+    fields.add(request.beside[i].name, request.beside[i].value);
+  }
 }
 
 /// Turns the outcome of an exchange into the attempt's.

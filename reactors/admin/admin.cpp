@@ -132,13 +132,15 @@ bool pages::is_private(std::string_view path) const {
 bool pages::has_token(const http::request& from) const {
   const auto token = options_.token ? options_.token() : std::string();
   const auto of_term = options_.term_token ? options_.term_token() : std::string();
+  const auto is_known = [&](std::string_view shown) {
+    return (!token.empty() && is_equal(shown, token)) ||
+           (!of_term.empty() && is_equal(shown, of_term));
+  };
+  if (from.headers.has(token_field)) return is_known(from.headers.get(token_field));
   const auto shown = from.headers.get("authorization");
   const auto scheme = shown.substr(0, shown.find(' '));
   const auto value = shown.substr(std::min(scheme.size() + 1, shown.size()));
-  if (core::iequals(scheme, "bearer")) {
-    return (!token.empty() && is_equal(value, token)) ||
-           (!of_term.empty() && is_equal(value, of_term));
-  }
+  if (core::iequals(scheme, "bearer")) return is_known(value);
   if (token.empty()) return false;
   if (!core::iequals(scheme, "basic")) return false;
   const auto pair = k8s::base64_decode(value);

@@ -12,6 +12,10 @@ namespace rw::admin {
 class leader_pages;
 class live_feed;
 
+/// Field of a request with the token, in place of `Authorization`: the API server's proxy of pods
+/// takes that one for itself.
+inline constexpr std::string_view token_field = "x-runtime-watcher-token";
+
 /// What a process shows beyond its metrics. Each member may be empty, and is thread-safe if the
 /// pages have to be.
 struct page_options {
@@ -44,9 +48,10 @@ struct page_options {
 ///
 /// The last three name the runtimes of a landscape, so they are served only to clients on the
 /// loopback interface, and to clients with the token: `Authorization: Bearer` (RFC 6750), or
-/// `Basic` with the token as password and any user name (RFC 7617), for which browsers ask. 401
-/// otherwise. A client on the loopback interface must have connected to a loopback name: a web site
-/// whose name resolves to 127.0.0.1 cannot read them, and one that embeds them is no viewer (403).
+/// `Basic` with the token as password and any user name (RFC 7617), for which browsers ask, or
+/// `token_field`. 401 otherwise. A client on the loopback interface must have connected to a
+/// loopback name: a web site whose name resolves to 127.0.0.1 cannot read them, and one that embeds
+/// them is no viewer (403).
 ///
 /// A replica that does not lead shows the leader's `/live` and `/runtimes` to those that may see
 /// its own. The leader knows such a request by the token of its term, and no request is sent on

@@ -28,6 +28,12 @@ void log_listening(core::logger& log, std::string_view server, const asio::ip::t
   log.info("listening", {{"server", server}, {"address", address.str()}});
 }
 
+k8s::config load_kcp_config(const std::string& kubeconfig, const std::string& context) {
+  auto config = k8s::load_config(kubeconfig, context);
+  if (config.has_error()) throw setting_error("--kubeconfig: " + config.error().message);
+  return std::move(*config);
+}
+
 std::string version_text() {
   const std::string_view revision = RW_REVISION;
   return revision.empty() ? RW_VERSION : RW_VERSION "+" + std::string(revision);

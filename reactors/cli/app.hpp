@@ -9,6 +9,7 @@
 #include "rw/core/watchdog.hpp"
 #include "rw/k8s/cache/informer.hpp"
 #include "rw/k8s/client/client.hpp"
+#include "rw/k8s/config/config.hpp"
 #include "rw/k8s/controller/controller.hpp"
 #include "rw/k8s/controller/event_recorder.hpp"
 #include "rw/reactors/cli/settings.hpp"
@@ -73,6 +74,9 @@ T need(tls::result<T> made, const std::string& setting) {
   if (made.has_error()) throw setting_error(setting + ": " + made.error().message());
   return std::move(*made);
 }
+
+/// Returns KCP's configuration, as `k8s::load_config` does. Throws `setting_error`.
+k8s::config load_kcp_config(const std::string& kubeconfig, const std::string& context);
 
 /// Returns the program's version, with the revision of its sources where the build was given one:
 /// "0.1.0+0a1b2c3d4e5f" (Semantic Versioning 2.0.0, section 10).

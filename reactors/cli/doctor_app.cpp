@@ -1,6 +1,5 @@
 #include "rw/reactors/cli/doctor_app.hpp"
 
-#include "rw/k8s/config/config.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/bootstrapper/resource.hpp"
 #include "rw/reactors/certificates/rendering.hpp"
@@ -39,15 +38,9 @@ using enum finding_state;
 constexpr auto soon = std::chrono::hours(72);
 constexpr std::string_view apply_manager = "kubectl apply -k deploy/manager (deploy/README.md)";
 
-k8s::config load_kubeconfig(const doctor_settings& settings) {
-  auto config = k8s::load_config(settings.kubeconfig, settings.context);
-  if (config.has_error()) throw setting_error("--kubeconfig: " + config.error().message);
-  return std::move(*config);
-}
-
 /// The identity of --service-account ("namespace:name").
 k8s::config impersonating(const doctor_settings& settings) {
-  auto config = load_kubeconfig(settings);
+  auto config = load_kcp_config(settings.kubeconfig, settings.context);
   if (settings.service_account.empty()) return config;
   const auto ns = settings.service_account.substr(0, settings.service_account.find(':'));
   config.impersonate_user = "system:serviceaccount:" + settings.service_account;
@@ -90,7 +83,8 @@ std::optional<k8s::condition> error_of(const json::value& watcher) {
 doctor_app::doctor_app(services& with, doctor_settings settings)
     : app(with),
       settings_(std::move(settings)),
-      kcp_(std::make_unique<k8s::client>(with.executor, load_kubeconfig(settings_),
+      kcp_(std::make_unique<k8s::client>(with.executor,
+                                         load_kcp_config(settings_.kubeconfig, settings_.context),
                                          client_options("kcp"), with.for_client())),
       as_manager_(std::make_unique<k8s::client>(with.executor, impersonating(settings_),
                                                 client_options("manager"), with.for_client())),
@@ -100,7 +94,11 @@ doctor_app::doctor_app(services& with, doctor_settings settings)
                                    .client = watcher_installer::runtime_client_options()},
           with.for_client())),
       output_(with.executor, STDOUT_FILENO) {
-  if (settings_.manager) manager_.emplace(with, *settings_.manager, settings_.token_file);
+  if (settings_.manager) {
+    manager_.emplace(with, *settings_.manager, settings_.token_file);
+  } else {
+    manager_.emplace(*kcp_, k8s::object_key{settings_.lease_namespace, settings_.lease_name});
+  }
 }
 
 doctor_app::~doctor_app() = default;
@@ -449,7 +447,7 @@ asio::awaitable<void> doctor_app::close() {
   co_await runtimes_->close();
   co_await kcp_->close();
   co_await as_manager_->close();
-  if (manager_) co_await manager_->close();
+  co_await manager_->close();
 }
 
 asio::awaitable<int> doctor_app::run() {

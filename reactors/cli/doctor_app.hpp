@@ -26,8 +26,9 @@ namespace rw::cli {
 /// `runtime-watcher doctor`: checks an installation step by step, and says what to do about each
 /// defect: access to KCP, served kinds, the manager's rights, its Lease, certificates, the Gateway,
 /// Watchers with their VirtualServices, roll-outs, each runtime up to a probe of the way of events,
-/// and, with the address of a manager, what that knows beyond it, and heartbeats. It writes
-/// nothing: probes, dry runs and reviews of rights are not persisted.
+/// and what the leader knows beyond it, and heartbeats. It writes nothing: probes, dry runs and
+/// reviews of rights are not persisted. The leader is asked through KCP's API server, or at the
+/// address that the settings have.
 ///
 /// What the manager's settings decide it reads from the manager's Lease (leader_settings.hpp).
 /// Where that has none, the defaults hold, and a check that depends on them proves nothing.
@@ -110,6 +111,7 @@ class doctor_app final : public app {
   output output_;
   std::vector<finding> findings_;
   bool is_manager_read_ = false;
+  bool has_way_to_manager_ = true;
 };
 
 }  // namespace rw::cli

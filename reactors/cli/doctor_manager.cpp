@@ -63,11 +63,15 @@ bool doctor_app::is_new(const std::string& kyma) const {
 }
 
 asio::awaitable<void> doctor_app::check_manager() {
-  if (!manager_) co_return;
   const auto got = co_await manager_->ask("/runtimes?limit=500");
   if (!got.error.empty()) {
-    co_await report(failed, "manager", got.error,
-                    "give the leader's address and, from outside, --token-file");
+    has_way_to_manager_ = !got.no_way;
+    const auto remedy =
+        settings_.manager
+            ? std::string("give a manager's address and, from outside, --token-file")
+            : "kubectl -n " + settings_.lease_namespace +
+                  " port-forward deploy/runtime-watcher-manager 8080, and --manager 127.0.0.1:8080";
+    co_await report(got.no_way ? not_proven : failed, "manager", got.error, remedy);
     co_return;
   }
   is_manager_read_ = true;
@@ -106,12 +110,6 @@ asio::awaitable<void> doctor_app::check_heartbeats() {
   if (!leader_.has_heartbeats()) {
     co_await report(not_proven, "heartbeats",
                     "the manager expects none, as --heartbeat-timeout is 0");
-    co_return;
-  }
-  if (!manager_) {
-    co_await report(not_proven, "heartbeats", "no address of a manager is given",
-                    "kubectl -n kcp-system port-forward deploy/runtime-watcher-manager 8080, and "
-                    "--manager 127.0.0.1:8080");
     co_return;
   }
   if (!is_manager_read_) {

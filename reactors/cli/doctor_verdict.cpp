@@ -46,10 +46,10 @@ fleet_verdict doctor_app::own_verdict() const {
   return judge_fleet(judged_, faults);
 }
 
-/// Sets the verdict. With the address of a manager names what that judges differently.
+/// Sets the verdict, and names what the leader judges differently.
 asio::awaitable<void> doctor_app::compare_verdicts() {
   verdict_ = own_verdict();
-  if (!manager_ || !settings_.runtimes.empty()) co_return;
+  if (!has_way_to_manager_ || !settings_.runtimes.empty()) co_return;
   const auto got = co_await manager_->ask("/runtimes?limit=5000&condition=ill");
   const auto leaders = got.error.empty() ? read_verdict(got.runtimes) : no_leader(got.error);
   if (leaders.level == fleet_level::unknown) {

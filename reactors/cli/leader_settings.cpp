@@ -1,6 +1,7 @@
 #include "rw/reactors/cli/leader_settings.hpp"
 
 #include "rw/k8s/objects/label_selector.hpp"
+#include "rw/k8s/objects/manifests.hpp"
 #include "rw/k8s/objects/types.hpp"
 
 #include <boost/json/array.hpp>

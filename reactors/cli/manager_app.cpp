@@ -1,7 +1,6 @@
 #include "rw/reactors/cli/manager_app.hpp"
 
 #include "rw/k8s/client/object_api.hpp"
-#include "rw/k8s/config/config.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/cli/listening.hpp"
 #include "rw/reactors/cli/manager_options.hpp"
@@ -22,12 +21,6 @@ namespace asio = boost::asio;
 constexpr std::size_t events_at_once = 256;
 constexpr std::size_t heartbeat_room = 1024;   // of up to 16 KiB each
 constexpr std::chrono::seconds last_words(2);  // for events not written yet, at the end
-
-k8s::config load(const manager_settings& settings) {
-  auto config = k8s::load_config(settings.kubeconfig, settings.context);
-  if (config.has_error()) throw setting_error("--kubeconfig: " + config.error().message);
-  return std::move(*config);
-}
 
 k8s::informer_options within(std::string_view ns) {
   return {.objects = {.ns = std::string(ns)}};
@@ -112,7 +105,7 @@ std::shared_ptr<const k8s::fence> manager_app::leader_fence() const {
 }
 
 k8s::client manager_app::connect(const char* name) const {
-  return {services_.executor, load(settings_),
+  return {services_.executor, load_kcp_config(settings_.kubeconfig, settings_.context),
           k8s::client_options{.name = name,
                               .user_agent = "runtime-watcher-manager",
                               .field_manager = std::string(default_field_manager)},

@@ -2,8 +2,8 @@
 // replicas alone read.
 
 #include "rw/core/within.hpp"
-#include "rw/k8s/objects/base64.hpp"
 #include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/cli/leader_secret.hpp"
 #include "rw/reactors/cli/manager_app.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 #include "rw/tls/random.hpp"
@@ -12,7 +12,6 @@
 
 #include <chrono>
 #include <string>
-#include <utility>
 
 namespace rw::cli {
 namespace {
@@ -20,14 +19,8 @@ namespace {
 namespace asio = boost::asio;
 namespace json = boost::json;
 
-constexpr std::string_view secret_name = "runtime-watcher-leader";
 constexpr std::chrono::seconds between_checks(30);
 constexpr std::chrono::seconds find_timeout(5);
-
-/// "runtime-watcher-manager-6d9f_54e82dbb638e8fd4" is the pod runtime-watcher-manager-6d9f.
-std::string pod_of(const std::string& holder) {
-  return holder.substr(0, holder.rfind('_'));
-}
 
 bool has_data(const json::value& secret, const json::object& wanted) {
   const auto* const data = k8s::find(secret, {"data"});
@@ -44,15 +37,8 @@ asio::awaitable<void> manager_app::publish_address() {
   if (host.empty()) co_return;  // the others say so
   term_token_ = tls::random_token();
   const k8s::object_key key{settings_.runtime_config.direct.state_namespace,
-                            std::string(secret_name)};
-  json::object data;
-  for (const auto& [name, value] :
-       {std::pair<std::string, std::string>{"holder", elector_->holder()},
-        {"host", host},
-        {"port", std::to_string(bound.port())},
-        {"token", term_token_}}) {
-    data[name] = k8s::base64_encode(value);
-  }
+                            std::string(leader_secret::name)};
+  const auto data = write_leader_secret({elector_->holder(), host, bound.port(), term_token_});
   const auto timer = services_.clock.make_timer(services_.executor);
   core::log_limit limit;
   for (bool due = true; due;) {
@@ -85,23 +71,20 @@ asio::awaitable<admin::leader_address> manager_app::find_leader() {
     co_return out;
   }
   const k8s::object_key key{settings_.runtime_config.direct.state_namespace,
-                            std::string(secret_name)};
+                            std::string(leader_secret::name)};
   const auto got = co_await core::within(services_.clock, services_.clock.now() + find_timeout,
                                          shared_.get(secrets_type(), key));
   if (!got || !*got) {
     out.error = got ? got->error().message : "KCP does not respond";
     co_return out;
   }
-  const auto text = [&](std::string_view entry) {
-    return k8s::secret_data(**got, entry).value_or(std::string());
-  };
-  const auto port = core::parse_port(text("port"));
-  if (text("holder") != holder || text("host").empty() || !port) {
+  const auto leader = read_leader_secret(**got, holder);
+  if (!leader) {
     out.error = "the leader has not written its address yet";
     co_return out;
   }
-  out.at = {text("host"), *port};
-  out.token = text("token");
+  out.at = {leader->host, leader->port};
+  out.token = leader->token;
   co_return out;
 }
 

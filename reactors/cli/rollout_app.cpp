@@ -1,6 +1,5 @@
 #include "rw/reactors/cli/rollout_app.hpp"
 
-#include "rw/k8s/config/config.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/bootstrapper/resource.hpp"
 #include "rw/reactors/cli/rollout_plan.hpp"
@@ -25,19 +24,13 @@ namespace asio = boost::asio;
 namespace json = boost::json;
 using runtime_rollout::runtime_rollouts_type;
 
-k8s::config load(const rollout_settings& settings) {
-  auto config = k8s::load_config(settings.kubeconfig, settings.context);
-  if (config.has_error()) throw setting_error("--kubeconfig: " + config.error().message);
-  return std::move(*config);
-}
-
 }  // namespace
 
 rollout_app::rollout_app(services& with, rollout_settings settings)
     : app(with),
       settings_(std::move(settings)),
       kcp_(std::make_unique<k8s::client>(
-          with.executor, load(settings_),
+          with.executor, load_kcp_config(settings_.kubeconfig, settings_.context),
           k8s::client_options{.name = "kcp",
                               .user_agent = "runtime-watcher-rollout",
                               .field_manager = std::string(default_field_manager)},

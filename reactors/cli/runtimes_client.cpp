@@ -2,6 +2,9 @@
 
 #include "rw/k8s/objects/types.hpp"
 #include "rw/k8s/objects/url.hpp"
+#include "rw/reactors/admin/admin.hpp"
+#include "rw/reactors/cli/leader_secret.hpp"
+#include "rw/reactors/cli/leader_settings.hpp"
 #include "rw/reactors/shared/fleet_verdict.hpp"
 #include "rw/tls/files.hpp"
 
@@ -12,25 +15,41 @@
 #include <utility>
 
 namespace rw::cli {
+namespace {
 
 namespace asio = boost::asio;
 namespace json = boost::json;
 
+bool is_page_of_runtimes(const json::value& of) {
+  const auto* const states = k8s::find(of, {"states"});
+  return k8s::find_array(of, {"runtimes"}) != nullptr && states != nullptr && states->is_object();
+}
+
+}  // namespace
+
 runtimes_client::runtimes_client(services& with, core::host_port address, std::string token_file)
     : address_(std::move(address)),
       token_file_(std::move(token_file)),
-      plain_(core::make_plain_transport()),
-      client_(with.executor,
-              {.name = "manager",
-               .host = address_.host,
-               .port = address_.port,
-               .limits = {.body_bytes = 64u << 20}},
-              {*plain_, with.watchdog, with.log, with.metrics}) {}
+      plain_(core::make_plain_transport()) {
+  client_.emplace(with.executor,
+                  http::client_options{.name = "manager",
+                                       .host = address_.host,
+                                       .port = address_.port,
+                                       .limits = {.body_bytes = 64u << 20}},
+                  http::client_environment{*plain_, with.watchdog, with.log, with.metrics});
+}
 
-/// Returns the error; empty: there is a response.
-asio::awaitable<std::string> runtimes_client::get(const std::string* target, json::value* into) {
+runtimes_client::runtimes_client(k8s::client& kcp, k8s::object_key lease)
+    : kcp_(&kcp), lease_(std::move(lease)) {}
+
+asio::awaitable<void> runtimes_client::close() {
+  if (client_) co_await client_->close();
+}
+
+asio::awaitable<runtimes_client::page> runtimes_client::get_at_address(const std::string* target) {
+  page out;
   http::client_slot slot;
-  auto error = co_await client_.acquire(slot);
+  auto error = co_await client_->acquire(slot);
   http::request request;
   http::response response;
   request.method = "GET";
@@ -42,25 +61,82 @@ asio::awaitable<std::string> runtimes_client::get(const std::string* target, jso
   }
   if (!error) error = co_await slot.exchange(request, response);
   const auto authority = address_.host + ":" + std::to_string(address_.port);
-  if (error) co_return "no response from " + authority + ": " + error.message();
-  if (response.status != 200) {
-    co_return authority + " responds " + std::to_string(response.status) + ": " + response.body;
+  if (error) {
+    out.error = "no response from " + authority + ": " + error.message();
+  } else if (response.status != 200) {
+    out.error = authority + " responds " + std::to_string(response.status) + ": " + response.body;
   }
-  boost::system::error_code wrong;
-  *into = json::parse(response.body, wrong);
-  const bool good = !wrong && k8s::find(*into, {"runtimes"}) != nullptr &&
-                    into->at("runtimes").is_array() && k8s::find(*into, {"states"}) != nullptr &&
-                    into->at("states").is_object();
-  co_return good ? "" : authority + " does not respond as a manager does";
+  out.body = std::move(response.body);
+  co_return out;
+}
+
+/// Finds the pod of the Lease's holder, and what it takes to be shown its pages.
+asio::awaitable<runtimes_client::proxied_pod> runtimes_client::find_pod() {
+  proxied_pod out;
+  const auto lease = co_await kcp_->get(k8s::leases_type(), lease_);
+  if (!lease) {
+    out.error = lease.error().message;
+    co_return out;
+  }
+  const std::string holder(k8s::find_string(*lease, {"spec", "holderIdentity"}));
+  if (holder.empty()) {
+    out.error = "no manager holds Lease " + to_string(lease_);
+    co_return out;
+  }
+  const auto settings = parse_leader_settings(k8s::annotation(*lease, settings_annotation));
+  const k8s::object_key key{settings.state_namespace, std::string(leader_secret::name)};
+  const auto secret = co_await kcp_->get(secrets_type(), key);
+  if (!secret) {
+    out.error = secret.error().message;
+    co_return out;
+  }
+  const auto leader = read_leader_secret(*secret, holder);
+  if (!leader) {
+    out.error = "Secret " + to_string(key) + " is not of " + holder + ", which leads";
+    co_return out;
+  }
+  out.token = leader->token;
+  out.target = "/api/v1/namespaces/" + lease_.ns + "/pods/" + pod_of(holder) + ":" +
+               std::to_string(leader->port) + "/proxy";
+  co_return out;
+}
+
+asio::awaitable<runtimes_client::page> runtimes_client::get_by_proxy(const proxied_pod* pod,
+                                                                     const std::string* target) {
+  page out;
+  http::fields beside;
+  beside.add(admin::token_field, pod->token);
+  auto got = co_await kcp_->raw("GET", pod->target + *target, {}, {}, {}, std::move(beside));
+  if (got) {
+    out.body = std::move(*got);
+  } else {
+    out.error = got.error().message;
+    out.no_way = got.error().is(k8s::errc::forbidden) || got.error().is(k8s::errc::not_found);
+  }
+  co_return out;
 }
 
 asio::awaitable<runtimes_client::answer> runtimes_client::ask(std::string query) {
   answer out;
-  std::string page = query;
-  for (;;) {
-    json::value next;
-    out.error = co_await get(&page, &next);
+  proxied_pod pod;
+  if (kcp_ != nullptr) pod = co_await find_pod();
+  out.error = pod.error;
+  out.no_way = !out.error.empty();
+  if (out.no_way) co_return out;
+  for (std::string target = query;;) {
+    const auto got =
+        kcp_ == nullptr ? co_await get_at_address(&target) : co_await get_by_proxy(&pod, &target);
+    out.error = got.error;
+    out.no_way = got.no_way;
     if (!out.error.empty()) co_return out;
+    boost::system::error_code wrong;
+    auto next = json::parse(got.body, wrong);
+    if (wrong || !is_page_of_runtimes(next)) {
+      out.error =
+          (kcp_ == nullptr ? address_.host + ":" + std::to_string(address_.port) : pod.target) +
+          " does not respond as a manager does";
+      co_return out;
+    }
     const std::string more(k8s::find_string(next, {"continue"}));
     if (out.runtimes.is_null()) {
       out.runtimes = std::move(next);
@@ -69,8 +145,8 @@ asio::awaitable<runtimes_client::answer> runtimes_client::ask(std::string query)
       for (auto& entry : next.at("runtimes").as_array()) all.push_back(std::move(entry));
     }
     if (more.empty()) break;
-    page = query + "&continue=";
-    k8s::append_percent_encoded(page, more, "");
+    target = query + "&continue=";
+    k8s::append_percent_encoded(target, more, "");
   }
   out.runtimes.as_object().erase("continue");
   const auto* const leads = k8s::find(out.runtimes, {"leads"});

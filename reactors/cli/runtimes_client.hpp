@@ -1,40 +1,66 @@
 #pragma once
 
 #include "rw/core/http/client.hpp"
+#include "rw/k8s/client/client.hpp"
 #include "rw/reactors/cli/app.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace rw::cli {
 
-/// Reads `/runtimes` at a manager's admin port. On one executor.
+/// Reads `/runtimes` of the manager that leads: at an address, or through KCP's API server. On one
+/// executor.
 class runtimes_client {
  public:
   struct answer {
     boost::json::value runtimes = {};  ///< all pages as one
     std::string error = {};            ///< empty: there is a response
+    /// There is no way to the leader: no right to the proxy, no pod. It says nothing of the leader.
+    bool no_way = false;
   };
 
-  /// `token_file`: the manager's --admin-token-file; may be empty.
+  /// At a manager's admin port. `token_file`: its --admin-token-file; may be empty.
   runtimes_client(services& with, core::host_port address, std::string token_file);
+
+  /// Through the API server's proxy of pods: the Lease names the leader's pod, and the Secret of
+  /// leader_secret.hpp has its port and a token. The user needs the rights to get the Lease, that
+  /// Secret and `pods/proxy`. `kcp` must outlive the client.
+  runtimes_client(k8s::client& kcp, k8s::object_key lease);
 
   /// Reads all pages of a query ("/runtimes?limit=5000&state=failed"). Throws setting_error if the
   /// token is unreadable.
   boost::asio::awaitable<answer> ask(std::string query);
 
-  boost::asio::awaitable<void> close() { return client_.close(); }
+  boost::asio::awaitable<void> close();
 
  private:
-  boost::asio::awaitable<std::string> get(const std::string* target, boost::json::value* into);
+  /// The leader's pod behind the API server's proxy.
+  struct proxied_pod {
+    std::string target = {};  ///< "/api/v1/namespaces/NS/pods/POD:PORT/proxy"
+    std::string token = {};
+    std::string error = {};  ///< why it is not known; empty: it is
+  };
+  struct page {
+    std::string body = {};
+    std::string error = {};  ///< empty: there is a response
+    bool no_way = false;
+  };
 
-  const core::host_port address_;
-  const std::string token_file_;
+  boost::asio::awaitable<proxied_pod> find_pod();
+  boost::asio::awaitable<page> get_at_address(const std::string* target);
+  boost::asio::awaitable<page> get_by_proxy(const proxied_pod* pod, const std::string* target);
+
+  k8s::client* const kcp_ = nullptr;  ///< null: at an address
+  const k8s::object_key lease_ = {};
+  const core::host_port address_ = {};
+  const std::string token_file_ = {};
   const std::unique_ptr<core::transport> plain_;
-  http::client client_;
+  std::optional<http::client> client_;
 };
 
 }  // namespace rw::cli

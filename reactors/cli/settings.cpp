@@ -69,6 +69,19 @@ void add_source(CLI::App& app, webhook_settings& to) {
       ->default_str(to.source);
 }
 
+/// KCP's kubeconfig, of commands for people.
+void add_kcp_access(CLI::App& app, std::string& kubeconfig, std::string& context) {
+  add(app, "--kubeconfig", kubeconfig, "FILE",
+      "Access to KCP; by default $KUBECONFIG, the pod's own, or ~/.kube/config");
+  add(app, "--context", context, "", "Context of the kubeconfig; by default the current one");
+}
+
+void add_lease_name(CLI::App& app, std::string& ns, std::string& name) {
+  add(app, "--lease-namespace", ns, "",
+      "As the manager's; an annotation of its Lease has its other settings");
+  add(app, "--lease-name", name, "", "As the manager's");
+}
+
 }  // namespace
 
 void describe_webhook(CLI::App& app, webhook_settings& to) {
@@ -178,8 +191,11 @@ void check_listen(CLI::App& app, const listen_settings& of) {
 }
 
 void describe_status(CLI::App& app, status_settings& to) {
-  add_host_port(app, "--address", to.address, "Of the manager's metrics and /runtimes")
-      ->default_str("127.0.0.1:8080");
+  add_kcp_access(app, to.kubeconfig, to.context);
+  add_host_port(
+      app, "--address", to.address,
+      "Of a manager's metrics and /runtimes; by default the leader is asked through KCP's "
+      "API server, and in a pod 127.0.0.1:8080");
   add(app, "--token-file", to.token_file, "FILE", "The manager's --admin-token-file");
   add(app, "--state", to.states, "STATE,...", "Only runtimes in these states")
       ->check(CLI::IsMember(
@@ -197,22 +213,11 @@ void describe_status(CLI::App& app, status_settings& to) {
   app.add_option("RUNTIME", to.kyma, "Only the runtime of this Kyma");
   app.add_flag("--watch,-w", to.watch, "Print them periodically");
   add_duration(app, "--interval", to.interval, "Period of --watch", std::chrono::milliseconds(100));
+  add_lease_name(app, to.lease_namespace, to.lease_name);
 }
-
-namespace {
-
-void add_lease_name(CLI::App& app, std::string& ns, std::string& name) {
-  add(app, "--lease-namespace", ns, "",
-      "As the manager's; an annotation of its Lease has its other settings");
-  add(app, "--lease-name", name, "", "As the manager's");
-}
-
-}  // namespace
 
 void describe_uninstall(CLI::App& app, uninstall_settings& to) {
-  add(app, "--kubeconfig", to.kubeconfig, "FILE",
-      "Access to KCP; by default $KUBECONFIG, the pod's own, or ~/.kube/config");
-  add(app, "--context", to.context, "", "Context of the kubeconfig; by default the current one");
+  add_kcp_access(app, to.kubeconfig, to.context);
   app.add_flag(
       "--dry-run", to.dry_run,
       "Change nothing: print which Kymas would be released, and which runtimes do not respond");
@@ -230,9 +235,7 @@ void describe_uninstall(CLI::App& app, uninstall_settings& to) {
 }
 
 void describe_doctor(CLI::App& app, doctor_settings& to) {
-  add(app, "--kubeconfig", to.kubeconfig, "FILE",
-      "Access to KCP; by default $KUBECONFIG, the pod's own, or ~/.kube/config");
-  add(app, "--context", to.context, "", "Context of the kubeconfig; by default the current one");
+  add_kcp_access(app, to.kubeconfig, to.context);
   add(app, "--service-account", to.service_account, "NAMESPACE:NAME",
       "The manager's, whose rights are checked by impersonation; empty: the rights of the "
       "kubeconfig's user are checked");
@@ -242,7 +245,8 @@ void describe_doctor(CLI::App& app, doctor_settings& to) {
   add_duration(app, "--runtime-timeout", to.runtime_timeout, "Time limit for one runtime",
                std::chrono::milliseconds(1));
   add_host_port(app, "--manager", to.manager,
-                "Address of the leader's metrics and /runtimes, for the check of heartbeats");
+                "Address of a manager's metrics and /runtimes; by default the leader is asked "
+                "through KCP's API server");
   add(app, "--token-file", to.token_file, "FILE", "The manager's --admin-token-file");
   add_percentage(app, "--tolerate", to.tolerate_percent,
                  "Part of the runtimes that may fail without exit code 3");
@@ -274,10 +278,7 @@ void describe_rollout(CLI::App& app, rollout_settings& to) {
   const auto describe = [&](const char* name, verb does, const char* help) -> CLI::App& {
     auto& command = *app.add_subcommand(name, help);
     command.callback([&to, does] { to.command = does; });
-    add(command, "--kubeconfig", to.kubeconfig, "FILE",
-        "Access to KCP; by default $KUBECONFIG, the pod's own, or ~/.kube/config");
-    add(command, "--context", to.context, "",
-        "Context of the kubeconfig; by default the current one");
+    add_kcp_access(command, to.kubeconfig, to.context);
     command
         .add_option("COMPONENT", to.component,
                     "Name of the RuntimeRollout: bootstrapper or watcher; by default all")

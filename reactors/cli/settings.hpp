@@ -211,8 +211,12 @@ struct certs_settings {
 
 /// `runtime-watcher status`.
 struct status_settings {
-  core::host_port address = {"127.0.0.1", 8080};
+  std::optional<core::host_port> address;  ///< none: the leader's, through KCP's API server
   std::string token_file;
+  std::string kubeconfig;
+  std::string context;
+  std::string lease_namespace = "kcp-system";
+  std::string lease_name = "runtime-watcher-manager";
   std::vector<std::string> states;
   std::vector<std::string> heartbeats;
   std::string reason;

@@ -25,6 +25,9 @@ namespace {
 namespace asio = boost::asio;
 namespace json = boost::json;
 
+/// In a pod of the manager.
+const core::host_port own_pod{"127.0.0.1", 8080};
+
 std::string query_of(const status_settings& of) {
   std::string out = "/runtimes?limit=5000";
   const auto add = [&](std::string_view name, const std::string& value) {
@@ -207,14 +210,32 @@ std::string runtimes_table(const json::value& runtimes, const table_format& form
 }
 
 status_app::status_app(services& with, status_settings settings)
-    : app(with),
-      settings_(std::move(settings)),
-      manager_(with, settings_.address, settings_.token_file),
-      output_(with.executor, STDOUT_FILENO) {}
+    : app(with), settings_(std::move(settings)), output_(with.executor, STDOUT_FILENO) {
+  auto address = settings_.address;
+  if (!address && !settings_.token_file.empty()) address = own_pod;
+  k8s::config config;
+  if (!address) {
+    config = load_kcp_config(settings_.kubeconfig, settings_.context);
+    if (config.source == "in-cluster") address = own_pod;
+  }
+  if (address) {
+    manager_.emplace(with, *address, settings_.token_file);
+    return;
+  }
+  kcp_ = std::make_unique<k8s::client>(
+      with.executor, std::move(config),
+      k8s::client_options{.name = "kcp",
+                          .user_agent = "runtime-watcher-status",
+                          .field_manager = std::string(default_field_manager),
+                          .deadline = std::chrono::seconds(20),
+                          .retries = 1},
+      with.for_client());
+  manager_.emplace(*kcp_, k8s::object_key{settings_.lease_namespace, settings_.lease_name});
+}
 
 asio::awaitable<int> status_app::show() {
   for (bool first = true;; first = false) {
-    const auto got = co_await manager_.ask(query_of(settings_));
+    const auto got = co_await manager_->ask(query_of(settings_));
     const auto now = services_.clock.wall();
     std::string text;
     int code = 0;
@@ -258,7 +279,8 @@ asio::awaitable<int> status_app::run() {
   co_await stop_.wait();
   showing.cancel();
   co_await showing.join();
-  co_await manager_.close();
+  co_await manager_->close();
+  if (kcp_) co_await kcp_->close();
   background.cancel();
   co_await background.join();
   rethrow_failure();

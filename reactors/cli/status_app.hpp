@@ -7,6 +7,8 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>
 
+#include <memory>
+#include <optional>
 #include <string>
 
 namespace rw::cli {
@@ -24,7 +26,8 @@ struct table_format {
 std::string runtimes_table(const boost::json::value& runtimes, const table_format& format,
                            std::chrono::system_clock::time_point now);
 
-/// `runtime-watcher status`: requests the runtimes from a manager's admin port, and prints them.
+/// `runtime-watcher status`: requests the runtimes from the manager that leads, through KCP's API
+/// server, or from a manager's admin port, and prints them.
 /// Exit code 0: every requested runtime is well, or left out; 3: some are not; 1: no leader
 /// responds.
 class status_app final : public app {
@@ -37,7 +40,8 @@ class status_app final : public app {
   boost::asio::awaitable<int> show();
 
   const status_settings settings_;
-  runtimes_client manager_;
+  std::unique_ptr<k8s::client> kcp_;  ///< null: a manager is asked at its address
+  std::optional<runtimes_client> manager_;
   output output_;
 };
 

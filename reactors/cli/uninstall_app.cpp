@@ -2,7 +2,6 @@
 
 #include "rw/core/within.hpp"
 #include "rw/k8s/client/object_api.hpp"
-#include "rw/k8s/config/config.hpp"
 #include "rw/k8s/controller/leader_election.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/bootstrapper/resource.hpp"
@@ -34,14 +33,8 @@ constexpr auto signal_record = "runtime-watcher-signalled-configuration";
 
 const k8s::resource_type slices{{"discovery.k8s.io", "v1", "EndpointSlice"}, "endpointslices"};
 
-k8s::config load(const uninstall_settings& settings) {
-  auto config = k8s::load_config(settings.kubeconfig, settings.context);
-  if (config.has_error()) throw setting_error("--kubeconfig: " + config.error().message);
-  return std::move(*config);
-}
-
 k8s::client connect(services& with, const uninstall_settings& settings, const char* name) {
-  return {with.executor, load(settings),
+  return {with.executor, load_kcp_config(settings.kubeconfig, settings.context),
           k8s::client_options{.name = name,
                               .user_agent = "runtime-watcher-uninstall",
                               .field_manager = std::string(default_field_manager)},

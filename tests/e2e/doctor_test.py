@@ -41,7 +41,7 @@ DEFECTS = [
     ("runtime", "runtime-6: NoEndpoints: ", "why the watcher's pod is not ready"),
     ("runtime", "runtime-7: AccessRejected: .*Unauthorized", "API server and the kubeconfig"),
     ("runtimes", f"[01] of {RUNTIMES} are in order", ""),
-    ("manager", "no response from", "leader's address"),
+    ("manager", "no response from", "manager's address"),
 ]
 
 
@@ -254,7 +254,8 @@ class Doctor(harness.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         for line in (r"proven +access +KCP responds", r"proven +settings +Lease kcp-system/runtime-watcher-manager has the manager's",
                      r"proven +rights +ServiceAccount kcp-system:runtime-watcher-manager has the \d\d rights",
-                     r"proven +runtimes +1 of 1 are in order", r"not proven +heartbeats", r"\d+ checks: \d+ proven, 0 failed, 1 not proven"):
+                     r"proven +runtimes +1 of 1 are in order", r"not proven +manager +.*/proxy/runtimes", r"not proven +heartbeats",
+                     r"\d+ checks: \d+ proven, 0 failed, 2 not proven"):
             self.assertRegex(done.stdout, line)
         done = runtime_watcher("doctor", "--kubeconfig", kubeconfig, "--runtime", "nobody")
         self.assertEqual(done.returncode, 3)

@@ -106,6 +106,35 @@ BOOST_AUTO_TEST_CASE(runtimes_are_shown_to_loopback_and_to_who_has_the_token) {
   BOOST_TEST(get("10.0.0.1", "Bearer secret").status == 200u);
 }
 
+BOOST_AUTO_TEST_CASE(token_may_come_in_a_field_that_proxies_leave_alone) {
+  rw::core::metrics metrics;
+  std::string token;
+  std::string of_term;
+  rw::admin::pages pages(metrics, {.runtimes = [](std::string_view, std::string&) { return "{}"; },
+                                   .token = [&] { return token; },
+                                   .term_token = [&] { return of_term; }});
+  const auto status = [&](std::string_view shown, std::string_view beside = {}) {
+    rw::http::request request;
+    request.method = "GET";
+    request.target = "/runtimes";
+    request.headers.add(rw::admin::token_field, shown);
+    if (!beside.empty()) request.headers.add("authorization", beside);
+    request.peer.address = {boost::asio::ip::make_address("10.0.0.1"), 1};
+    rw::http::response response;
+    (void)pages.handle(request, response);
+    return response.status;
+  };
+  BOOST_TEST(status("") == 401u);
+  BOOST_TEST(status("secret") == 401u);
+  token = "secret";
+  of_term = "term";
+  BOOST_TEST(status("") == 401u);
+  BOOST_TEST(status("secre") == 401u);
+  BOOST_TEST(status("secret") == 200u);
+  BOOST_TEST(status("term") == 200u);
+  BOOST_TEST(status("other", "Bearer secret") == 401u);
+}
+
 namespace {
 
 struct no_rows final : rw::admin::live_source {

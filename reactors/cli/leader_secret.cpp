@@ -1,0 +1,39 @@
+#include "rw/reactors/cli/leader_secret.hpp"
+
+#include "rw/core/config.hpp"
+#include "rw/k8s/objects/base64.hpp"
+#include "rw/k8s/objects/types.hpp"
+
+#include <utility>
+
+namespace rw::cli {
+
+namespace json = boost::json;
+
+json::object write_leader_secret(const leader_secret& from) {
+  json::object out;
+  for (const auto& [name, value] : {std::pair<const char*, std::string>{"holder", from.holder},
+                                    {"host", from.host},
+                                    {"port", std::to_string(from.port)},
+                                    {"token", from.token}}) {
+    out[name] = k8s::base64_encode(value);
+  }
+  return out;
+}
+
+std::optional<leader_secret> read_leader_secret(const json::value& secret,
+                                                std::string_view holder) {
+  const auto text = [&](std::string_view entry) {
+    return k8s::secret_data(secret, entry).value_or(std::string());
+  };
+  const auto port = core::parse_port(text("port"));
+  leader_secret out{text("holder"), text("host"), port.value_or(0), text("token")};
+  if (out.holder != holder || out.host.empty() || out.port == 0 || out.token.empty()) return {};
+  return out;
+}
+
+std::string pod_of(std::string_view holder) {
+  return std::string(holder.substr(0, holder.rfind('_')));
+}
+
+}  // namespace rw::cli

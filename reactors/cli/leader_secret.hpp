@@ -1,0 +1,34 @@
+#pragma once
+
+#include "rw/reactors/shared/kyma_resources.hpp"
+
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace rw::cli {
+
+/// How the leader's pages are reached. The leader writes it to a Secret in `--state-namespace`.
+struct leader_secret {
+  std::string holder = {};  ///< of the Lease
+  std::string host = {};
+  std::uint16_t port = 0;
+  std::string token = {};  ///< of its term
+
+  static constexpr std::string_view name = "runtime-watcher-leader";
+};
+
+/// The Secret's `data`.
+boost::json::object write_leader_secret(const leader_secret& from);
+/// Nothing if the Secret is incomplete, or not of that holder of the Lease.
+std::optional<leader_secret> read_leader_secret(const boost::json::value& secret,
+                                                std::string_view holder);
+
+/// "runtime-watcher-manager-6d9f_54e82dbb638e8fd4" is the pod runtime-watcher-manager-6d9f.
+std::string pod_of(std::string_view holder);
+
+}  // namespace rw::cli

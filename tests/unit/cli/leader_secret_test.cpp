@@ -1,0 +1,53 @@
+#include "rw/reactors/cli/leader_secret.hpp"
+
+#include "rw/k8s/objects/types.hpp"
+
+#include <boost/json/object.hpp>
+#include <boost/test/unit_test.hpp>
+
+namespace rw::leader_secret_test {
+BOOST_AUTO_TEST_SUITE(leader_secret)
+
+using namespace rw::cli;
+
+namespace {
+
+const cli::leader_secret written{"manager-6d9f_54e8", "10.1.2.3", 8080, "secret"};
+
+boost::json::value secret() {
+  return {{"data", write_leader_secret(written)}};
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(secret_is_read_as_the_leader_writes_it) {
+  const auto read = read_leader_secret(secret(), written.holder);
+  BOOST_REQUIRE(read);
+  BOOST_TEST(read->host == written.host);
+  BOOST_TEST(read->port == written.port);
+  BOOST_TEST(read->token == written.token);
+}
+
+BOOST_AUTO_TEST_CASE(secret_of_another_holder_or_without_an_entry_is_none) {
+  BOOST_TEST(!read_leader_secret(secret(), "manager-7777_54e8"));
+  BOOST_TEST(!read_leader_secret(boost::json::object(), ""));
+  for (const auto* entry : {"holder", "host", "port", "token"}) {
+    auto incomplete = secret();
+    incomplete.at("data").as_object().erase(entry);
+    BOOST_TEST(!read_leader_secret(incomplete, written.holder), entry);
+  }
+  for (const auto* port : {"", "0", "-1", "65536", "http"}) {
+    auto wrong = secret();
+    k8s::set_secret_data(wrong, "port", port);
+    BOOST_TEST(!read_leader_secret(wrong, written.holder), port);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(pod_is_the_holder_without_its_number) {
+  BOOST_TEST(pod_of("runtime-watcher-manager-6d9f_54e82dbb638e8fd4") ==
+             "runtime-watcher-manager-6d9f");
+  BOOST_TEST(pod_of("a_b_54e8") == "a_b");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace rw::leader_secret_test
