@@ -22,7 +22,7 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 
 /// In the order of `client_error`, from 1 on.
-constexpr std::array<const char*, 13> messages{
+constexpr std::array<const char*, 14> messages{
     "the upstream's name has no address",
     "the upstream does not accept connections",
     "the TLS handshake with the upstream failed",
@@ -36,6 +36,8 @@ constexpr std::array<const char*, 13> messages{
     "the proxy refuses to connect to the upstream",
     "the request was held back, the permit to send it is gone",
     "the upstream closed a kept connection while the request was on its way",
+    "the request has a field that the client sets by itself: host, content-length, "
+    "transfer-encoding or connection",
 };
 
 class category final : public boost::system::error_category {
@@ -362,15 +364,32 @@ client_slot& client_slot::operator=(client_slot&& other) noexcept {
   return *this;
 }
 
+namespace {
+
+/// A second `host` or `content-length` is for some servers a reason to refuse (RFC 9112, section
+/// 3.2), and for others a way to smuggle another request.
+bool has_field_of_connection(const fields& of) {
+  return of.has("host") || of.has("content-length") || of.has("transfer-encoding") ||
+         of.has("connection");
+}
+
+asio::awaitable<boost::system::error_code> refuse() {
+  co_return client_error::field_of_connection;
+}
+
+}  // namespace
+
 asio::awaitable<boost::system::error_code> client_slot::exchange(const request& request,
                                                                  response& into,
                                                                  exchange_options options) {
+  if (has_field_of_connection(request.headers)) return refuse();
   return connection_->exchange(&request, &into, options);
 }
 
 asio::awaitable<boost::system::error_code> client_slot::open(
     const request& request, response& into, exchange_options options,
     std::unique_ptr<opened_exchange>& rest) {
+  if (has_field_of_connection(request.headers)) return refuse();
   return connection_->open(&request, &into, options, this, &rest);
 }
 

@@ -28,6 +28,8 @@ enum class client_error {
   /// likely the peer closed it for being idle while the request was on its way. That says nothing
   /// about the peer's health.
   reused_connection_closed,
+
+  field_of_connection,  ///< the request has a field that the client sets itself; nothing was sent
 };
 
 const boost::system::error_category& client_category() noexcept;

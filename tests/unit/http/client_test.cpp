@@ -46,6 +46,22 @@ BOOST_AUTO_TEST_CASE(requests_share_a_kept_connection) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(request_with_a_field_of_the_connection_is_refused) {
+  for (const bool http2 : {false, true}) {
+    served f(http2);
+    for (const auto* name : {"host", "Host", "content-length", "Transfer-Encoding", "connection"}) {
+      request what;
+      what.target = "/";
+      what.headers.add("accept", "*/*");
+      what.headers.add(name, "x");
+      BOOST_TEST((f.ask_client(what).error == client_error::field_of_connection), name);
+    }
+    BOOST_TEST(f.answers.seen == 0);
+    BOOST_TEST(!f.ask_client("/").error);
+    BOOST_TEST(f.opened() == 1);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(exchanges_of_http_1_1_use_a_bounded_pool) {
   served f(false, {.connections = 3});
   std::vector<std::future<outcome>> all;
