@@ -326,6 +326,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::finish(pass* in) {
   if (in->direct()) watch_drift(in->to, std::move(state.left));
   auto again = next_pass(*in);
   for (const auto& each : state.units) {
+    if (each.not_stored) again = std::min(again, with_jitter(options_.resync_period / 10));
     if (!each.recheck_at) continue;
     const auto left =
         std::chrono::ceil<core::duration>(*each.recheck_at - environment_.clock.wall());

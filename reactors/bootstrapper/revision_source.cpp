@@ -30,6 +30,7 @@ void add_revision(const revision_ptr& added, unit_state* into) {
 void note_failure(unit_state* unit, const k8s::failure& error) {
   unit->warnings.push_back("the content of the sources can't be stored to fall back to: " +
                            error.message);
+  unit->not_stored = unit->not_stored || !error.is(k8s::errc::too_large);
 }
 
 }  // namespace

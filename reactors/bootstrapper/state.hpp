@@ -88,6 +88,7 @@ struct unit_state {
   std::optional<k8s::failure> failed = {};  ///< transient; the unit may be half applied
   std::vector<std::string> differences = {};
   std::vector<std::string> warnings = {};  ///< of the sources, and of dry runs
+  bool not_stored = false;  ///< a content, which may be stored later: until then it can be lost
 
   /// True if the desired revision is in place.
   bool is_applied() const noexcept {
