@@ -213,13 +213,13 @@ class work_queue final {
   boost::asio::awaitable<void> run() {
     while (!drained()) {
       const auto time = environment_.time.now();
-      while (!delays_.empty() && delays_.begin()->first <= time) {
-        auto& key = *delays_.extract(delays_.begin()).value().second;
+      while (!delays_.empty() && delays_.begin()->due <= time) {
+        auto& key = *delays_.extract(delays_.begin()).value().key;
         key.due = never;
         enqueue(key, key.delayed_level);
       }
       if (time >= publish_at_) publish();
-      alarm_->expires_at(std::min(delays_.empty() ? never : delays_.begin()->first, publish_at_));
+      alarm_->expires_at(std::min(delays_.empty() ? never : delays_.begin()->due, publish_at_));
       co_await alarm_->wait();
     }
     publish();
@@ -249,9 +249,9 @@ class work_queue final {
   /// Refuses further additions.
   void shut_down() {
     if (std::exchange(shut_down_, true)) return;
-    for (const auto& [due, key] : std::exchange(delays_, {})) {
-      key->due = never;
-      if (key->location == place::delayed) settle(*key);
+    for (const auto& each : std::exchange(delays_, {})) {
+      each.key->due = never;
+      if (each.key->location == place::delayed) settle(*each.key);
     }
     room_.wake_all();
     report_end();
@@ -290,10 +290,22 @@ class work_queue final {
     std::optional<priority> again = {};  ///< added while processing: to be queued so after
     std::uint32_t failures = 0;          ///< rate-limited additions since the last `forget`
     time_point due = never;              ///< end of the delay, in whatever place
+    std::uint64_t delay = 0;             ///< its number
     time_point added = {};               ///< of the addition that waits to be taken
     time_point started = {};
   };
   using list = boost::intrusive::list<record>;
+
+  /// Of those that end together the first one added comes first.
+  struct delay {
+    time_point due;
+    std::uint64_t number;
+    record* key;
+
+    friend bool operator<(const delay& a, const delay& b) noexcept {
+      return a.due != b.due ? a.due < b.due : a.number < b.number;
+    }
+  };
 
   /// Hashes and compares records by their keys.
   struct by_key : Hash {
@@ -373,8 +385,8 @@ class work_queue final {
     key.delayed_level = has_delay ? std::min(key.delayed_level, level) : level;
     if (has_delay && due >= key.due) return add_result::merged;
     if (key.location > place::processing) move(key, place::delayed);
-    delays_.erase({key.due, &key});
-    const auto at = delays_.emplace(key.due = due, &key).first;
+    delays_.erase({key.due, key.delay, &key});
+    const auto at = delays_.insert({key.due = due, key.delay = ++last_delay_, &key}).first;
     if (at == delays_.begin()) alarm_->cancel();
     return add_result::added;
   }
@@ -435,7 +447,8 @@ class work_queue final {
   boost::unordered_flat_set<record*, by_key, by_key> index_;
   std::array<list, 7> lists_;                   ///< by place; each oldest first
   std::array<std::uint32_t, 3> passed_over_{};  ///< levels, in a row, while there was a choice
-  std::set<std::pair<time_point, record*>> delays_;
+  std::set<delay> delays_;
+  std::uint64_t last_delay_ = 0;
   bool shut_down_ = false;
   wake_list workers_{executor_};  ///< wait for a key; after `shut_down` also for the end
   wake_list room_{executor_};     ///< wait for room

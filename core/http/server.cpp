@@ -77,6 +77,11 @@ server::server(asio::any_io_executor executor, server_options options, handler& 
 
 server::~server() = default;
 
+tcp::endpoint server::address() const {
+  const auto& given = shared_->options.address;
+  return given.port() == 0 ? acceptor_.local_endpoint() : given;
+}
+
 std::size_t server::open_connections() const {
   return shared_->held.connections();
 }

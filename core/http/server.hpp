@@ -103,7 +103,7 @@ class server {
   server& operator=(const server&) = delete;
 
   /// Where it listens, with the port that was picked.
-  boost::asio::ip::tcp::endpoint address() const { return acceptor_.local_endpoint(); }
+  boost::asio::ip::tcp::endpoint address() const;
 
   /// Serves until drained or cancelled; every connection is closed when it returns.
   boost::asio::awaitable<void> run();

@@ -3,6 +3,7 @@
 #include "rw/core/backoff.hpp"
 #include "rw/core/http/server.hpp"
 #include "rw/core/json_text.hpp"
+#include "rw/core/network.hpp"
 #include "rw/core/task_group.hpp"
 #include "rw/k8s/devserver/admission_gate.hpp"
 #include "rw/k8s/devserver/api.hpp"
@@ -65,11 +66,13 @@ std::shared_ptr<tls::credentials> make_credentials(const server_options& options
 std::shared_ptr<server_memory> make_memory(const server_options& options) {
   auto ca = make_ca(options);
   auto own = make_credentials(options, ca);
-  return std::make_shared<server_memory>(std::move(ca), std::move(own));
+  return std::make_shared<server_memory>(std::move(ca), std::move(own), options.make_random());
 }
 
-std::unique_ptr<core::transport> make_transport(const server_options& options,
+std::unique_ptr<core::transport> make_transport(const asio::any_io_executor& executor,
+                                                const server_options& options,
                                                 const server_memory& memory) {
+  if (!options.tls) return core::network::of(executor).make_plain();
   tls::server_options tls;
   tls.request_client_certificate = true;
   tls.alpn = options.protocols;
@@ -104,7 +107,7 @@ class server::implementation {
         environment_(environment),
         memory_(memory ? std::move(memory) : make_memory(options_)),
         clusters_(memory_->clusters),
-        transport_(make_transport(options_, *memory_)),
+        transport_(make_transport(executor, options_, *memory_)),
         schedule_(environment.clock, executor),
         counters_(environment.metrics, options_.name),
         reads_(schedule_, counters_, options_.bookmark_interval),
@@ -197,7 +200,8 @@ std::string server::implementation::url(std::string_view name) const {
   const auto address = bound.address();
   std::string host = address.is_unspecified() ? "127.0.0.1" : address.to_string();
   if (host.find(':') != std::string::npos) host = "[" + host + "]";
-  return "https://" + host + ":" + std::to_string(bound.port()) + "/clusters/" + std::string(name);
+  return (options_.tls ? "https://" : "http://") + host + ":" + std::to_string(bound.port()) +
+         "/clusters/" + std::string(name);
 }
 
 std::string server::implementation::token_fields(std::string_view name, std::string_view user) {
@@ -209,10 +213,12 @@ std::string server::implementation::kubeconfig(std::string_view name, std::strin
                                                const std::string& as) const {
   of(name);
   const auto context = quoted(name);
+  const auto& trusted =
+      options_.certificate.empty() ? memory_->ca.certificate_pem() : options_.certificate;
+  const auto authority =
+      options_.tls ? "\n    certificate-authority-data: " + base64_encode(trusted) : std::string();
   return "apiVersion: v1\nkind: Config\nclusters:\n- name: " + context +
-         "\n  cluster:\n    server: " + url(name) + "\n    certificate-authority-data: " +
-         base64_encode(options_.certificate.empty() ? memory_->ca.certificate_pem()
-                                                    : options_.certificate) +
+         "\n  cluster:\n    server: " + url(name) + authority +
          "\nusers:\n- name: " + quoted(user) + "\n  user:\n" + as +
          "contexts:\n- name: " + context + "\n  context:\n    cluster: " + context +
          "\n    user: " + quoted(user) + "\ncurrent-context: " + context + "\n";

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "rw/core/backoff.hpp"
 #include "rw/core/clock.hpp"
 #include "rw/core/log.hpp"
 #include "rw/core/metrics.hpp"
@@ -26,6 +27,8 @@ struct server_options {
   std::string name = "devserver";  ///< in logs and as the metrics' label `server`
   boost::asio::ip::tcp::endpoint address = {boost::asio::ip::address_v4::loopback(), 0};
   std::vector<std::string> host_names = {"localhost"};  ///< in the server's certificate
+  /// False: without TLS, on the streams that the executor's network makes (core/network.hpp).
+  bool tls = true;
   /// PEM of the server's certificate and key, in place of one of its own CA. Kubeconfigs then trust
   /// the certificate itself.
   std::string certificate = {};
@@ -46,6 +49,7 @@ struct server_options {
   /// For this long after the creation of a CustomResourceDefinition, and up to a second more,
   /// requests for its objects get 429 (kube-apiserver: "storage is (re)initializing").
   std::chrono::milliseconds storage_delay{0};
+  core::random_source (*make_random)() = core::make_random_source;  ///< of uids, names and tokens
 };
 
 /// All of it must outlive the server.

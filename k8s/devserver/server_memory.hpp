@@ -20,12 +20,13 @@ using cluster_map = std::map<std::string, std::shared_ptr<cluster>, std::less<>>
 /// the clusters. Used by one server at a time.
 class server_memory {
  public:
-  server_memory(tls::issuer authority, std::shared_ptr<tls::credentials> own)
-      : ca(std::move(authority)), credentials(std::move(own)) {}
+  server_memory(tls::issuer authority, std::shared_ptr<tls::credentials> own,
+                core::random_source numbers)
+      : random(std::move(numbers)), ca(std::move(authority)), credentials(std::move(own)) {}
   server_memory(const server_memory&) = delete;
   server_memory& operator=(const server_memory&) = delete;
 
-  core::random_source random = core::make_random_source();
+  core::random_source random;
   const tls::issuer ca;
   const std::shared_ptr<tls::credentials> credentials;
   cluster_map clusters;

@@ -35,7 +35,7 @@ watch::watch(watch_request wanted, watch_schedule& schedule, watch_counters& cou
 
 watch::~watch() {
   wanted_.objects->remove(this);
-  schedule_.remove(*this, wakes_at_);
+  schedule_.remove(wakes_at_);
   counters_.open.Decrement();
 }
 

@@ -77,7 +77,7 @@ class watch final : public http::body_source, follower, watch_schedule::sleeper 
   std::vector<record_ptr> initial_;  // not sent yet, the next one last
   std::uint64_t seen_;               // all changes up to this version were sent
   core::time_point ends_at_;
-  core::time_point wakes_at_{};
+  watch_schedule::place wakes_at_{};
   bool too_old_ = false;  // its version is not in the history
   bool bookmark_due_ = false;
   bool ended_ = false;

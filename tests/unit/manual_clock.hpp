@@ -22,6 +22,14 @@ namespace rw::core {
 /// A clock that stands still until told to go on.
 class manual_clock final : public clock {
  public:
+  /// Certificates that are made meanwhile are of today.
+  manual_clock() : manual_clock(std::chrono::system_clock::now()) {}
+  explicit manual_clock(std::chrono::system_clock::time_point wall)
+      : state_(std::make_shared<state>()) {
+    // In whole seconds, so that it rounds the same in each run.
+    state_->wall = std::chrono::floor<std::chrono::seconds>(wall);
+  }
+
   time_point now() const noexcept override {
     const std::lock_guard lock(state_->guard);
     return state_->now;
@@ -63,9 +71,7 @@ class manual_clock final : public clock {
   struct state {
     mutable std::mutex guard;
     time_point now{std::chrono::hours(1)};
-    /// Of today, since certificates are; in whole seconds, so that it rounds the same in each run.
-    std::chrono::system_clock::time_point wall =
-        std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+    std::chrono::system_clock::time_point wall;
     std::vector<manual_timer*> timers;
   };
 
@@ -133,7 +139,7 @@ class manual_clock final : public clock {
     bool waiting_ = false;
   };
 
-  const std::shared_ptr<state> state_ = std::make_shared<state>();
+  const std::shared_ptr<state> state_;
 };
 
 }  // namespace rw::core

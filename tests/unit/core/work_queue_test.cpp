@@ -207,6 +207,18 @@ BOOST_AUTO_TEST_CASE(delayed_key_comes_when_its_time_has_come) {
   BOOST_TEST(b.keys.size() == 0U);
 }
 
+BOOST_AUTO_TEST_CASE(keys_whose_delays_end_together_come_in_the_order_of_their_additions) {
+  bench<> b;
+  names expected;
+  for (int i = 0; i < 100; ++i) {
+    expected.insert(expected.begin(), "key " + std::to_string(i));
+    b.keys.add_after(expected.front(), 2s);
+  }
+  for (const auto& each : expected) b.keys.add_after(each, 1s);
+  b.advance(1s);
+  BOOST_TEST(b.take_all() == expected, boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(shorter_delay_replaces_a_longer_one_and_not_the_other_way_round) {
   bench<> b;
   b.keys.add_after("a", 10s);

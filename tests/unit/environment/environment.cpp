@@ -36,6 +36,17 @@ std::string inline_kubeconfig(const k8s::config& how) {
       {"contexts", json::array{{{"name", "c"}, {"context", {{"cluster", "c"}, {"user", "u"}}}}}}});
 }
 
+std::unique_ptr<local_network> network_of(asio::io_context& context, environment_options& with) {
+  if (with.server.tls) return nullptr;
+  with.server.address.port(6443);
+  return std::make_unique<local_network>(context.get_executor());
+}
+
+k8s::devserver::server_options server_of(environment_options& with) {
+  with.server.make_random = with.make_random;
+  return std::move(with.server);
+}
+
 std::unique_ptr<core::clock> clock_of(environment_options& with) {
   if (!with.clock) with.clock = std::make_unique<core::real_clock>();
   return std::move(with.clock);
@@ -91,12 +102,13 @@ std::optional<double> metric_of(const core::metrics& in, const std::string& seri
 }
 
 environment::environment(environment_options with)
-    : owned_clock_(clock_of(with)),
+    : network_(network_of(context, with)),
+      owned_clock_(clock_of(with)),
       client_options_(with.client),
       make_random(with.make_random),
       clock(*owned_clock_),
       watchdog(clock, context.get_executor(), with.tick),
-      server(context.get_executor(), std::move(with.server), {clock, watchdog, log, numbers}) {
+      server(context.get_executor(), server_of(with), {clock, watchdog, log, numbers}) {
   server.add_cluster("kcp");
   tasks.spawn(watchdog.run());
   tasks.spawn(server.run());

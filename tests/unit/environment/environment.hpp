@@ -16,6 +16,7 @@
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 
+#include "tests/unit/environment/local_network.hpp"
 #include <functional>
 #include <map>
 #include <memory>
@@ -68,11 +69,12 @@ std::optional<double> metric_of(const core::metrics& in, const std::string& seri
 bool reads(const std::string& verb);
 
 struct environment_options {
+  /// Without TLS it is on a network of its own (local_network.hpp).
   k8s::devserver::server_options server = {};
-  core::duration tick = std::chrono::milliseconds(20);  ///< of the watchdog
-  k8s::client_options client = {.name = "test"};        ///< of `client`
-  std::unique_ptr<core::clock> clock = {};              ///< empty: the real one
-  core::random_source (*make_random)() = core::make_random_source;
+  core::duration tick = std::chrono::milliseconds(20);              ///< of the watchdog
+  k8s::client_options client = {.name = "test"};                    ///< of `client`
+  std::unique_ptr<core::clock> clock = {};                          ///< empty: the real one
+  core::random_source (*make_random)() = core::make_random_source;  ///< of the server, too
 };
 
 /// An embedded API server with the cluster "kcp" and, for each runtime, one of the runtime's name;
@@ -162,6 +164,7 @@ class environment {
   asio::io_context context{1};
 
  private:
+  const std::unique_ptr<local_network> network_;  ///< none: TCP
   const std::unique_ptr<core::clock> owned_clock_;
   const k8s::client_options client_options_;
 

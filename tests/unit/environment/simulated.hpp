@@ -8,6 +8,7 @@
 
 #include "tests/unit/environment/environment.hpp"
 #include "tests/unit/manual_clock.hpp"
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string_view>
@@ -53,7 +54,8 @@ class simulated_time {
 class simulated : public environment, public simulated_time {
  public:
   explicit simulated(k8s::devserver::server_options server = {},
-                     core::random_source (*make_random)() = core::make_random_source);
+                     core::random_source (*make_random)() = core::make_random_source,
+                     std::chrono::system_clock::time_point wall = std::chrono::system_clock::now());
   ~simulated() override;
 
   /// Lets time pass until `condition` holds, which must be so within simulated minutes.

@@ -50,7 +50,9 @@ struct counts {
 
 class story {
  public:
-  explicit story(std::uint64_t seed) : land_(seed) {
+  /// All requests are added to `trace`, with their times; null: they are not.
+  explicit story(std::uint64_t seed, std::vector<std::string>* trace = nullptr)
+      : land_(seed), trace_(trace) {
     auto& settings = land_.settings;
     settings.rollout = {.canaries = "1",
                         .max_unavailable = {1 + static_cast<unsigned>(chance_.draw(2)), false},
@@ -106,6 +108,10 @@ class story {
   k8s::devserver::fault request(const std::string& cluster, const std::string& verb,
                                 const std::string& path) {
     k8s::devserver::fault out;
+    if (trace_ != nullptr) {
+      trace_->push_back(std::to_string((land_.clock.now() - began_).count()) + " " + verb + " " +
+                        cluster + path);
+    }
     const bool writes = !test::reads(verb);
     if (writes && path.find("/deployments") != path.npos) restarting_.insert(cluster);
     if (mine_) {
@@ -487,6 +493,8 @@ class story {
   k8s::test::chance& chance_ = land_.chance;
   k8s::test::journal journal_{land_.clock, 60};
   promises promises_{land_};
+  const core::time_point began_ = land_.clock.now();
+  std::vector<std::string>* const trace_;
   bool faulty_ = false;
   bool mine_ = false;       ///< the requests are the test's own
   bool dead_ = false;       ///< the manager, which does not know it
@@ -531,6 +539,21 @@ BOOST_AUTO_TEST_CASE(units_are_one_revision_after_any_history) {
             << " kills, " << all.restarts << " restarts, " << all.edits << " edits of tenants, "
             << all.pauses << " pauses, " << all.checks << " runtimes checked at rest\n";
   BOOST_TEST(all.checks > seeds);
+}
+
+BOOST_AUTO_TEST_CASE(history_of_a_seed_is_the_same_alone_and_in_a_row) {
+  std::map<std::uint64_t, std::vector<std::string>> all;
+  for (const std::uint64_t seed : {7, 3, 7, 11, 3}) {
+    std::vector<std::string> trace;
+    story(seed, &trace).run();
+    BOOST_TEST(trace.size() > 500U);
+    const auto& before = all.try_emplace(seed, trace).first->second;
+    const auto [at, other] = std::ranges::mismatch(before, trace);
+    const auto text_of = [](auto from, auto end) { return from == end ? "its end" : *from; };
+    BOOST_CHECK_MESSAGE(before == trace, "seed " << seed << ", request " << at - before.begin()
+                                                 << ": " << text_of(at, before.end()) << ", then "
+                                                 << text_of(other, trace.end()));
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()
