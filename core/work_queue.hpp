@@ -249,9 +249,9 @@ class work_queue final {
   /// Refuses further additions.
   void shut_down() {
     if (std::exchange(shut_down_, true)) return;
-    for (const auto& each : std::exchange(delays_, {})) {
-      each.key->due = never;
-      if (each.key->location == place::delayed) settle(*each.key);
+    for (const auto& ended : std::exchange(delays_, {})) {
+      ended.key->due = never;
+      if (ended.key->location == place::delayed) settle(*ended.key);
     }
     room_.wake_all();
     report_end();

@@ -134,6 +134,7 @@ asio::awaitable<bool> kim::pause(core::duration by) {
 }
 
 asio::awaitable<reconcile_result> kim::reconcile(k8s::object_key key) {
+  if (options_.held) co_return reconcile_result::requeue_after(held_poll);
   // Read from the server: the cache may still have a mark that was removed just now.
   const auto found = co_await kcp_.get(runtimes_type(), key, false);
   if (!found && !found.error().is(k8s::errc::not_found)) {
@@ -141,7 +142,6 @@ asio::awaitable<reconcile_result> kim::reconcile(k8s::object_key key) {
   }
   if (!found) shoots_.erase(key.name);
   if (!found || k8s::is_being_deleted(*found)) co_return reconcile_result::done();
-  if (options_.held) co_return reconcile_result::requeue_after(held_poll);
   const auto state = k8s::find_string(*found, {"status", "state"});
   const bool at_rest = state == "Ready" || state == "Failed";
   const auto generation = k8s::generation_of(*found);

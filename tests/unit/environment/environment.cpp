@@ -81,12 +81,16 @@ k8s::resource_type type_of(const json::value& object) {
       .value_or(bundles);
 }
 
-std::vector<json::value> documents_of(const std::string& file) {
+const std::vector<json::value>& documents_of(const std::string& file) {
+  static std::map<std::string, std::vector<json::value>> known;
+  auto& out = known[file];
+  if (!out.empty()) return out;
   std::ifstream in(RW_SOURCE_DIR "/deploy/" + file);
   const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
   auto all = k8s::parse_manifests(text);
   require(all.has_value() && !all->empty(), file);
-  return std::move(*all);
+  out = std::move(*all);
+  return out;
 }
 
 bool reads(const std::string& verb) {

@@ -62,7 +62,7 @@ json::value object_of(const k8s::resource_type& type, const std::string& ns,
 /// The kind that the object names, if it is a well-known one; otherwise `bundles`.
 k8s::resource_type type_of(const json::value& object);
 /// The documents of a file below deploy/.
-std::vector<json::value> documents_of(const std::string& file);
+const std::vector<json::value>& documents_of(const std::string& file);
 /// The value of a time series, if there is one.
 std::optional<double> metric_of(const core::metrics& in, const std::string& series);
 /// True for the verbs of requests that change nothing.

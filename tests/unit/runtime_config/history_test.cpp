@@ -14,6 +14,7 @@
 #include "rw/reactors/runtime_rollout/resource.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 
+#include <boost/json/serialize.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include "tests/unit/bootstrapper/samples.hpp"
