@@ -232,7 +232,9 @@ class status_writer {
       if (!has.empty()) unit["contents"] = has;
       if (!newest.empty() && !desired.empty() && desired != has) unit["desiredContents"] = desired;
       auto error = error_of(now);
-      if (error.empty() && now.failed) error = now.failed->message;
+      // In other phases a message says why the runtime rejects the revision (facts_of); that it is
+      // tried again is in the conditions.
+      if (error.empty() && now.failed && phase == "Applying") error = now.failed->message;
       if (!error.empty()) unit["message"] = text(error);
     });
     status()["inventory"] = write_inventory(state_.objects);

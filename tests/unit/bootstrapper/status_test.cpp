@@ -212,6 +212,23 @@ BOOST_AUTO_TEST_CASE(half_applied_unit_is_applying) {
   BOOST_TEST(is(next(input), "ConfigurationSynced") == "False NotApplied");
 }
 
+BOOST_AUTO_TEST_CASE(unit_that_failed_before_its_first_write_rejects_nothing) {
+  for (const std::string applied : {"", "bb"}) {
+    auto input = in_place();
+    auto& of = input.state.units[1];
+    of.applied = applied;
+    of.desired = "cc";
+    of.failed = k8s::failure{.code = k8s::errc::timed_out, .message = "no answer"};
+    const auto status = next(input);
+    BOOST_TEST(k8s::find_condition(resource(status), "ConfigurationSynced")->message ==
+               "bootstrapper: no answer");
+    BOOST_TEST(facts_of(resource(status)).rejected == "");
+    of.failed.reset();
+    of.rejected = {rejection::reason::rejected_by_runtime, "x"};
+    BOOST_TEST(facts_of(resource(next(input))).rejected == "cc");
+  }
+}
+
 BOOST_AUTO_TEST_CASE(revision_is_recorded_before_it_is_written) {
   auto input = in_place();
   const auto has = with_contents("aa");

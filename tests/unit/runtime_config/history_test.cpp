@@ -114,7 +114,9 @@ class story {
                         cluster + path);
     }
     const bool writes = !test::reads(verb);
-    if (writes && path.find("/deployments") != path.npos) restarting_.insert(cluster);
+    if (writes && path.find("/deployments") != path.npos) {
+      restarting_[cluster] = land_.clock.now();
+    }
     if (mine_) {
       if (writes && cluster != "kcp") disturb(cluster);
       return out;
@@ -131,6 +133,10 @@ class story {
     }
     if (!faulty_ || out.drop) return out;
     if (chance_.likely(0.05)) out.latency = std::chrono::milliseconds(chance_.draw(5000));
+    if (restarting_.contains(cluster)) {
+      auto& changed = restarting_[cluster];
+      changed = std::max<core::time_point>(changed, land_.clock.now() + out.latency);
+    }
     if (chance_.likely(0.1)) {
       constexpr std::array statuses{409U, 429U, 500U, 503U, 504U};
       out.status = statuses.at(chance_.draw(statuses.size()));
@@ -182,12 +188,11 @@ class story {
     const auto hung = std::exchange(hung_, {});
     const auto before = disturbed_;
     promises_.observe();
-    for (const auto& name : std::exchange(restarting_, {})) {
-      if (hung.contains(name)) {
-        restarting_.insert(name);
-      } else if (land_.modes.contains(name)) {
-        land_.run_pods(name);
-      }
+    const auto now = land_.clock.now();
+    for (const auto& [name, changed] : std::exchange(restarting_, {})) {
+      if (!land_.modes.contains(name)) continue;
+      if (!hung.contains(name)) land_.run_pods(name);
+      if (hung.contains(name) || changed >= now) restarting_.emplace(name, changed);
     }
     disturbed_ = before;
     hung_ = hung;
@@ -250,7 +255,7 @@ class story {
     } else if (drawn < 97) {
       const bool ill = land_.ill.insert(name).second;
       if (!ill) land_.ill.erase(name);
-      restarting_.insert(name);
+      restarting_[name] = land_.clock.now();
       journal_.note(name + (ill ? " can't run pods" : " can run pods"));
     } else {
       journal_.note("marked by hand: " + name);
@@ -414,7 +419,31 @@ class story {
     const bool hindered = paused_ || !hung_.empty() || !land_.ill.empty() || !suspended_.empty() ||
                           !promises_.missing.empty() || land_.bad.contains(land_.now.manifests);
     promises_.check_rollout(well, !hindered);
-    if (!promises_.broken.empty()) promises_.fail("at " + to_string(land_.now));
+    if (!promises_.broken.empty()) describe();
+  }
+
+  /// What is there, for whoever has to find out why.
+  void describe() {
+    promises_.fail("at " + to_string(land_.now));
+    const auto text_of = [](const json::value& object) {
+      std::string out;
+      const auto* const all = k8s::find_array(object, {"status", "conditions"});
+      for (const auto& each : all != nullptr ? *all : json::array()) {
+        for (const auto* field : {"type", "status", "reason", "message"}) {
+          out += " " + std::string(k8s::find_string(each, {field}));
+        }
+        out += ";";
+      }
+      return out;
+    };
+    for (const auto& [name, unused] : land_.modes) {
+      promises_.fail(name + ", " + std::string(to_string(land_.mode_of(name))) + ", has " +
+                     to_string(land_.content_of(name).at) + ":" +
+                     text_of(land_.bootstrapper(name)));
+    }
+    const auto rollout =
+        land_.call(land_.api("kcp").get(runtime_rollout::runtime_rollouts_type(), rollout_key));
+    if (rollout) promises_.fail("the roll-out:" + text_of(*rollout));
   }
 
   void end_well() {
@@ -422,7 +451,7 @@ class story {
     land_.kim->options().held = true;
     undisturbed([&] {
       hung_.clear();
-      for (const auto& name : std::exchange(land_.ill, {})) restarting_.insert(name);
+      for (const auto& name : std::exchange(land_.ill, {})) restarting_[name] = land_.clock.now();
       for (const auto& name : std::exchange(frozen_, {})) {
         disturb(name);
         (void)land_.call(land_.api(name).remove(secrets_type(), secret_key));
@@ -503,11 +532,12 @@ class story {
   core::time_point last_write_{};
   std::map<std::string, core::time_point> disturbed_;
   std::set<std::string> suspended_;
-  std::set<std::string> hung_;        ///< runtimes that nobody reaches
-  std::set<std::string> restarting_;  ///< runtimes whose pods are to be looked at
-  std::set<std::string> frozen_;      ///< runtimes whose pull Secret is immutable
-  bool namespace_missing_ = false;    ///< that contents are stored in
-  bool contents_lost_ = false;        ///< since all runtimes had the newest last
+  std::set<std::string> hung_;  ///< runtimes that nobody reaches
+  /// Runtimes whose pods are to be looked at, and when their Deployments change.
+  std::map<std::string, core::time_point> restarting_;
+  std::set<std::string> frozen_;    ///< runtimes whose pull Secret is immutable
+  bool namespace_missing_ = false;  ///< that contents are stored in
+  bool contents_lost_ = false;      ///< since all runtimes had the newest last
   bool paused_ = false;
   int newest_ = 1;
   int resumes_ = 0;
