@@ -133,6 +133,7 @@ asio::awaitable<k8s::result<void>> revision_source::resolve_unit(
   content_set newest;
   content_set previous;
   bool unlabelled = false;
+  bool credentials_missing = false;
   for (const auto kind : all_sources) {
     const auto name = view->from.describe(kind);
     if (name.empty() || unit_of(kind) != of) continue;
@@ -155,6 +156,7 @@ asio::awaitable<k8s::result<void>> revision_source::resolve_unit(
         name, missing && removal_.enabled ? std::optional(now) : std::nullopt);
     if (!noted && !is_permanent(noted.error())) co_return noted.error();
     if (missing && note_missing(kind, name, now, into)) content = nullptr;
+    credentials_missing = credentials_missing || (missing && kind == source_kind::pull_secret);
     if (object) {
       auto& live = live_[name];
       if (live.object != object) {
@@ -194,7 +196,28 @@ asio::awaitable<k8s::result<void>> revision_source::resolve_unit(
     if (fallback->valid()) add_revision(fallback, into);
   }
   auto added = co_await add_own(of, view, now, into);
+  if (added && credentials_missing && !into->removal) {
+    added = co_await leave_unstored(newest, into);
+  }
   co_return added;
+}
+
+/// What is stored may be older than the credentials that the runtime has, or is getting, if those
+/// could not be stored. They must not go back: then they stay as they are.
+asio::awaitable<k8s::result<void>> revision_source::leave_unstored(content_set newest,
+                                                                   unit_state* into) {
+  constexpr auto kind = source_kind::pull_secret;
+  for (const auto* const digests : {&into->contents, &into->applying_contents}) {
+    const auto digest = (*digests)[index_of(kind)];
+    if (digest.empty() || digest == newest[index_of(kind)]->digest) continue;
+    const auto found = co_await stored_.find(digest);
+    if (!found && !is_permanent(found.error())) co_return found.error();
+    if (found && *found) continue;
+    into->revisions.clear();
+    into->desired = into->in_place;
+    into->lost = true;
+  }
+  co_return k8s::result<void>();
 }
 
 asio::awaitable<k8s::result<void>> revision_source::resolve(

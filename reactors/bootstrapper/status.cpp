@@ -264,7 +264,7 @@ class status_writer {
         state_.units, [](const unit_state& each) { return each.withheld != nullptr; });
     const bool lost = std::ranges::any_of(state_.units, &unit_state::lost);
     const std::string why_lost =
-        "the content in place is no longer stored: until the newest has its turn, it is neither "
+        "the content in place is not stored: until a newer one takes its place, it is neither "
         "checked nor repaired";
     set("ConfigurationSynced",
         {{shadow(), "False", "Shadow", in_shadow},

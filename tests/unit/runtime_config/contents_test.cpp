@@ -12,28 +12,69 @@ BOOST_AUTO_TEST_SUITE(contents)
 
 using namespace std::chrono_literals;
 
+namespace {
+
+/// A control plane with one runtime, where contents may be refused to be stored.
+struct storing : land {
+  storing() : land(1) {
+    on_request = [this](const std::string&, const std::string& verb, const std::string& path) {
+      const bool stores =
+          !test::reads(verb) && path.find(settings.direct.state_namespace) != path.npos;
+      return k8s::devserver::fault{.status = refuses && stores ? 403U : 0U};
+    };
+    add_runtime("skr");
+  }
+  ~storing() override { end(); }
+  storing(const storing&) = delete;
+  storing& operator=(const storing&) = delete;
+
+  void install() {
+    begin(bootstrapper_mode::direct);
+    pass(10s);
+    set_all_ready();
+    pass(4min);
+    BOOST_TEST(lacks("skr") == "");
+  }
+
+  bool refuses = false;
+};
+
+}  // namespace
+
 /// Until then a runtime would have nothing to fall back to.
-BOOST_AUTO_TEST_CASE(content_that_could_not_be_stored_is_stored_before_the_resync) {
-  land all(1);
-  const auto ns = all.settings.direct.state_namespace;
-  bool refuses = true;
-  all.on_request = [&](const std::string&, const std::string& verb, const std::string& path) {
-    const bool stores = !test::reads(verb) && path.find(ns) != path.npos;
-    return k8s::devserver::fault{.status = refuses && stores ? 403U : 0U};
+BOOST_FIXTURE_TEST_CASE(content_that_could_not_be_stored_is_stored_before_the_resync, storing) {
+  refuses = true;
+  install();
+  const auto warned = [this] {
+    return k8s::find(bootstrapper("skr"), {"status", "warnings"}) != nullptr;
   };
-  all.add_runtime("skr");
-  all.begin(bootstrapper_mode::direct);
-  all.pass(10s);
-  all.set_all_ready();
-  all.pass(4min);
-  const auto warned = [&] {
-    return k8s::find(all.bootstrapper("skr"), {"status", "warnings"}) != nullptr;
-  };
-  BOOST_TEST(all.lacks("skr") == "");
   BOOST_TEST(warned());
   refuses = false;
-  all.pass(2min);
+  pass(2min);
   BOOST_TEST(!warned());
+}
+
+/// What is stored is older.
+BOOST_FIXTURE_TEST_CASE(pull_secret_that_could_not_be_stored_stays_where_its_source_is_deleted,
+                        storing) {
+  install();
+  refuses = true;
+  ++now.pull_secret;
+  put(&versions::pull_secret);
+  pass(1min);
+  withdraw(&versions::pull_secret);
+  pass(1min);
+  BOOST_TEST(content_of("skr").at.pull_secret == 2);
+  end();
+  begin(bootstrapper_mode::direct);
+  pass(1min);
+  BOOST_TEST(content_of("skr").at.pull_secret == 2);
+  const auto synced = k8s::find_condition(bootstrapper("skr"), "ConfigurationSynced");
+  BOOST_TEST(synced->reason == "ContentLost");
+  ++now.pull_secret;
+  put(&versions::pull_secret);
+  pass(1min);
+  BOOST_TEST(lacks("skr") == "");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
