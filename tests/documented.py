@@ -9,6 +9,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 RUN = {
     "README.md": "e2e.commands",
     "deploy/configuration-of-runtimes.md": "e2e.commands",
+    "deploy/manager/bootstrapper/MIGRATION.md": "e2e.bootstrapper_migration_embedded",
     "deploy/operations.md": "e2e.operations",
     "deploy/samples/README.md": "e2e.commands",
     "deploy/settings.md": "e2e.commands",
@@ -52,8 +53,12 @@ NOT_RUN = (
 
 
 def commands(page):
-    """Each command of the page's shell blocks, without its comment: lines that end with a backslash go on."""
-    for block in re.findall(r"^```sh\n(.*?)^```", (ROOT / page).read_text(), flags=re.MULTILINE | re.DOTALL):
+    return commands_in((ROOT / page).read_text())
+
+
+def commands_in(text):
+    """Each command of the shell blocks, without its comment: lines that end with a backslash go on."""
+    for block in re.findall(r"^```sh\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL):
         for command in re.findall(r"(?:.*\\\n)*.+", block):
             bare = re.sub(r"\s+#.*$", "", command)
             if bare and not bare.startswith("#") and not bare.startswith("$"):

@@ -3,6 +3,7 @@
 #include "rw/core/within.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/config_sync/target.hpp"
+#include "rw/reactors/dev/deployment_status.hpp"
 #include "rw/reactors/dev/manifests.hpp"
 #include "rw/reactors/runtime_rollout/resource.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
@@ -42,6 +43,43 @@ kim_options kim_options_of(const dev_settings& settings) {
 /// Time limit for one runtime's API server to respond.
 constexpr auto configure_limit = std::chrono::seconds(5);
 
+/// What the simulated Kyma Infrastructure Manager reads of its Deployment: whether it has replicas,
+/// and its switch. No pods are made of it.
+constexpr auto kim_name = "infrastructure-manager";
+constexpr std::string_view kim_switch = "--runtime-bootstrapper-enabled";
+constexpr auto kim_manifest = R"(---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: infrastructure-manager, namespace: kcp-system}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: infrastructure-manager}}
+  template:
+    metadata: {labels: {app: infrastructure-manager}}
+    spec:
+      containers:
+        - name: manager
+          image: example.com/infrastructure-manager:1
+          args:
+            - --runtime-bootstrapper-enabled=true
+)";
+
+/// Without the argument it is off, as of the original; the last one counts.
+bool is_switched_on(const boost::json::value& deployment) {
+  bool out = false;
+  const auto* const all = k8s::find_array(deployment, {"spec", "template", "spec", "containers"});
+  if (all == nullptr || all->empty()) return out;
+  const auto* const arguments = k8s::find_array(all->front(), {"args"});
+  if (arguments == nullptr) return out;
+  for (const auto& each : *arguments) {
+    const std::string_view text = each.is_string() ? std::string_view(each.get_string()) : "";
+    if (!text.starts_with(kim_switch)) continue;
+    const auto value = text.substr(kim_switch.size());
+    out = value.empty() || value == "=true";
+  }
+  return out;
+}
+
 }  // namespace
 
 configuration_trial::configuration_trial(
@@ -64,6 +102,10 @@ configuration_trial::configuration_trial(
       tell_rollout_(std::move(tell_rollout)),
       rollouts_(kcp, runtime_rollout::runtime_rollouts_type(),
                 {.objects = {.ns = std::string(kcp_namespace)}}, with.for_informer()),
+      kim_deployment_(kcp, deployments_type(),
+                      {.objects = {.ns = std::string(kcp_namespace),
+                                   .fields = "metadata.name=" + std::string(kim_name)}},
+                      with.for_informer()),
       stop_(with.executor),
       tasks_(with.executor, [this](std::exception_ptr thrown) {
         if (!failure_) failure_ = thrown;
@@ -71,7 +113,7 @@ configuration_trial::configuration_trial(
       }) {}
 
 std::string configuration_trial::sources() const {
-  auto out = sample_bootstrapper_sources();
+  auto out = sample_bootstrapper_sources() + kim_manifest;
   if (!trust_bundles_) return out;
   const auto ca = need(tls::issuer::create({.common_name = "rt-bootstrapper"}), "trust bundle");
   return out + "---\n" + trust_bundle_manifest(ca.certificate_pem());
@@ -94,6 +136,19 @@ asio::awaitable<void> configuration_trial::follow_rollouts() {
       return of ? of.parse() : boost::json::value();
     };
     if (change->now) tell_rollout_(parsed(change->before), parsed(change->now));
+  }
+}
+
+asio::awaitable<void> configuration_trial::follow_kim() {
+  const auto changes = kim_deployment_.subscribe();
+  for (;;) {
+    const auto change = co_await changes->receive();
+    if (change.has_error()) co_return;
+    if (!change->now) continue;
+    const auto deployment = change->now.parse();
+    const auto* const replicas = k8s::find(deployment, {"spec", "replicas"});
+    kim_.options().held = replicas != nullptr && *replicas == 0;
+    kim_.options().bootstrapper = is_switched_on(deployment);
   }
 }
 
@@ -130,6 +185,8 @@ asio::awaitable<void> configuration_trial::run() {
   tasks_.spawn(kim_.run());
   tasks_.spawn(rollouts_.run());
   tasks_.spawn(follow_rollouts());
+  tasks_.spawn(kim_deployment_.run());
+  tasks_.spawn(follow_kim());
   co_await stop_.wait();
   tasks_.cancel();
   co_await tasks_.join();

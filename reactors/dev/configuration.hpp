@@ -25,9 +25,9 @@ namespace rw::dev {
 /// The parts of a trial system, besides the manager, for the Runtime Bootstrapper's configuration:
 ///
 ///     source_watch  the sources in KCP
-///     kim           Kyma Infrastructure Manager, which config_sync signals
-///     bootstrapped  one for each runtime: its copies of the sources
-///     rollout_view  the progress from the sources to the copies
+///     kim           Kyma Infrastructure Manager, which config_sync signals, and its Deployment in
+///     KCP bootstrapped  one for each runtime: its copies of the sources rollout_view  the progress
+///     from the sources to the copies
 ///
 /// On one executor.
 class configuration_trial {
@@ -43,8 +43,9 @@ class configuration_trial {
       std::function<void(const boost::json::value& before, const boost::json::value& now)>
           tell_rollout);
 
-  /// Returns the initial sources, as manifests for KCP. Includes the ClusterTrustBundle, with a CA
-  /// of its own, only if all API servers are embedded: older API servers do not serve it.
+  /// Returns the initial sources and the Deployment of Kyma Infrastructure Manager, as manifests
+  /// for KCP. Includes the ClusterTrustBundle, with a CA of its own, only if all API servers are
+  /// embedded: older API servers do not serve it.
   std::string sources() const;
 
   /// Watches a runtime from now on, while `run` runs.
@@ -56,6 +57,7 @@ class configuration_trial {
  private:
   void look_at_sources();
   boost::asio::awaitable<void> follow_rollouts();
+  boost::asio::awaitable<void> follow_kim();
   boost::asio::awaitable<k8s::result<void>> configure(boost::json::value runtime);
 
   cli::services& services_;
@@ -68,6 +70,7 @@ class configuration_trial {
   kim kim_;
   const std::function<void(const boost::json::value&, const boost::json::value&)> tell_rollout_;
   k8s::informer rollouts_;
+  k8s::informer kim_deployment_;
   std::vector<std::unique_ptr<bootstrapped>> runtimes_;
   core::wake stop_;
   std::exception_ptr failure_;
