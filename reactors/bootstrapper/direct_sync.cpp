@@ -438,10 +438,11 @@ void direct_sync::note_observed(const pass& in) {
   } else {
     const bool fails = state == installation::failed;
     const std::string name(to_string(state));
+    const auto& unproven = in.input.state.proof.error;
     note(in.resource, {.state = runtime_state::not_ready,
                        .reason = fails ? status_reason::pod_failing : status_reason::installing,
-                       .message = name,
-                       .cause = name});
+                       .message = unproven.empty() ? name : unproven,
+                       .cause = unproven.empty() ? name : unproven});
   }
   const auto repairs = drift_.reconciled(in.to.key, repaired);
   if (!repaired || repairs != contested_after) return;

@@ -96,6 +96,13 @@ struct unit_state {
   }
 };
 
+/// Whether the bootstrapper's webhook mutates pods as the configuration in place demands
+/// (mutation_proof.hpp). Both empty: it does, or that was not to be proven.
+struct mutation_proof {
+  std::string error = {};    ///< why it does not
+  std::string skipped = {};  ///< why that is not known
+};
+
 /// A runtime during a pass.
 struct sync_state {
   std::array<unit_state, all_units.size()> units = {};
@@ -105,6 +112,7 @@ struct sync_state {
   watched_set left = {};
   boost::json::value deployment = {};  ///< the bootstrapper's; null: it does not exist
   std::string pod_error = {};          ///< why its pods will not become ready; empty: none is known
+  mutation_proof proof = {};           ///< of a Deployment that is ready
 
   unit_state& at(unit of) { return units[static_cast<std::size_t>(of)]; }
   const unit_state& at(unit of) const { return units[static_cast<std::size_t>(of)]; }

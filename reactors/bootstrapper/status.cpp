@@ -194,12 +194,16 @@ class status_writer {
     if (installation_ == installation::ready && !runs.empty()) status()["installedVersion"] = runs;
     if (installation_ == installation::not_started) status().erase("installedVersion");
     if (runs.empty()) runs = "unknown";
+    const auto& skipped = state_.proof.skipped;
     const auto is = [this](installation of) { return installation_ == of; };
     set("Installed",
         {{is(installation::not_started), "False", "NotStarted", "the Deployment does not exist"},
+         {!state_.proof.error.empty(), "False", "NotMutating", state_.proof.error},
          {is(installation::in_progress), "False", "InProgress",
           "not all pods of the Deployment are ready"},
-         {is(installation::ready), "True", "Ready", "version " + runs},
+         {is(installation::ready), "True", "Ready",
+          "version " + runs +
+              (skipped.empty() ? "" : "; whether it mutates pods is not known: " + skipped)},
          {is(installation::failed) && !state_.pod_error.empty(), "False", "Failed",
           state_.pod_error},
          {is(installation::failed), "False", "Failed",
@@ -280,6 +284,7 @@ class status_writer {
          {valid && lost, "False", "ContentLost", why_lost},
          {ready && synced, "True", "Ready", "both units are in place, and the Deployment runs"},
          {!valid, "False", "Rejected", error_},
+         {!state_.proof.error.empty(), "False", "NotMutating", state_.proof.error},
          {ready, "False", "NotSynced", {}},
          {true, "False", std::string(to_string(installation_)), {}}});
     const auto& version = state_.at(unit::bootstrapper).version;
@@ -295,7 +300,7 @@ class status_writer {
          {ready && synced, "True", prefix + "Configured",
           "version " + version + " runs, and both units are in place"},
          {installation_ == installation::upgrade_needed, "False", prefix + "UpgradeInProgress", {}},
-         {true, "False", work + "InProgress", {}}});
+         {true, "False", work + "InProgress", state_.proof.error}});
   }
 
   /// The runtime was not, or not completely, observed: what was known of it may not be so any
@@ -352,6 +357,7 @@ installation installation_of(const json::value& deployment, std::string_view des
 
 installation installation_of(const sync_state& state) {
   const auto out = installation_of(state.deployment, state.at(unit::bootstrapper).version);
+  if (out == installation::ready && !state.proof.error.empty()) return installation::in_progress;
   const bool fails = out == installation::in_progress && !state.pod_error.empty();
   return fails ? installation::failed : out;
 }

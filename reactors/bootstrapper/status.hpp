@@ -33,7 +33,8 @@ std::string_view to_string(installation of) noexcept;
 
 /// `desired`: the version that is to run; empty: it is not known.
 installation installation_of(const boost::json::value& deployment, std::string_view desired);
-/// As a pass found it: pods that fail for good count as failed at once.
+/// As a pass found it: pods that fail for good count as failed at once, and a Deployment whose
+/// webhook does not mutate pods as in progress.
 installation installation_of(const sync_state& state);
 
 /// Why a unit has not the revision of its sources, for people; empty: nothing is invalid or

@@ -3,7 +3,9 @@
 #include "rw/k8s/client/client_pool.hpp"
 #include "rw/k8s/objects/manifests.hpp"
 #include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/bootstrapper/mutation_proof.hpp"
 #include "rw/reactors/bootstrapper/rollout_turn.hpp"
+#include "rw/reactors/bootstrapper/status.hpp"
 #include "rw/reactors/shared/field_owners.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 
@@ -60,6 +62,13 @@ class sync_pass {
     const auto pods = co_await inspect_pods(api_.get(), out_.deployment);
     if (!pods && concerns_runtime(pods.error())) co_return pods.error();
     if (pods) out_.pod_error = pods->error();
+    const auto& version = out_.at(unit::bootstrapper).version;
+    if (!in_place_ || installation_of(out_.deployment, version) != installation::ready) {
+      co_return done;
+    }
+    auto proof = co_await prove_mutation(api_.get(), request_.to, in_place_);
+    if (!proof) co_return proof.error();
+    out_.proof = std::move(*proof);
     co_return done;
   }
 
@@ -120,6 +129,7 @@ class sync_pass {
         if (request_.write) {
           state.applied = desired->digest;
           state.contents = digests_of(desired->contents);
+          if (of == unit::bootstrapper) in_place_ = desired;
         }
         state.version = desired->version;
         state.repaired = state.changed && desired->digest == state.in_place;
@@ -373,6 +383,7 @@ class sync_pass {
   const std::shared_ptr<k8s::client> api_;
   const apply_settings& options_;
   sync_state& out_;
+  revision_ptr in_place_;  ///< of unit `bootstrapper`; null: none is, as a whole
 };
 
 }  // namespace

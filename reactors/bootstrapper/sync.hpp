@@ -39,6 +39,8 @@ struct sync_request {
 /// left of another revision is repaired. Where Kyma Infrastructure Manager has begun the newest
 /// revision, it is completed to that one.
 ///
+/// Where the Deployment is ready then, its webhook must mutate a Pod (mutation_proof.hpp).
+///
 /// Credentials come first, and neither unit's rejection holds up the other. Fails with what
 /// concerns the runtime as a whole: unreachable, `fenced`. `state` says what is to be had, and then
 /// what was done, also when the call is cancelled.

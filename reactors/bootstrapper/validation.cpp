@@ -20,7 +20,6 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::string_view trust_bundle_feature = "rt-cfg.kyma-project.io/add-cluster-trust-bundle";
 constexpr std::array<std::string_view, 4> configuration_fields = {
     "overrides", "clusterTrustBundle", "availableFeatures", "namespaceFeatures"};
 

@@ -56,6 +56,9 @@ inline constexpr std::string_view pull_secret_key = ".dockerconfigjson";
 /// The feature that gives pods the pull Secret.
 inline constexpr std::string_view pull_secret_feature =
     "rt-cfg.kyma-project.io/add-img-pull-secret";
+/// The feature that mounts the trust bundle into pods.
+inline constexpr std::string_view trust_bundle_feature =
+    "rt-cfg.kyma-project.io/add-cluster-trust-bundle";
 /// Stands for all available features in a namespace's list.
 inline constexpr std::string_view all_features = "rt-cfg.kyma-project.io/all";
 

@@ -1,6 +1,7 @@
 """The sources in KCP that runtimes get the Runtime Bootstrapper from, good and broken."""
 
 import json
+import re
 
 from landscape import encoded
 
@@ -50,7 +51,8 @@ def too_large():
 
 
 def manifests(version, *more):
-    """The bootstrapper as a Deployment, ServiceAccount, Service and webhook configuration."""
+    """The bootstrapper as a Deployment, ServiceAccount, Service and webhook configuration. Nothing serves the webhook, so it is
+    not for the creation of pods."""
     return "---\n".join([f"""apiVersion: apps/v1
 kind: Deployment
 metadata:
@@ -83,8 +85,14 @@ webhooks:
     sideEffects: None
     failurePolicy: Ignore
     clientConfig: {service: {name: rt-bootstrapper-webhook-service, namespace: kyma-system, path: /mutate}}
-    rules: [{apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}]
+    rules: [{apiGroups: [""], apiVersions: [v1], resources: [pods/eviction], operations: [CREATE]}]
 """, *more])
+
+
+def with_webhook(text, url, ca):
+    """The same manifests with the webhook at an address where it is served, for the creation of pods."""
+    served = f'clientConfig: {{url: "{url}", caBundle: {encoded(ca)}}}'
+    return re.sub(r"clientConfig: .*", served, text).replace("pods/eviction", "pods")
 
 
 def configuration(bundle, registry="registry.example.com", features=("alter-img-registry", "add-img-pull-secret")):

@@ -4,7 +4,12 @@ in step with KCP, refuses what is broken, upgrades, repairs, rests while suspend
 The same story on embedded API servers and, where KUBEBUILDER_ASSETS names them, on two real ones. KIM and the runtime's controllers are played by this script.
 """
 
+import base64
+import http.server
+import json
 import re
+import ssl
+import threading
 
 import bootstrapper_sources as sources
 import harness
@@ -12,8 +17,56 @@ import landscape
 from api import collection
 from bootstrapper_landscape import BUNDLE, KCP, KIM, NAME, OURS, RESOURCE, RUNTIME, SKR, STATE, Bootstrapped, condition, message, on_skr, owners
 from bootstrapper_sources import CONFIG, DEPLOYMENT, MANIFESTS, PULL_SECRET, TRUST_BUNDLE
-from harness import ROOT, wait_until
+from harness import ROOT, Pki, wait_until
 from landscape import MANAGER, PATIENCE
+
+
+ROLLOUT = f"{collection('runtimerollouts', KCP, 'operator.kyma-project.io', 'v1alpha1')}/bootstrapper"
+
+
+class PodWebhook(http.server.ThreadingHTTPServer):
+    """The bootstrapper's webhook: every image gets the registry, if there is one, and with `denies` no Pod is admitted."""
+
+    daemon_threads = True
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self):
+            review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            response = self.server.respond(review["request"])
+            body = json.dumps({"apiVersion": review["apiVersion"], "kind": review["kind"], "response": response}).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    def __init__(self, pki):
+        self.registry, self.denies = None, None
+        super().__init__(("127.0.0.1", 0), PodWebhook.Handler)
+        self.url, self.ca = f"https://127.0.0.1:{self.server_address[1]}/mutate", pki.ca.read_text()
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*pki.issue("server", "bootstrapper"))
+        self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def respond(self, request):
+        if self.denies:
+            return {"uid": request["uid"], "allowed": False, "status": {"code": 403, "message": self.denies}}
+        if not self.registry:
+            return {"uid": request["uid"], "allowed": True}
+        image = request["object"]["spec"]["containers"][0]["image"]
+        patch = [{"op": "replace", "path": "/spec/containers/0/image", "value": f"{self.registry}/{image.partition('/')[2]}"}]
+        return {"uid": request["uid"], "allowed": True, "patchType": "JSONPatch",
+                "patch": base64.b64encode(json.dumps(patch).encode()).decode()}
+
+    def stop(self):
+        self.shutdown()
+        self.server_close()
 
 
 class Story(Bootstrapped):
@@ -189,6 +242,42 @@ class Story(Bootstrapped):
             step()
         self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
 
+    # --- what its webhook does ---------------------------------------------------------
+
+    def test_runtime_is_ready_when_its_webhook_mutates_as_the_configuration_demands(self):
+        """A running pod stays ready with a configuration that it can't read, so a Pod is tried."""
+        webhook = PodWebhook(Pki(self.folder / "bootstrapper"))
+        self.addCleanup(webhook.stop)
+        def rolled_out():
+            return self.kcp_api.get(ROLLOUT).get("status", {}).get("phase") == "Completed"
+        def refused(text):
+            found = self.until(f"tells: {text}", lambda r: condition(r, "Installed") == ("False", "NotMutating") and text in message(r, "Installed"))
+            self.assertEqual(condition(found, "Ready"), ("False", "NotMutating"))
+            self.assertEqual(condition(found, "ConfigurationSynced"), ("True", "Synced"))
+            self.assertEqual(found["status"]["state"], "InProgress")
+            self.assertFalse(rolled_out())
+        found = self.good_sources()
+        found[MANIFESTS] = sources.manifests_source(sources.with_webhook(sources.manifests("1.0.0"), webhook.url, webhook.ca))
+        for each in found.values():
+            self.put(each)
+        self.add_runtime()
+        self.after_creation()
+        self.set_ready()
+        refused(f"a Pod in the namespace {SKR} does not get the registry registry.example.com in place of europe-docker.pkg.dev")
+        webhook.registry = "registry.example.com"
+        self.until_ready("1.0.0")
+        wait_until(rolled_out, PATIENCE, "it is rolled out")
+        # The Deployment goes on, with the configuration before.
+        self.put(sources.configuration_source(self.config(registry="other.example.com")))
+        refused("does not get the registry other.example.com")
+        webhook.denies = "unable to read config"
+        refused(f"the bootstrapper does not admit a Pod in the namespace {SKR}")
+        webhook.denies, webhook.registry = None, "other.example.com"
+        self.until_ready("1.0.0")
+        wait_until(rolled_out, PATIENCE, "it is rolled out")
+        self.assertEqual(self.skr_api.get(collection("pods", SKR))["items"], [])
+        self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
+
     # --- what is broken ----------------------------------------------------------------
 
     def broken(self):
@@ -255,7 +344,6 @@ class Embedded(Story, landscape.Embedded, harness.TestCase):
         pass
 
     PARTS = 30
-    ROLLOUT = f"{collection('runtimerollouts', KCP, 'operator.kyma-project.io', 'v1alpha1')}/bootstrapper"
 
     def many_parts(self, version):
         return sources.manifests_source(sources.manifests(version, "".join(
@@ -287,7 +375,7 @@ class Embedded(Story, landscape.Embedded, harness.TestCase):
         self.add_runtime()
         self.set_ready()
         self.until_ready(old)
-        completed = lambda: self.kcp_api.get(self.ROLLOUT).get("status", {}).get("phase") == "Completed"
+        completed = lambda: self.kcp_api.get(ROLLOUT).get("status", {}).get("phase") == "Completed"
         wait_until(completed, PATIENCE, "the roll-out is completed")
         for new in (f"{i}.0.0" for i in range(2, 12)):
             if self.killed_half_way(old, new):
@@ -302,12 +390,12 @@ class Embedded(Story, landscape.Embedded, harness.TestCase):
             self.fail("the manager was never killed half way")
         unit = self.units()["bootstrapper"]
         self.assertEqual((unit["phase"], unit.get("digest")), ("Applying", None))
-        self.kcp_api.patch(self.ROLLOUT, {"spec": {"paused": True}})
+        self.kcp_api.patch(ROLLOUT, {"spec": {"paused": True}})
         self.manager = self.start_manager(*self.OPTIONS)
         wait_until(lambda: set(self.versions()) == {old}, PATIENCE, lambda: f"all is old again: {self.versions()}\n{self.manager.tail()}")
         self.until("waits", lambda r: condition(r, "ConfigurationSynced") == ("False", "WaitingForRollout"))
         self.assertEqual(self.units()["bootstrapper"]["phase"], "Waiting")
-        self.kcp_api.patch(self.ROLLOUT, {"spec": {"paused": False}})
+        self.kcp_api.patch(ROLLOUT, {"spec": {"paused": False}})
         wait_until(lambda: set(self.versions()) == {new}, PATIENCE, "all is new")
         self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
 
@@ -324,7 +412,7 @@ class Embedded(Story, landscape.Embedded, harness.TestCase):
     def test_texts_of_rollouts_and_bootstrappers_have_no_gaps(self):
         """Of roll-outs and RuntimeBootstrappers in each state: nothing blank, nothing twice, nothing cut off."""
         def rollout():
-            return self.kcp_api.get(self.ROLLOUT) or {}
+            return self.kcp_api.get(ROLLOUT) or {}
         idle = wait_until(lambda: rollout().get("status"), PATIENCE, "a roll-out without runtimes has a status")
         self.assertEqual((idle["phase"], idle["message"]), ("Completed", "no runtime takes part"))
         self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
@@ -341,9 +429,9 @@ class Embedded(Story, landscape.Embedded, harness.TestCase):
         # A number that is none is refused, by whichever side reads it.
         for bad in (-1, "-1", "101%"):
             with self.assertRaises(Exception, msg=bad) as refused:
-                self.kcp_api.patch(self.ROLLOUT, {"spec": {"maxUnavailable": bad}})
+                self.kcp_api.patch(ROLLOUT, {"spec": {"maxUnavailable": bad}})
             self.assertIn("maxUnavailable", str(refused.exception))
-        self.kcp_api.patch(self.ROLLOUT, {"spec": {"canaries": "a b"}})
+        self.kcp_api.patch(ROLLOUT, {"spec": {"canaries": "a b"}})
         told = wait_until(lambda: "spec.canaries" in rollout()["status"].get("message", "") and rollout()["status"], PATIENCE, "what can't be used is told")
         for part in told["message"].split("; "):
             self.assertTrue(part.strip(), told["message"])

@@ -76,6 +76,38 @@ BOOST_AUTO_TEST_CASE(crashing_manifest_reaches_the_canaries_only) {
   test::run(land.context, crash_stays_with_canaries(&land));
 }
 
+asio::awaitable<void> unapplied_stays_with_canaries(landscape* land) {
+  co_await land->begin();
+  auto text = manifests("2.0.0");
+  const std::string other = "pods/eviction";
+  text.replace(text.find(other), other.size(), "pods");  // nothing serves the webhook
+  const auto source = manifests_source(text);
+  co_await land->set_source(source);
+  co_await land->until_rollout([](const json::value& one) {
+    return landscape::phase(one) == "Canary" && k8s::find_number(one, {"status", "updated"}) >= 1;
+  });
+  const auto canary = co_await land->runtime_with("2.0.0");
+  BOOST_TEST_REQUIRE(!canary.empty());
+  co_await land->until_condition(canary, "Installed", "False", "NotMutating");
+  co_await land->until_condition(canary, "ConfigurationSynced", "True", "Synced");
+  // It is ready by its Deployment, and tried again.
+  co_await land->until_metric(R"(rw_bootstrapper_syncs_total{result="unchanged"})",
+                              static_cast<double>(3 * land->names.size()));
+  const auto updated = co_await land->count("2.0.0");
+  BOOST_TEST(updated <= 2U);
+  co_await land->set_version("3.0.0");
+  co_await land->until_rollout([land](const json::value& one) {
+    return landscape::phase(one) == "Completed" && landscape::ready(one) == land->names.size();
+  });
+  const auto newest = co_await land->count("3.0.0");
+  BOOST_TEST(newest == land->names.size());
+}
+
+BOOST_AUTO_TEST_CASE(configuration_that_no_webhook_applies_reaches_the_canaries_only) {
+  landscape land(8);
+  test::run(land.context, unapplied_stays_with_canaries(&land));
+}
+
 bootstrapper::direct_sync_options removing() {
   auto with = quick_options();
   with.removal = {.enabled = true, .delay = 0s};

@@ -68,7 +68,7 @@ inline json::value trust_bundle(std::string pem) {
 }
 
 /// The bootstrapper as a ServiceAccount, Service, Deployment and webhook configuration; `more` is
-/// appended.
+/// appended. Nothing serves the webhook, so it is not for the creation of pods.
 inline std::string manifests(const std::string& version = "1.0.0", const std::string& more = {}) {
   return R"(apiVersion: apps/v1
 kind: Deployment
@@ -107,7 +107,7 @@ webhooks:
     sideEffects: None
     failurePolicy: Ignore
     clientConfig: {service: {name: rt-bootstrapper-webhook-service, namespace: kyma-system, path: /mutate}}
-    rules: [{apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}]
+    rules: [{apiGroups: [""], apiVersions: [v1], resources: [pods/eviction], operations: [CREATE]}]
 )" + more;
 }
 

@@ -113,6 +113,31 @@ BOOST_AUTO_TEST_CASE(version_of_a_runtime_is_bounded) {
   BOOST_TEST(text(next(input), "installedVersion") == std::string(63, 'v'));
 }
 
+BOOST_AUTO_TEST_CASE(runtime_whose_webhook_does_not_mutate_is_not_ready) {
+  auto input = in_place();
+  input.state.proof.error = "a Pod does not get the pull Secret";
+  const auto status = next(input);
+  BOOST_TEST(text(status, "state") == "InProgress");
+  BOOST_TEST(is(status, "Installed") == "False NotMutating");
+  BOOST_TEST(is(status, "Ready") == "False NotMutating");
+  BOOST_TEST(is(status, "ConfigurationSynced") == "True Synced");
+  BOOST_TEST(is(status, "RuntimeBootstrapperReady") ==
+             "False RuntimeBootstrapperInstallationInProgress");
+  // A roll-out waits for it, and says why.
+  const auto facts = facts_of(resource(status));
+  BOOST_TEST((facts.health == content_health::progressing));
+  BOOST_TEST(facts.error == input.state.proof.error);
+}
+
+BOOST_AUTO_TEST_CASE(runtime_says_why_it_is_not_known_whether_its_webhook_mutates) {
+  auto input = in_place();
+  input.state.proof.skipped = "no right";
+  const auto status = next(input);
+  BOOST_TEST(is(status, "Ready") == "True Ready");
+  const auto installed = k8s::find_condition(resource(status), "Installed");
+  BOOST_TEST(installed->message == "version 1.0.0; whether it mutates pods is not known: no right");
+}
+
 BOOST_AUTO_TEST_CASE(runtime_with_both_units_in_place_is_ready) {
   const auto status = next(in_place());
   BOOST_TEST(text(status, "state") == "Ready");
