@@ -4,6 +4,7 @@
 #include "rw/k8s/devserver/builtin_content.hpp"
 #include "rw/k8s/devserver/definitions.hpp"
 #include "rw/k8s/devserver/json_access.hpp"
+#include "rw/k8s/devserver/network_checks.hpp"
 #include "rw/k8s/devserver/object_meta.hpp"
 #include "rw/k8s/devserver/pod_admission.hpp"
 #include "rw/k8s/devserver/pod_checks.hpp"
@@ -30,6 +31,12 @@ void default_namespace(json::object& object) {
 
 /// Stores plain text (stringData) as base64, like the rest.
 void default_secret(json::object& object) {
+  // Bytes that are null are empty.
+  if (auto* const data = object.if_contains("data"); data != nullptr && data->is_object()) {
+    for (auto& [name, value] : data->get_object()) {
+      if (value.is_null()) value = "";
+    }
+  }
   auto* plain = object.if_contains("stringData");
   if (plain == nullptr) return;
   if (plain->is_object()) {
@@ -125,6 +132,25 @@ void check_priority_class(const json::value& before, const json::value& object,
 /// Checks an update: only the requests of a bound claim may change.
 void check_volume_claim(const json::value& before, const json::value& object,
                         std::vector<cause>& found) {
+  if (find(object, {"spec", "resources", "requests", "storage"}) == nullptr) {
+    require(found, "spec.resources[storage]");
+  }
+  const auto* const modes = find(object, {"spec", "accessModes"});
+  if (modes == nullptr || !modes->is_array() || modes->get_array().empty()) {
+    found.push_back({"spec.accessModes", "FieldValueRequired",
+                     "Required value: at least 1 access mode is required"});
+  } else {
+    for (const auto& mode : modes->get_array()) {
+      if (mode == "ReadWriteOnce" || mode == "ReadOnlyMany" || mode == "ReadWriteMany" ||
+          mode == "ReadWriteOncePod") {
+        continue;
+      }
+      found.push_back({"spec.accessModes", "FieldValueNotSupported",
+                       "Unsupported value: " + json::serialize(mode) +
+                           ": supported values: \"ReadOnlyMany\", \"ReadWriteMany\", "
+                           "\"ReadWriteOnce\", \"ReadWriteOncePod\""});
+    }
+  }
   if (before.is_null()) return;
   auto was = *find(before, {"spec"});
   auto is = *find(object, {"spec"});
@@ -165,7 +191,15 @@ void default_daemon_set(json::object& object) {
   set_default(annotations, "deprecated.daemonset.template.generation", "1");
 }
 
+/// A list that Go always writes, and stores as null if it is empty.
+void default_role(json::object& object) {
+  auto& rules = object["rules"];
+  if (rules.is_array() && rules.get_array().empty()) rules = nullptr;
+}
+
 constexpr std::array all_defaults{
+    defaults{"roles.rbac.authorization.k8s.io", &default_role},
+    defaults{"clusterroles.rbac.authorization.k8s.io", &default_role},
     defaults{"daemonsets.apps", &default_daemon_set},
     defaults{"namespaces", &default_namespace},
     defaults{"secrets", &default_secret},
@@ -194,6 +228,8 @@ constexpr std::array all_checks{
     check{"leases.coordination.k8s.io", &check_lease},
     check{"roles.rbac.authorization.k8s.io", &check_role},
     check{"clusterroles.rbac.authorization.k8s.io", &check_role},
+    check{"ingresses.networking.k8s.io", &check_ingress},
+    check{"networkpolicies.networking.k8s.io", &check_network_policy},
     check{"priorityclasses.scheduling.k8s.io", &check_priority_class},
     check{"persistentvolumeclaims", &check_volume_claim},
     check{"storageclasses.storage.k8s.io", &check_storage_class},

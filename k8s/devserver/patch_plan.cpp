@@ -45,6 +45,12 @@ outcome<void> check_applied(const call& to, const json::value& change) {
   return {};
 }
 
+/// A built-in kind is known by the path: a patch may remove it, but not the version.
+void restore_kind(const json::value& old, json::value& object) {
+  auto& kind = object.get_object()["kind"];
+  if (kind.is_null() || kind == "") kind = *find(old, {"kind"});
+}
+
 /// Checks that a patch has left the object's identity as it was.
 outcome<void> check_patched(const call& to, const json::value& object) {
   const auto* const type = to.view.of->custom ? nullptr : builtin_type_of(to.view);
@@ -118,6 +124,7 @@ outcome<write_plan> write_planner::patch(const call& to, patch_kind patch_kind,
   to_view(old, to.view);
   auto object = patched(to, patch_kind, old, change);
   if (object.has_error()) return object.error();
+  if (!to.view.of->custom) restore_kind(old, *object);
   auto good = check_patched(to, *object);
   if (good.has_error()) return good.error();
   good = check_envelope(to, *object);

@@ -2,6 +2,7 @@
 
 #include "rw/k8s/devserver/builtin_content.hpp"
 #include "rw/k8s/devserver/json_access.hpp"
+#include "rw/k8s/devserver/network_checks.hpp"
 #include "rw/k8s/devserver/quantity.hpp"
 #include "rw/k8s/objects/qualified_name.hpp"
 
@@ -9,6 +10,7 @@
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
+#include <array>
 #include <initializer_list>
 #include <set>
 
@@ -40,6 +42,9 @@ class pod_checker {
         check_container(pod_item, at + "." + field + "[" + std::to_string(index++) + "]");
       }
     }
+    each(spec, "tolerations", at, [&](const json::value& toleration, const std::string& path) {
+      check_toleration(toleration, path);
+    });
     const auto policy = find_string(spec, {"restartPolicy"});
     if (!policy.empty()) {
       supported(policy, {"Always", "OnFailure", "Never"}, at + ".restartPolicy");
@@ -86,6 +91,68 @@ class pod_checker {
     if (volume.is_object() && volume.get_object().size() < 2) {
       found_.push_back({at, "FieldValueRequired", "Required value: must specify a volume type"});
     }
+    if (const auto* const secret = find(volume, {"secret"});
+        secret != nullptr && find_string(*secret, {"secretName"}).empty()) {
+      require(found_, at + ".secret.secretName");
+    }
+    if (const auto* const map = find(volume, {"configMap"});
+        map != nullptr && find_string(*map, {"name"}).empty()) {
+      require(found_, at + ".configMap.name");
+    }
+  }
+
+  void check_toleration(const json::value& toleration, const std::string& at) {
+    const std::string key(find_string(toleration, {"key"}));
+    const auto term = find_string(toleration, {"operator"});
+    const auto effect = find_string(toleration, {"effect"});
+    if (!key.empty()) {
+      for (const auto& error : label_key_errors(key))
+        invalid(at + ".key", json::string(key), error);
+    } else if (term != "Exists") {
+      invalid(at + ".operator", json::value(term),
+              "operator must be Exists when `key` is empty, which means \"match all values and all "
+              "keys\"");
+    }
+    if (!term.empty()) supported(term, {"Equal", "Exists"}, at + ".operator");
+    if (term == "Exists" && !find_string(toleration, {"value"}).empty()) {
+      invalid(at + ".operator", json::value(term),
+              "value must be empty when `operator` is 'Exists'");
+    }
+    if (!effect.empty()) {
+      supported(effect, {"NoSchedule", "PreferNoSchedule", "NoExecute"}, at + ".effect");
+    }
+    if (find(toleration, {"tolerationSeconds"}) != nullptr && effect != "NoExecute") {
+      invalid(at + ".effect", json::value(effect),
+              "effect must be 'NoExecute' when `tolerationSeconds` is set");
+    }
+  }
+
+  /// Checks where a variable's value comes from.
+  void check_source(const json::value& source, const std::string& at) {
+    const auto* const field = find(source, {"fieldRef"});
+    if (field == nullptr) return;
+    const std::string path(find_string(*field, {"fieldPath"}));
+    if (path.empty()) return require(found_, at + ".fieldRef.fieldPath");
+    static constexpr std::array<std::string_view, 8> all{
+        "metadata.name",           "metadata.namespace", "metadata.uid", "spec.nodeName",
+        "spec.serviceAccountName", "status.hostIP",      "status.podIP", "status.podIPs"};
+    const bool of_map =
+        (path.starts_with("metadata.labels['") || path.starts_with("metadata.annotations['")) &&
+        path.ends_with("']");
+    if (of_map || path == "status.hostIPs" || std::ranges::find(all, path) != all.end()) return;
+    invalid(at + ".fieldRef.fieldPath", json::string(path),
+            "error converting fieldPath: field label not supported: " + path);
+  }
+
+  /// Checks the port of a probe, a number or the name of a container's port.
+  void check_probed_port(const json::value& probe, std::string_view handler,
+                         const std::string& at) {
+    const auto* const handled = find(probe, {handler});
+    if (handled == nullptr || !handled->is_object()) return;
+    static const json::value zero(0);
+    const auto* const port = find(*handled, {"port"});
+    check_port_value(port == nullptr ? zero : *port, at + "." + std::string(handler) + ".port",
+                     found_);
   }
 
   void check_container(const json::value& container, const std::string& at) {
@@ -97,6 +164,9 @@ class pod_checker {
       if (find_string(variable, {"name"}).empty()) require(found_, path + ".name");
       if (!find_string(variable, {"value"}).empty() && find(variable, {"valueFrom"}) != nullptr) {
         invalid(path + ".valueFrom", "", "may not be specified when `value` is not empty");
+      }
+      if (const auto* const source = find(variable, {"valueFrom"})) {
+        check_source(*source, path + ".valueFrom");
       }
     });
     std::set<std::string> paths;
@@ -157,6 +227,8 @@ class pod_checker {
     for (const auto* name : {"exec", "httpGet", "tcpSocket", "grpc"}) {
       if (find(probe, {name}) != nullptr) ++handlers;
     }
+    check_probed_port(probe, "httpGet", at);
+    check_probed_port(probe, "tcpSocket", at);
     if (handlers == 0) {
       found_.push_back({at, "FieldValueRequired", "Required value: must specify a handler type"});
     } else if (handlers > 1) {

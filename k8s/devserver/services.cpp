@@ -3,6 +3,7 @@
 #include "rw/k8s/devserver/builtin_content.hpp"
 #include "rw/k8s/devserver/json_access.hpp"
 #include "rw/k8s/devserver/refusals.hpp"
+#include "rw/k8s/objects/qualified_name.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
@@ -256,6 +257,21 @@ void check_service(const json::value& before, const json::value& object,
   if (find_string(object, {"spec", "type"}) == "ExternalName" &&
       find_string(object, {"spec", "externalName"}).empty()) {
     require(found, "spec.externalName");
+  }
+  const auto type = find_string(object, {"spec", "type"});
+  if (type == "ExternalName") {
+    auto name = find_string(object, {"spec", "externalName"});
+    if (name.ends_with('.')) name.remove_suffix(1);
+    if (!name.empty()) {
+      for (const auto& error : dns_subdomain_errors(name)) {
+        add_invalid(found, "spec.externalName", json::serialize(json::value(name)), error);
+      }
+    }
+  } else if (type != "ClusterIP" && type != "NodePort" && type != "LoadBalancer") {
+    found.push_back({"spec.type", "FieldValueNotSupported",
+                     "Unsupported value: " + json::serialize(json::value(type)) +
+                         ": supported values: \"ClusterIP\", \"ExternalName\", "
+                         "\"LoadBalancer\", \"NodePort\""});
   }
   for (std::size_t i = 0; i < count; ++i) {
     const auto& port = (*ports)[i];

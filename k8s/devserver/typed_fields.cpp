@@ -309,6 +309,10 @@ void merge(json::value& into, const json::value& from, const schema* type) {
     }
     return;
   }
+  // Null is no content: what is merged by parts stays.
+  if (from.is_null() && !is_hollow(&into) && (granular(into, type) || associative(into, type))) {
+    return;
+  }
   if (!associative(into, type) || !from.is_array()) {
     into = from;
     return;

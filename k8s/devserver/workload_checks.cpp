@@ -64,6 +64,28 @@ void check_job_template(const json::value& template_spec, const std::string& at,
                    "valid values: \"OnFailure\", \"Never\""});
 }
 
+/// Containers mount the claims of a StatefulSet like volumes.
+json::value with_claims_as_volumes(json::value object) {
+  const auto* const claims = find(object, {"spec", "volumeClaimTemplates"});
+  if (claims == nullptr || !claims->is_array()) return object;
+  std::vector<std::string> names;
+  for (const auto& claim : claims->get_array()) {
+    names.emplace_back(find_string(claim, {"metadata", "name"}));
+  }
+  auto& spec = object_in(object_in(object_in(object.as_object(), "spec"), "template"), "spec");
+  auto& volumes = spec["volumes"];
+  if (!volumes.is_array()) volumes.emplace_array();
+  for (const auto& name : names) {
+    const auto same = [&](const json::value& volume) {
+      return find_string(volume, {"name"}) == name;
+    };
+    // A volume of the same name is overridden.
+    if (std::ranges::any_of(volumes.get_array(), same)) continue;
+    volumes.get_array().push_back({{"name", name}, {"persistentVolumeClaim", json::object()}});
+  }
+  return object;
+}
+
 const json::value& at_or_null(const json::value& of, std::initializer_list<std::string_view> path) {
   static const json::value null;
   const auto* const found = find(of, path);
@@ -83,6 +105,15 @@ void check_workload(const json::value& before, const json::value& object,
     require(found, "spec.selector");
   } else {
     check_immutable_field(before, object, "selector", found);
+    const auto has_terms = [&](std::string_view field) {
+      const auto* const terms = find(*selector, {field});
+      return terms != nullptr && !(terms->is_object() && terms->get_object().empty()) &&
+             !(terms->is_array() && terms->get_array().empty()) && !terms->is_null();
+    };
+    if (!has_terms("matchLabels") && !has_terms("matchExpressions")) {
+      found.push_back({"spec.selector", "FieldValueInvalid",
+                       "Invalid value: {}: empty selector selects everything"});
+    }
     const auto terms = label_selector::from_json(*selector);
     matches = terms.has_error() || terms->matches(labels);
   }
@@ -102,7 +133,7 @@ void check_workload(const json::value& before, const json::value& object,
 
 void check_stateful_set(const json::value& before, const json::value& object,
                         std::vector<cause>& found) {
-  check_workload(before.is_null() ? before : json::value(), object, found);
+  check_workload(json::value(), with_claims_as_volumes(object), found);
   static constexpr std::array<std::string_view, 7> open{"replicas",
                                                         "ordinals",
                                                         "template",
@@ -166,6 +197,12 @@ void check_lease(const json::value&, const json::value& object, std::vector<caus
 void check_role_binding(const json::value& before, const json::value& object,
                         std::vector<cause>& found) {
   if (find_string(object, {"roleRef", "name"}).empty()) require(found, "roleRef.name");
+  const auto role = find_string(object, {"roleRef", "kind"});
+  if (role != "ClusterRole" && (role != "Role" || find_string(object, {"kind"}) != "RoleBinding")) {
+    found.push_back({"roleRef.kind", "FieldValueNotSupported",
+                     "Unsupported value: " + json::serialize(json::value(role)) +
+                         ": supported values: \"Role\", \"ClusterRole\""});
+  }
   if (const auto* const subjects = find(object, {"subjects"});
       subjects != nullptr && subjects->is_array()) {
     for (std::size_t i = 0; i < subjects->get_array().size(); ++i) {
