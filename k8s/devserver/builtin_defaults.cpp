@@ -5,6 +5,7 @@
 #include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <string_view>
@@ -137,12 +138,23 @@ bool holds(const row& row, const json::object& object) {
   return false;
 }
 
+/// A reference with capitals in its path can't be parsed: it has no tag then.
+bool is_parsable(std::string_view image) {
+  const auto slash = image.find('/');
+  const auto host = slash == std::string_view::npos ? std::string_view() : image.substr(0, slash);
+  if (host == "localhost" || host.find_first_of(".:") != std::string_view::npos) {
+    image.remove_prefix(slash + 1);
+  }
+  const auto path = image.substr(0, image.find_first_of(":@"));
+  return std::ranges::none_of(path, [](char c) { return c >= 'A' && c <= 'Z'; });
+}
+
 /// A tag other than `latest` is taken for one that never changes.
 void default_pull_policy(json::object& container) {
   const auto* const field = container.if_contains("image");
   const std::string image(field != nullptr && field->is_string() ? view(field->get_string()) : "");
   const auto colon = image.find(':', image.rfind('/') + 1);
-  const bool moves = !image.empty() && image.find('@') == std::string::npos &&
+  const bool moves = !image.empty() && is_parsable(image) && image.find('@') == std::string::npos &&
                      (colon == std::string::npos || image.substr(colon) == ":latest");
   set_default(container, "imagePullPolicy", moves ? "Always" : "IfNotPresent");
 }
@@ -177,9 +189,15 @@ void default_job(json::object& spec) {
               spec.contains("podFailurePolicy") ? "Failed" : "TerminatingOrFailed");
 }
 
-/// A Job of a CronJob gets its defaults when it is made.
+/// A Job has the labels of its template if it has none. One of a CronJob gets its defaults when it
+/// is made.
 void default_whole_job(json::object& job) {
   default_job(object_in(job, "spec"));
+  const auto* const found = find(job["spec"], {"template", "metadata", "labels"});
+  auto& metadata = object_in(job, "metadata");
+  if (found == nullptr || !found->is_object() || found->get_object().empty()) return;
+  const auto labels = found->get_object();
+  if (object_in(metadata, "labels").empty()) metadata["labels"] = labels;
 }
 
 /// What a container may use is what it asks for, unless it says otherwise.

@@ -350,7 +350,7 @@ class Differential(harness.TestCase):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--operations", type=int, default=1000)
+    parser.add_argument("--operations", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--all", action="store_true")
     Differential.options = parser.parse_args()
