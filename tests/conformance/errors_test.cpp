@@ -124,4 +124,68 @@ BOOST_FIXTURE_TEST_CASE(numbers_of_a_custom_resource_come_back_as_they_were, san
   BOOST_TEST(create(any, object(any, "a", {{"spec", spec}})).at("spec") == spec);
 }
 
+namespace {
+
+struct invalid_object {
+  k8s::resource_type type;
+  std::string_view content;
+  std::string_view field;  ///< of the first cause
+};
+
+k8s::resource_type networking(const std::string& kind, const std::string& plural) {
+  return {{"networking.k8s.io", "v1", kind}, plural, true};
+}
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(invalid_value_of_a_built_in_kind_is_rejected, sandbox) {
+  const auto ingresses = networking("Ingress", "ingresses");
+  const auto policies = networking("NetworkPolicy", "networkpolicies");
+  const k8s::resource_type pods{{"", "v1", "Pod"}, "pods", true};
+  const k8s::resource_type claims{
+      {"", "v1", "PersistentVolumeClaim"}, "persistentvolumeclaims", true};
+  const k8s::resource_type bindings{
+      {"rbac.authorization.k8s.io", "v1", "RoleBinding"}, "rolebindings", true};
+  const invalid_object all[] = {
+      {ingresses, R"({"spec": {}})", "spec"},
+      {ingresses, R"({"spec": {"defaultBackend": {"service": {"name": "s"}}}})",
+       "spec.defaultBackend"},
+      {ingresses,
+       R"({"spec": {"rules": [{"http": {"paths": [{"pathType": "Prefix", "path": "a",
+           "backend": {"service": {"name": "s", "port": {"number": 80}}}}]}}]}})",
+       "spec.rules[0].http.paths[0].path"},
+      {policies, R"({"spec": {"podSelector": {}, "ingress": [{"ports": [{"port": 65536}]}]}})",
+       "spec.ingress[0].ports[0].port"},
+      {pods,
+       R"({"spec": {"containers": [{"name": "c", "image": "i"}],
+           "tolerations": [{"key": "k", "operator": "text"}]}})",
+       "spec.tolerations[0].operator"},
+      {pods,
+       R"({"spec": {"containers": [{"name": "c", "image": "i",
+           "env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "text"}}}]}]}})",
+       "spec.containers[0].env[0].valueFrom.fieldRef.fieldPath"},
+      {pods,
+       R"({"spec": {"containers": [{"name": "c", "image": "i",
+           "livenessProbe": {"httpGet": {"port": 0}}}]}})",
+       "spec.containers[0].livenessProbe.httpGet.port"},
+      {claims, R"({"spec": {"accessModes": ["ReadWriteOnce"], "resources": {}}})",
+       "spec.resources[storage]"},
+      {bindings,
+       R"({"roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "text", "name": "r"}})",
+       "roleRef.kind"},
+      {services, R"({"spec": {"type": "ExternalName", "externalName": "UPPER"}})",
+       "spec.externalName"},
+  };
+  for (const auto& invalid : all) {
+    const auto answer =
+        server.http("POST", path(invalid.type),
+                    boost::json::serialize(
+                        object(invalid.type, "invalid", parse(std::string(invalid.content)))));
+    BOOST_TEST_CONTEXT(invalid.field << ": " << answer.body) {
+      BOOST_TEST(answer.status == 422u);
+      BOOST_TEST(text(parse(answer.body), "/details/causes/0/field") == invalid.field);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
