@@ -4,27 +4,35 @@
 line of JSON for each figure, as bench/system.py does. And what a manifest does that crashes. Ends with 1 if a limit is
 missed.
 
-    bench/rollout.py [--runtimes N] [--hanging N] [--workers N] [--duration SECONDS] [--only direct,signal,crash]
+    bench/rollout.py [--runtimes N] [--hanging N] [--workers N] [--duration SECONDS] [--only direct,signal,crash,versions]
+                     [--previous BINARY] [--rounds N]
 
 The limits: a pull Secret that is written directly is on 99 % of the runtimes within 10 s; a manifest that crashes comes to
 the canaries only, and the roll-out says so within 30 s. CPU is that of the process: all clusters, the manager
 and the simulated machines of all runtimes included; `undisturbed` is the time without that in which the process stood in
 a run queue because others used the machine.
+
+`versions` measures the manager alone, as a process of its own, with the clusters of one run: this one and, in turns, the
+`runtime-watcher` of an earlier version (--previous). Each takes over, and the pull Secret is rotated. The limit: with
+this one it takes 1.2 times as long at most.
 """
 
 import argparse
 import math
+import os
 import pathlib
 import shutil
+import statistics
 import sys
 import tempfile
 import time
+import urllib.request
 
 from system import dev, missed, say, wait_installed, waited_for_cpu, when
 
 from api import Api, collection  # noqa: E402
-from dev import rotate_pull_secret  # noqa: E402  (system.py says where it is)
-from harness import pause, wait_until  # noqa: E402
+from dev import Dev, rotate_pull_secret  # noqa: E402  (system.py says where it is)
+from harness import BINARY, Process, free_port, metric_sum, pause, wait_until  # noqa: E402
 
 SOURCES = ("configuration", "pull Secret", "trust bundle")
 
@@ -127,6 +135,83 @@ def measure_crash(folder, runtimes, hanging):
             missed.append("mended_everywhere")
 
 
+WRITES = ("create", "update", "patch", "apply", "delete")
+
+
+class Manager:
+    """Of some version, beside the clusters of `one`."""
+
+    def __init__(self, one, binary, port):
+        self.process = Process("manager", [
+            binary, "manager", "--kubeconfig", one.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{port}",
+            "--metrics-address", "127.0.0.1:0", "--pin-san", "--bootstrapper-mode=direct", "--create-runtime-bootstrappers",
+            "--rollout-canary-soak=1s"], env={**os.environ, "POD_IP": "10.99.0.1"})
+        self.admin = self.process.wait_listening("admin")
+
+    def metrics(self):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.admin}/metrics", timeout=30) as answer:
+            return answer.read().decode()
+
+    def installed(self):
+        return metric_sum(self.metrics(), "rw_bootstrapper_runtimes", state="installed") or 0
+
+    def writes(self):
+        """To KCP, of any object: statuses, stored contents, Events and the Lease."""
+        page = self.metrics()
+        return sum(metric_sum(page, "rw_kube_requests_total", client="kcp", verb=verb) or 0 for verb in WRITES)
+
+    def wait_quiet(self):
+        """Until it writes nothing but its Lease."""
+        last, since = self.writes(), time.monotonic()
+        def quiet():
+            nonlocal last, since
+            now = self.writes()
+            if now > last + 2:
+                last, since = now, time.monotonic()
+            return time.monotonic() - since > 5
+        wait_until(quiet, 300, lambda: f"nothing is written:\n{self.process.tail(8)}", every=0.5)
+
+
+def measure_versions(folder, runtimes, hanging, binaries, rounds):
+    """A rotated pull Secret with each version of the manager in turn, on the same clusters."""
+    healthy, enough = runtimes - hanging, math.ceil(0.99 * runtimes)
+    took = {name: [] for name in binaries}
+    port = free_port()
+    folder.mkdir(parents=True)
+    one = Dev(folder / "dev", runtimes, "--no-manager", "--backend", f"127.0.0.1:{port}", "--bootstrapper-mode", "direct",
+              "--hanging-runtimes", hanging)
+    try:
+        one.wait_up(300)
+        for turn in range(rounds):
+            for name, binary in binaries.items():
+                manager = Manager(one, binary, port)
+                try:
+                    wait_until(lambda: manager.installed() >= healthy, 300,
+                               lambda: f"all bootstrappers are ready, {manager.installed()}:\n{manager.process.tail(8)}", every=0.5)
+                    manager.wait_quiet()
+                    start, writes, cpu = len(one.rollout), manager.writes(), manager.process.cpu_seconds()
+                    sent = time.time()
+                    rotate_pull_secret(one.kcp(), f"{name} {turn}")
+                    def arrived():
+                        return [told for told in one.rollout[start:] if told["source"] == "pull Secret" and told["have"] >= enough]
+                    wait_until(arrived, 120, lambda: f"the pull Secret arrives:\n{manager.process.tail(8)}", every=0.02)
+                    seconds = when(arrived()[0]) - sent
+                    manager.wait_quiet()
+                    took[name].append(seconds)
+                    say(f"rotated_{name}", seconds, "s", "the client's request", runtimes=runtimes, hanging=hanging,
+                        cpu_seconds=round(manager.process.cpu_seconds() - cpu, 2),
+                        kcp_writes_for_each_runtime=round((manager.writes() - writes) / healthy, 2))
+                    if manager.process.terminate(60) != 0:
+                        raise AssertionError(f"the manager ended badly:\n{manager.process.tail()}")
+                finally:
+                    manager.process.kill()
+    finally:
+        one.kill()  # with heartbeats that no manager took
+    if "previous" in took:
+        say("rotated_against_previous", statistics.median(took["present"]) / statistics.median(took["previous"]), "times",
+            "the previous version, medians", limit=1.2, rounds=rounds)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runtimes", type=int, default=1000)
@@ -134,6 +219,8 @@ def main():
     parser.add_argument("--workers", type=int, default=25, help="of the simulated Kyma Infrastructure Manager")
     parser.add_argument("--duration", type=float, default=2, help="seconds that it works on one runtime")
     parser.add_argument("--only", default="direct,signal,crash")
+    parser.add_argument("--previous", help="runtime-watcher of an earlier version, for `versions`")
+    parser.add_argument("--rounds", type=int, default=3, help="of `versions`")
     options = parser.parse_args()
     only = options.only.split(",")
     if options.runtimes - options.hanging < math.ceil(0.99 * options.runtimes):
@@ -144,6 +231,9 @@ def main():
             measure(folder / "direct", "direct", options.runtimes, options.hanging, 10, 60)
         if "crash" in only:
             measure_crash(folder / "crash", options.runtimes, options.hanging)
+        if "versions" in only:
+            binaries = {"present": BINARY, **({"previous": options.previous} if options.previous else {})}
+            measure_versions(folder / "versions", options.runtimes, options.hanging, binaries, options.rounds)
         if "signal" in only:
             # Its own time, three times that, and a minute for those that hang.
             whole = options.runtimes * options.duration / options.workers
