@@ -105,6 +105,9 @@ def notice(tree, suite):
     except subprocess.TimeoutExpired:
         return "the suite hangs"
     failed = re.findall(rf'error: in "{name}/(\w+)', done.stdout + done.stderr)
+    seed = re.search(r"RW_CONFIG_HISTORY_FIRST=(\d+)", done.stdout + done.stderr)
+    if seed:
+        failed.append(f"after {seed[1]} histories")
     return ", ".join(dict.fromkeys(failed)) or ("" if done.returncode == 0 else f"the suite ends with {done.returncode}")
 
 
