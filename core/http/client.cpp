@@ -36,8 +36,8 @@ constexpr std::array<const char*, 14> messages{
     "the proxy refuses to connect to the upstream",
     "the request was held back, the permit to send it is gone",
     "the upstream closed a kept connection while the request was on its way",
-    "the request has a field that the client sets by itself: host, content-length, "
-    "transfer-encoding or connection",
+    "the request has a field of the connection, which the client sets by itself: host, "
+    "content-length, transfer-encoding, connection, keep-alive, proxy-connection or upgrade",
 };
 
 class category final : public boost::system::error_category {
@@ -367,10 +367,21 @@ client_slot& client_slot::operator=(client_slot&& other) noexcept {
 namespace {
 
 /// A second `host` or `content-length` is for some servers a reason to refuse (RFC 9112, section
-/// 3.2), and for others a way to smuggle another request.
+/// 3.2), and for others a way to smuggle another request; HTTP/2 has none of the others (RFC 9113,
+/// section 8.2.2).
 bool has_field_of_connection(const fields& of) {
-  return of.has("host") || of.has("content-length") || of.has("transfer-encoding") ||
-         of.has("connection");
+  constexpr std::array<std::string_view, 7> names{
+      "host",       "content-length", "transfer-encoding",
+      "connection", "keep-alive",     "proxy-connection",
+      "upgrade"};
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    const auto name = of[i].name;
+    const auto is_own = [&](std::string_view own) {
+      return own.size() == name.size() && iequals(own, name);
+    };
+    if (std::ranges::any_of(names, is_own)) return true;
+  }
+  return false;
 }
 
 asio::awaitable<boost::system::error_code> refuse() {

@@ -384,9 +384,13 @@ void session::note_retry(const call& request, const attempt& last, core::duratio
 
 asio::awaitable<void> session::close() {
   const auto self = shared_from_this();
-  const bool first = !std::exchange(closed_, true);
-  const auto sleeping = sleepers_;
-  for (auto* timer : sleeping) timer->cancel();
+  bool first = false;
+  {
+    const core::thread_owner::scope here(owner_);
+    first = !std::exchange(closed_, true);
+    const auto sleeping = sleepers_;
+    for (auto* timer : sleeping) timer->cancel();
+  }
   if (first) {
     co_await authenticator_.close();
     co_await connections_.close();

@@ -38,7 +38,10 @@ class session : public std::enable_shared_from_this<session> {
   /// (operation_aborted) if the caller's coroutine is cancelled.
   boost::asio::awaitable<result<http::response>> perform(call* request);
 
-  void retire() { connections_.retire(); }
+  void retire() {
+    const core::thread_owner::scope here(owner_);
+    connections_.retire();
+  }
   boost::asio::awaitable<void> close();
 
   const config& configuration() const noexcept { return config_; }

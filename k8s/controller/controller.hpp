@@ -110,8 +110,15 @@ class controller {
   /// informer ended before it was synced.
   boost::asio::awaitable<void> run();
 
-  std::size_t failing() const noexcept { return failing_.size(); }
-  const core::work_queue<object_key, object_key_hash>& queue() const noexcept { return queue_; }
+  std::size_t failing() const noexcept {
+    const core::thread_owner::scope here(owner_);
+    return failing_.size();
+  }
+  /// To be read on the controller's executor, as all else.
+  const core::work_queue<object_key, object_key_hash>& queue() const noexcept {
+    const core::thread_owner::scope here(owner_);
+    return queue_;
+  }
 
  private:
   struct numbers;

@@ -162,11 +162,10 @@ void certificate_service::tell_refusal(const json::value& kyma, const std::strin
   if (reason.empty() || !news) return;
   environment_.log.warning("certificate re-issue could not be requested",
                            {{"kyma", key.name}, {"reason", reason}});
-  if (environment_.events == nullptr) return;
-  environment_.events->warning(k8s::reference_to(kyma), "CertificateNotReissued",
-                               "The certificate of the runtime must be re-issued, but the request "
-                               "failed and will be retried: " +
-                                   reason);
+  environment_.events.warning(k8s::reference_to(kyma), "CertificateNotReissued",
+                              "The certificate of the runtime must be re-issued, but the request "
+                              "failed and will be retried: " +
+                                  reason);
 }
 
 const trust_bundle* certificate_service::trust() {

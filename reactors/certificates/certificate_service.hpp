@@ -45,7 +45,7 @@ struct service_environment {
   core::clock& clock;
   core::logger& log;
   core::metrics& metrics;
-  k8s::event_sink* events = nullptr;  ///< on the Kymas; may be null
+  k8s::event_sink& events;  ///< on the Kymas
 };
 
 /// Returns the options of the informers of Certificates, and of their Secrets. A change of one of

@@ -37,15 +37,14 @@ void manager_app::make_reactors() {
   rotator_ = std::make_unique<gateway_secret::rotator>(
       executor, watcher_kcp_, root_secret_, gateway_secret_, clusters_, rotation,
       gateway_secret::rotator_environment{services_.clock, services_.watchdog, services_.log,
-                                          services_.metrics, services_.random(),
-                                          watcher_events_.get()});
+                                          services_.metrics, services_.random(), *watcher_events_});
   service_ = std::make_unique<certificates::certificate_service>(
       watcher_kcp_,
       certificates::service_caches{certificates_.objects(), certificate_secrets_.objects(),
                                    gateway_secret_.objects()},
       certificate_options(settings_),
       certificates::service_environment{services_.clock, services_.log, services_.metrics,
-                                        watcher_events_.get()});
+                                        *watcher_events_});
 
   std::function<void(const k8s::object_key&)> on_reconcile;
   if (observer_ != nullptr) {

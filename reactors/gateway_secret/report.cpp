@@ -52,7 +52,7 @@ std::string state_of(const rotation_plan& made) {
 
 }  // namespace
 
-report::report(core::logger& log, core::metrics& metrics, k8s::event_sink* events)
+report::report(core::logger& log, core::metrics& metrics, k8s::event_sink& events)
     : log_(log),
       metrics_(metrics),
       events_(events),
@@ -163,11 +163,10 @@ void report::expiry(const std::optional<tls::certificate>& served,
 
 void report::emit(const k8s::object_reference& about, bool bad, std::string_view reason,
                   const std::string& message) {
-  if (events_ == nullptr) return;
   if (bad) {
-    events_->warning(about, reason, message);
+    events_.warning(about, reason, message);
   } else {
-    events_->normal(about, reason, message);
+    events_.normal(about, reason, message);
   }
 }
 

@@ -17,7 +17,7 @@ namespace rw::gateway_secret {
 /// runtimes change, by metrics always.
 class report {
  public:
-  report(core::logger& log, core::metrics& metrics, k8s::event_sink* events);
+  report(core::logger& log, core::metrics& metrics, k8s::event_sink& events);
 
   /// Reports a new plan. `about` is the gateway Secret.
   void planned(const rotation_plan& made, const gateway_content* gateway,
@@ -36,7 +36,7 @@ class report {
 
   core::logger& log_;
   core::metrics& metrics_;
-  k8s::event_sink* const events_;
+  k8s::event_sink& events_;
   std::array<core::gauge*, phases> phase_{};
   core::gauge& authorities_;
   core::gauge& missing_;

@@ -39,7 +39,7 @@ struct rotator_environment {
   core::logger& log;
   core::metrics& metrics;
   core::random_source random;
-  k8s::event_sink* events = nullptr;  ///< null: no events
+  k8s::event_sink& events;
 };
 
 /// Returns the options of an informer of one Secret only: one for the root, one for the gateway.

@@ -265,12 +265,12 @@ std::string render_heartbeat(const heartbeat& from) {
   return body;
 }
 
-boost::system::result<heartbeat, heartbeat_error> parse_heartbeat(std::string_view body) {
+boost::system::result<heartbeat, core::text_error> parse_heartbeat(std::string_view body) {
   boost::system::error_code failed;
   json::parse_options options;
   options.max_depth = heartbeat_depth;
   const auto document = json::parse({body.data(), body.size()}, failed, {}, options);
-  if (failed) return heartbeat_error{"it is no JSON: " + failed.message()};
+  if (failed) return core::text_error{"it is no JSON: " + failed.message()};
   std::string error;
   heartbeat_reader root(document, "", error);
   heartbeat out;
@@ -307,7 +307,7 @@ boost::system::result<heartbeat, heartbeat_error> parse_heartbeat(std::string_vi
     const auto* const managers = from.find("managers");
     const auto* const list = managers == nullptr ? nullptr : managers->if_array();
     if (list == nullptr || list->size() > max_heartbeat_gaps) {
-      return heartbeat_error{"gaps.managers must be an array of at most 256 objects"};
+      return core::text_error{"gaps.managers must be an array of at most 256 objects"};
     }
     for (const auto& each : *list) {
       out.gaps->managers.push_back(read_gaps(heartbeat_reader(each, "gaps.managers", error)));
@@ -316,7 +316,7 @@ boost::system::result<heartbeat, heartbeat_error> parse_heartbeat(std::string_vi
   if (const auto* const probes = root.find("probes"); probes != nullptr) {
     const auto* const list = probes->if_array();
     if (list == nullptr || list->size() > max_heartbeat_probes) {
-      return heartbeat_error{"probes must be an array of at most 4 strings"};
+      return core::text_error{"probes must be an array of at most 4 strings"};
     }
     for (const auto& each : *list) out.probes.push_back(root.text_of(each, "probes"));
   }
@@ -324,14 +324,14 @@ boost::system::result<heartbeat, heartbeat_error> parse_heartbeat(std::string_vi
   if (const auto* const watches = root.find("watches"); watches != nullptr) {
     const auto* const list = watches->if_array();
     if (list == nullptr || list->size() > max_heartbeat_watches) {
-      return heartbeat_error{"watches must be an array of at most 64 objects"};
+      return core::text_error{"watches must be an array of at most 64 objects"};
     }
     for (std::size_t i = 0; i < list->size(); ++i) {
       out.watches.push_back(
           read_watch(heartbeat_reader((*list)[i], "watches[" + std::to_string(i) + "]", error)));
     }
   }
-  if (!error.empty()) return heartbeat_error{std::move(error)};
+  if (!error.empty()) return core::text_error{std::move(error)};
   return out;
 }
 

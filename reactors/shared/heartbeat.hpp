@@ -1,5 +1,7 @@
 #pragma once
 
+#include "rw/core/text_error.hpp"
+
 #include <boost/system/result.hpp>
 
 #include <array>
@@ -170,16 +172,12 @@ inline constexpr std::size_t max_heartbeat_bytes = 16 * 1024;  ///< as of one ev
 /// `moreWatches`.
 std::string render_heartbeat(const heartbeat& from);
 
-/// Why a text is not a heartbeat: a sentence that names the field.
-struct heartbeat_error {
-  std::string message;
-};
-
-/// Reads a heartbeat. Ignores unknown fields, so that later versions can add some; missing numbers
-/// are 0, missing texts empty. Rejects a missing boot id, values of other types, numbers below 0,
-/// an interval of 0 or more than an hour, texts of more than 253 bytes or with control characters,
-/// digests of another length, gaps of a name that is no `is_path_segment`, and more than
-/// `max_heartbeat_watches` watches, `max_heartbeat_probes` probes or `max_heartbeat_gaps` gaps.
-boost::system::result<heartbeat, heartbeat_error> parse_heartbeat(std::string_view body);
+/// Reads a heartbeat; an error is a sentence that names the field. Ignores unknown fields, so that
+/// later versions can add some; missing numbers are 0, missing texts empty. Rejects a missing boot
+/// id, values of other types, numbers below 0, an interval of 0 or more than an hour, texts of more
+/// than 253 bytes or with control characters, digests of another length, gaps of a name that is no
+/// `is_path_segment`, and more than `max_heartbeat_watches` watches, `max_heartbeat_probes` probes
+/// or `max_heartbeat_gaps` gaps.
+boost::system::result<heartbeat, core::text_error> parse_heartbeat(std::string_view body);
 
 }  // namespace rw

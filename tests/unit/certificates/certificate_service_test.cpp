@@ -36,7 +36,7 @@ struct bench : cluster {
     under_test.emplace(
         *reactor_api,
         service_caches{certificates->objects(), secrets->objects(), gateways->objects()}, options,
-        service_environment{clock, log, numbers, &events});
+        service_environment{clock, log, numbers, events});
     create(namespaces_type(), named("", "kcp-system", "v1", "Namespace"));
     tasks.spawn(events.run());
   }

@@ -26,7 +26,7 @@ struct bench : cluster {
                {clock, log, numbers, [] { return std::uint64_t{0}; }}),
         under_test(context.get_executor(), *reactor_api, roots, gateways, board,
                    {.rotation = rotation, .revisit = 30s},
-                   {clock, watchdog, log, numbers, [] { return std::uint64_t{0}; }, &events}) {
+                   {clock, watchdog, log, numbers, [] { return std::uint64_t{0}; }, events}) {
     tasks.spawn(events.run());
   }
   ~bench() { stop(); }
@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(step_that_was_planned_for_an_older_state_is_not_written) {
                                 b.get(secrets_type(), gateway_name)));
   gateway_secret::rotator deposed(
       b.context.get_executor(), *b.reactor_api, b.roots, frozen, b.board, {},
-      {b.clock, b.watchdog, b.log, b.numbers, [] { return std::uint64_t{0}; }, nullptr});
+      {b.clock, b.watchdog, b.log, b.numbers, [] { return std::uint64_t{0}; }, b.events});
   b.tasks.spawn(deposed.run());
   const std::string series =
       "rw_kube_requests_total{client=\"reactor\",code=\"409\",verb=\"update\"}";

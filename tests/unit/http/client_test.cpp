@@ -49,7 +49,8 @@ BOOST_AUTO_TEST_CASE(requests_share_a_kept_connection) {
 BOOST_AUTO_TEST_CASE(request_with_a_field_of_the_connection_is_refused) {
   for (const bool http2 : {false, true}) {
     served f(http2);
-    for (const auto* name : {"host", "Host", "content-length", "Transfer-Encoding", "connection"}) {
+    for (const auto* name : {"host", "Host", "content-length", "Transfer-Encoding", "connection",
+                             "Keep-Alive", "proxy-connection", "upgrade"}) {
       request what;
       what.target = "/";
       what.headers.add("accept", "*/*");
