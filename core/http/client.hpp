@@ -108,8 +108,8 @@ class client_slot {
   client_slot& operator=(client_slot&& other) noexcept;
 
   /// Sends `request` and reads the answer into `into`. Once for each slot; both must live until it
-  /// ends. `host`, `content-length`, `transfer-encoding`, `connection`, `keep-alive`, `proxy-
-  /// connection` and `upgrade` are the client's own: a request that has one is not sent
+  /// ends. `host`, `content-length`, `transfer-encoding`, `connection`, `keep-alive`,
+  /// `proxy-connection` and `upgrade` are the client's own: a request that has one is not sent
   /// (`field_of_connection`). Cancelled, or destroyed in the middle, it leaves the connection to
   /// the others: the stream is reset (HTTP/2), or the connection closed with its slot (HTTP/1.1).
   boost::asio::awaitable<boost::system::error_code> exchange(const request& request, response& into,

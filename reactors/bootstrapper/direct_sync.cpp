@@ -321,10 +321,10 @@ asio::awaitable<k8s::reconcile_result> direct_sync::finish(pass* in) {
   } else {
     contents_.set(key, outdated, environment_.clock.wall());
   }
-  note_rejections(in);
+  const bool retry = note_rejections(in);
   note_observed(*in);
   if (in->direct()) watch_drift(in->to, std::move(state.left));
-  auto again = next_pass(*in);
+  auto again = retry ? core::duration(catch_up) : next_pass(*in);
   for (const auto& each : state.units) {
     if (each.not_stored) again = std::min(again, with_jitter(options_.resync_period / 10));
     if (!each.recheck_at) continue;
@@ -339,24 +339,28 @@ asio::awaitable<k8s::reconcile_result> direct_sync::finish(pass* in) {
 
 /// A revision that was rejected is not tried again before the resync, or before something changes
 /// on the runtime, since its first writes may have been taken; one of an unknown kind was not
-/// written.
-void direct_sync::note_rejections(pass* in) {
+/// written. Returns true if a rejection has ended in this pass.
+bool direct_sync::note_rejections(pass* in) {
   auto& known = rejected_[in->to.key];
   // What has changed meanwhile may be the reason; the next pass follows.
   const bool changed = drift_.changed(in->to.key);
   bool any = false;
+  bool ended = false;
   for (std::size_t i = 0; !changed && i < known.size(); ++i) {
     const auto& unit = in->input.state.units[i];
     const bool noted = unit.rejected && !unit.desired.empty() &&
                        unit.rejected->cause != rejection::reason::unknown_kind;
     const bool skipped = noted && unit.skipped.digest == unit.desired;
-    if (!skipped) known[i] = {};
+    // What had to be repaired has changed, though its watch has not told of it.
+    if (!skipped || unit.changed) known[i] = {};
     if (noted && !skipped) {
       known[i] = {unit.desired, *unit.rejected, environment_.clock.now() + options_.resync_period};
     }
+    ended = ended || (skipped && unit.changed);
     any = any || noted;
   }
   if (!any) rejected_.erase(in->to.key);
+  return ended;
 }
 
 /// Soon where pods are on their way, else at the resync.

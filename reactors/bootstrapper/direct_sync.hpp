@@ -115,7 +115,7 @@ class direct_sync final : public runtime_controller {
   work<result> fail(pass* in, k8s::failure error);
   work<result> finish(pass* in);
   core::duration next_pass(const pass& in);
-  void note_rejections(pass* in);
+  bool note_rejections(pass* in);
   work<result> report(pass* in, result then);
   work<resource_writer::ended> copy_condition(pass* in);
   void note_observed(const pass& in);

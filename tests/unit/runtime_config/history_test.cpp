@@ -227,7 +227,8 @@ class story {
     }
     auto at = land_.modes.begin();
     std::advance(at, static_cast<std::ptrdiff_t>(chance_.draw(land_.modes.size())));
-    happen_to(std::string(at->first), drawn);
+    const bool frozen = drawn < 85 && !frozen_.empty() && chance_.likely(0.5);
+    happen_to(frozen ? *frozen_.begin() : std::string(at->first), drawn);
   }
 
   void happen_to(const std::string& name, std::uint64_t drawn) {
@@ -268,7 +269,8 @@ class story {
     ++total.edits;
     disturb(name);
     auto& api = land_.api(name);
-    const auto drawn = chance_.draw(8);
+    const bool thaws = frozen_.contains(name) && chance_.likely(0.5);
+    const auto drawn = thaws ? 7 : chance_.draw(9);
     const auto merge = [&](const k8s::resource_type& type, const k8s::object_key& key,
                            json::value by) {
       // What somebody else made, or edited before it was ours, is not taken over.
@@ -289,7 +291,7 @@ class story {
       return (void)land_.call(api.remove(test::deployments, bootstrapper_test::deployment_key));
     }
     if (drawn == 5) return (void)land_.call(api.remove(test::bundles, bundle_key));
-    if (drawn == 6 && !frozen_.contains(name)) {
+    if (drawn != 7 && !frozen_.contains(name)) {
       frozen_.insert(name);
       return merge(secrets_type(), secret_key, {{"immutable", true}});
     }
@@ -331,7 +333,10 @@ class story {
   /// To something new, to something that was there before, or to nothing for a while.
   void change() {
     ++total.changes;
-    const auto which = all_sources.at(chance_.draw(all_sources.size()));
+    // A rotation is what a frozen Secret rejects.
+    const bool rotates = !frozen_.empty() && chance_.likely(0.5);
+    const auto which =
+        rotates ? &versions::pull_secret : all_sources.at(chance_.draw(all_sources.size()));
     const auto kind = chance_.draw(10);
     const auto absent = std::ranges::find(promises_.missing, which);
     if (kind == 9 && absent == promises_.missing.end()) {
