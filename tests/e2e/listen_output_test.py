@@ -181,9 +181,9 @@ class ListenOutput(harness.TestCase):
         listener.popen.stdout.close()
         listener.send(1)
         self.assertEqual(listener.popen.wait(10), 1)
+        told = wait_until(lambda: listener.records("events not written to standard output"), 5, listener.tail)
         self.assertIn("cannot write events to standard output", listener.tail())
-        self.assertEqual(listener.records("events not written to standard output")[0]["events"],
-                         len(listener.accepted))
+        self.assertEqual(told[0]["events"], len(listener.accepted))
 
 
 if __name__ == "__main__":

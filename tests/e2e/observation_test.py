@@ -493,7 +493,8 @@ class Observation:
         replace(self.managers, json.dumps(
             {**WATCHES, "watches": [{**WATCHES["watches"][0], "manager": "another"}]}).encode())
         wait_until(lambda: webhook.metric("rw_event_gaps_total") == 1, 10, lambda: f"there is a gap:\n{webhook.tail()}")
-        self.assertTrue(webhook.records(msg="changes of watched objects dropped", manager=MANAGER), webhook.tail())
+        wait_until(lambda: webhook.records(msg="changes of watched objects dropped", manager=MANAGER), 5,
+                   lambda: f"a log line says so:\n{webhook.tail()}")
         kcp.status = 200
         def reported():
             return {each["manager"]: each["count"] for each in kcp.latest()["gaps"]["managers"]} == {MANAGER: 1}
