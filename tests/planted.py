@@ -117,6 +117,13 @@ def notice(tree, suite):
 
 
 def main(arguments):
+    if {"-h", "--help"} & set(arguments):
+        print(__doc__)
+        return 0
+    unknown = set(arguments) - {"--here", "--fits"} - {fault[0] for fault in FAULTS}
+    if unknown:
+        print(f"planted.py: unknown {', '.join(sorted(unknown))}; see --help", file=sys.stderr)
+        return 2
     chosen = [fault for fault in FAULTS if fault[0] in arguments or all(each.startswith("--") for each in arguments)]
     with tempfile.TemporaryDirectory() as scratch:
         tree = ROOT if "--here" in arguments or "--fits" in arguments else pathlib.Path(scratch)
