@@ -10,7 +10,6 @@ import os
 import re
 import subprocess
 import sys
-import types
 import unittest
 
 import control_plane
@@ -208,10 +207,7 @@ class Embedded(Steps, harness.TestCase):
 @unittest.skipUnless(os.environ.get("KUBEBUILDER_ASSETS"), "KUBEBUILDER_ASSETS names no real API server")
 class Real(Steps, harness.TestCase):
     def kcp_options(self):
-        owner = types.SimpleNamespace(folder=self.folder / "kcp", start=self.start)
-        owner.folder.mkdir()
-        plane = control_plane.ControlPlane(owner)
-        return "--kcp-kubeconfig", plane.kubeconfig_with_authority(owner.folder / "kubeconfig")
+        return "--kcp-kubeconfig", control_plane.plane_of(self, "kcp")[1]
 
 
 if __name__ == "__main__":

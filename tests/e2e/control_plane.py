@@ -13,6 +13,7 @@ import shutil
 import signal
 import ssl
 import subprocess
+import types
 
 from harness import Process, free_port, free_port, pause, secret_texts, skip, wait_until
 
@@ -226,6 +227,14 @@ class ControlPlane:
                 pause(0.01)
             return False
         wait_until(tried, timeout, "the API server calls the webhook")
+
+
+def plane_of(test, name, **how):
+    """A control plane in a folder of its own, since a test may have several, and the kubeconfig that others reach it by."""
+    owner = types.SimpleNamespace(folder=test.folder / name, start=test.start)
+    owner.folder.mkdir()
+    plane = ControlPlane(owner, **how)
+    return plane, plane.kubeconfig_with_authority(owner.folder / "kubeconfig")
 
 
 def rule(group, version, *resources):

@@ -6,7 +6,6 @@ import os
 import pathlib
 import re
 import socket
-import types
 import unittest
 
 import control_plane
@@ -44,12 +43,6 @@ def true_definitions():
 
 @unittest.skipUnless(os.environ.get("KUBEBUILDER_ASSETS"), "KUBEBUILDER_ASSETS names no real API server")
 class AroundRealServers(harness.TestCase):
-    def plane(self, name, **how):
-        owner = types.SimpleNamespace(folder=self.folder / name, start=self.start)
-        owner.folder.mkdir()
-        plane = control_plane.ControlPlane(owner, **how)
-        return plane, plane.kubeconfig_with_authority(owner.folder / "kubeconfig")
-
     def until(self, condition, what):
         return wait_until(condition, PATIENCE, lambda: f"{what}:\n{self.dev.tail()}", every=0.1)
 
@@ -64,8 +57,8 @@ class AroundRealServers(harness.TestCase):
 
     def test_real_servers_in_place_of_embedded_ones(self):
         address = own_address()
-        kcp_plane, kcp_config = self.plane("kcp")
-        _, skr_config = self.plane("skr", options=["--enable-aggregator-routing=true"])
+        kcp_plane, kcp_config = control_plane.plane_of(self, "kcp")
+        _, skr_config = control_plane.plane_of(self, "skr", options=["--enable-aggregator-routing=true"])
         for document in true_definitions():
             kcp_plane.kubectl("create", "-f", "-", stdin=document)
         client = kcp_plane.client()

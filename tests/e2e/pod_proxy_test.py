@@ -7,10 +7,11 @@ import os
 import socket
 import unittest
 
+import control_plane
 import harness
 from api import collection
 from dev import Dev
-from dev_kube_test import AroundRealServers, own_address, true_definitions
+from dev_kube_test import own_address, true_definitions
 from harness import BINARY, Process, free_port, runtime_watcher, wait_until
 
 PATIENCE = 60
@@ -31,14 +32,12 @@ def role(name, ns, *rules):
 
 @unittest.skipUnless(os.environ.get("KUBEBUILDER_ASSETS"), "KUBEBUILDER_ASSETS names no real API server")
 class PodProxy(harness.TestCase):
-    plane = AroundRealServers.plane
-
     def setUp(self):
         super().setUp()
         self.address = own_address()
         if not self.address:
             self.skipTest("this machine has no address but loopback's")
-        kcp_plane, self.kubeconfig = self.plane("kcp", tokens=["reader-token,e2e-reader,e2e-reader"])
+        kcp_plane, self.kubeconfig = control_plane.plane_of(self, "kcp", tokens=["reader-token,e2e-reader,e2e-reader"])
         for document in true_definitions():
             kcp_plane.kubectl("create", "-f", "-", stdin=document)
         config = json.loads(self.kubeconfig.read_text())

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import subprocess
-import types
 import unittest
 import urllib.request
 
@@ -266,10 +265,7 @@ class Embedded(Story, Upgrade, harness.TestCase):
 @unittest.skipUnless(os.environ.get("KUBEBUILDER_ASSETS"), "KUBEBUILDER_ASSETS names no real API server")
 class Real(Story, Upgrade, harness.TestCase):
     def kcp_options(self):
-        owner = types.SimpleNamespace(folder=self.folder / "kcp", start=self.start)
-        owner.folder.mkdir()
-        plane = control_plane.ControlPlane(owner)
-        return "--kcp-kubeconfig", plane.kubeconfig_with_authority(owner.folder / "kubeconfig")
+        return "--kcp-kubeconfig", control_plane.plane_of(self, "kcp")[1]
 
 
 if __name__ == "__main__":
