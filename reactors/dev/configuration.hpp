@@ -25,9 +25,9 @@ namespace rw::dev {
 /// The parts of a trial system, besides the manager, for the Runtime Bootstrapper's configuration:
 ///
 ///     source_watch  the sources in KCP
-///     kim           Kyma Infrastructure Manager, which config_sync signals, and its Deployment in
-///     KCP bootstrapped  one for each runtime: its copies of the sources rollout_view  the progress
-///     from the sources to the copies
+///     kim           Kyma Infrastructure Manager, which config_sync signals, as its Deployment says
+///     bootstrapped  one for each runtime: its copies of the sources
+///     rollout_view  the progress from the sources to the copies
 ///
 /// On one executor.
 class configuration_trial {
