@@ -1,17 +1,21 @@
 // One workload at a time for bench/instructions.py, which counts the instructions of its turns: in
 // one thread, without TLS, with a clock that stands still, and one piece of work under way at a
-// time, so that each run does the same. Prints what a turn allocates with `new`.
+// time, so that each run does the same. Prints how often a turn allocates memory.
 //
 //   bench_instructions WORKLOAD TURNS GATEWAY_PORT
-//   bench_instructions gateway BATCH_EVENTS     the gateway of `event` (0) and `batched` (512);
-//   prints its port
+//   bench_instructions gateway BATCH_EVENTS
 //
-//   review      a review without a change, over HTTP/1.1, until its response is there
-//   event       a review with a change of an object of its own, until its event is delivered in a
-//   request of its own over HTTP/2 batched     the same, with 64 reviews on as many connections in
-//   a turn and their events in batches watch       an object of 1 KiB that an informer's watch
-//   brings, into its store queue       add, get and done of a key of a work queue reconcile   a key
-//   that is added to a controller, until its reconcile has ended
+// The workloads:
+// - review: without a change, over HTTP/1.1, until its response is there;
+// - event: a review with a change of an object of its own, until its event is delivered in a
+//   request of its own over HTTP/2;
+// - batched: 64 of these at once, on as many connections, and their events in batches;
+// - watch: an object of 1 KiB that an informer's watch brings, into its store;
+// - queue: add, get and done of a key of a work queue;
+// - reconcile: a key that is added to a controller, until its reconcile has ended.
+//
+// The gateway is a process of its own, whose instructions nobody counts. It takes batches of as
+// many events (0: none), and prints its port.
 
 #include "rw/core/task_group.hpp"
 #include "rw/core/work_queue.hpp"
@@ -33,7 +37,6 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -42,22 +45,32 @@
 #include <utility>
 #include <vector>
 
-namespace {
+// The allocator of the whole process, libraries included, with a count: glibc's own, by the names
+// that it keeps for that.
+extern "C" {
+void* __libc_malloc(std::size_t bytes);
+void* __libc_calloc(std::size_t count, std::size_t bytes);
+void* __libc_realloc(void* old, std::size_t bytes);
+void* __libc_memalign(std::size_t alignment, std::size_t bytes);
 
 std::size_t allocations = 0;
 
-}  // namespace
-
-void* operator new(std::size_t bytes) {
+[[gnu::visibility("default")]] void* malloc(std::size_t bytes) {
   ++allocations;
-  if (void* got = std::malloc(bytes)) return got;
-  throw std::bad_alloc();
+  return __libc_malloc(bytes);
 }
-void operator delete(void* what) noexcept {
-  std::free(what);
+[[gnu::visibility("default")]] void* calloc(std::size_t count, std::size_t bytes) {
+  ++allocations;
+  return __libc_calloc(count, bytes);
 }
-void operator delete(void* what, std::size_t) noexcept {
-  std::free(what);
+[[gnu::visibility("default")]] void* realloc(void* old, std::size_t bytes) {
+  ++allocations;
+  return __libc_realloc(old, bytes);
+}
+[[gnu::visibility("default")]] void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
+  ++allocations;
+  return __libc_memalign(alignment, bytes);
+}
 }
 
 /// What bench/instructions.py counts, by its name.
