@@ -404,6 +404,12 @@ asio::awaitable<boost::system::error_code> client_slot::open(
   return connection_->open(&request, &into, options, this, &rest);
 }
 
+std::unique_ptr<opened_exchange> client_slot::begin(const request& request, response& into,
+                                                    exchange_options options, end_handler on_end) {
+  if (has_field_of_connection(request.headers)) return nullptr;
+  return connection_->begin(request, into, std::move(options), std::move(on_end), *this);
+}
+
 bool client_slot::multiplexed() const noexcept {
   return connection_->multiplexed();
 }

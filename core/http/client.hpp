@@ -14,6 +14,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -86,9 +87,9 @@ struct exchange_options {
 
 class client_connection;
 
-/// An exchange whose answer's body is still coming to its sink. If it goes before that has ended,
-/// the exchange is given up. It may outlive the client's `close`, which ends it. On the client's
-/// executor.
+/// An exchange that goes on without a coroutine: one whose answer's body is still coming to its
+/// sink, or that `client_slot::begin` began. If it goes before that has ended, the exchange is
+/// given up. It may outlive the client's `close`, which ends it. On the client's executor.
 class opened_exchange {
  public:
   opened_exchange() = default;
@@ -122,6 +123,17 @@ class client_slot {
   boost::asio::awaitable<boost::system::error_code> open(const request& request, response& into,
                                                          exchange_options options,
                                                          std::unique_ptr<opened_exchange>& rest);
+
+  /// Called once with the error of an exchange, or none, on the client's executor. It may destroy
+  /// that exchange's object and begin others, but not give up others. Must not throw.
+  using end_handler = std::function<void(boost::system::error_code)>;
+
+  /// As `exchange`, without a coroutine: what is returned takes the slot along, and `on_end` is
+  /// called when the answer is read, or why it was not. Both messages must live until then. Null,
+  /// and the slot stays, if the connection takes no more, or the request has a field of the
+  /// connection; nothing was sent then. Only where `multiplexed`.
+  std::unique_ptr<opened_exchange> begin(const request& request, response& into,
+                                         exchange_options options, end_handler on_end);
 
   /// True if many exchanges share the connection (HTTP/2).
   bool multiplexed() const noexcept;

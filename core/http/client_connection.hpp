@@ -61,6 +61,12 @@ class client_connection {
       const request* request, response* into, exchange_options options, client_slot* through,
       std::unique_ptr<opened_exchange>* rest) = 0;
 
+  /// As client_slot::begin; `through` is that slot. Only where `multiplexed`.
+  virtual std::unique_ptr<opened_exchange> begin(const request& request, response& into,
+                                                 exchange_options options,
+                                                 client_slot::end_handler on_end,
+                                                 client_slot& through) = 0;
+
   /// How many exchanges there may be at once; 0 at its end.
   virtual std::size_t capacity() const noexcept = 0;
   virtual bool multiplexed() const noexcept = 0;

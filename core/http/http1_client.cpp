@@ -51,6 +51,10 @@ class http1_client final : public client_connection {
                                                   std::unique_ptr<opened_exchange>*) override {
     co_return client_error::protocol;
   }
+  std::unique_ptr<opened_exchange> begin(const request&, response&, exchange_options,
+                                         client_slot::end_handler, client_slot&) override {
+    return nullptr;
+  }
 
   std::size_t capacity() const noexcept override { return open_ && !retired_ ? 1 : 0; }
   bool multiplexed() const noexcept override { return false; }

@@ -120,7 +120,7 @@ bool http2_client::submit(call& call, const request& request) {
 }
 
 /// False if the connection does not take it: the next one does.
-bool http2_client::begin(call& call, const request& request) {
+bool http2_client::start(call& call, const request& request) {
   if (ended_ || calls_.size() >= streams()) return false;
   call.body.rest = request.body;
   if (!submit(call, request)) {
@@ -141,8 +141,8 @@ asio::awaitable<boost::system::error_code> http2_client::exchange(const request*
                                                                   response* into,
                                                                   exchange_options options) {
   call call(*this, *into, options);
-  if (!begin(call, *request)) co_return client_error::not_processed;
-  if (!call.finished) co_await call.done.wait();
+  if (!begin_for_coroutine(call, *request)) co_return client_error::not_processed;
+  if (!call.finished) co_await call.done->wait();
   if (!call.finished) give_up(call, client_error::shut_down);
   co_return call.error;
 }
@@ -153,8 +153,8 @@ asio::awaitable<boost::system::error_code> http2_client::open(
   auto made = std::make_unique<opened>(*this, *into, options);
   auto& call = made->pending;
   call.opens = true;
-  if (!begin(call, *request)) co_return client_error::not_processed;
-  if (!call.finished) co_await call.done.wait();
+  if (!begin_for_coroutine(call, *request)) co_return client_error::not_processed;
+  if (!call.finished) co_await call.done->wait();
   if (call.finished) co_return call.error;
   if (call.opens) co_return client_error::shut_down;  // cancelled
   call.into = nullptr;
@@ -163,13 +163,25 @@ asio::awaitable<boost::system::error_code> http2_client::open(
   co_return boost::system::error_code();
 }
 
+std::unique_ptr<opened_exchange> http2_client::begin(const request& request, response& into,
+                                                     exchange_options options,
+                                                     client_slot::end_handler on_end,
+                                                     client_slot& through) {
+  auto made = std::make_unique<opened>(*this, into, options);
+  made->pending.on_end = std::move(on_end);
+  if (!start(made->pending, request)) return nullptr;
+  made->slot = std::move(through);
+  return made;
+}
+
 void http2_client::finish(call& call, boost::system::error_code error) {
   call.finished = true;
   call.error = error;
   last_use_ = environment_.watchdog.now();
   calls_.erase(call.self);
   nghttp2_session_set_stream_user_data(session_.get(), call.id, nullptr);
-  if (call.into != nullptr) return call.done.set();
+  if (call.on_end) return std::exchange(call.on_end, nullptr)(error);  // which may destroy it
+  if (call.into != nullptr) return call.done->set();
   if (call.sink != nullptr) call.sink->end(error);
 }
 
@@ -274,7 +286,7 @@ int http2_client::on_frame(const nghttp2_frame& frame) {
         const bool begins = !call->any_response && call->streams();
         if (call->into == nullptr || call->into->status >= 200) heard(*call);
         if (begins) call->sink->begin();
-        if (begins && std::exchange(call->opens, false)) call->done.set();
+        if (begins && std::exchange(call->opens, false)) call->done->set();
         call->whole = (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
       }
       break;
@@ -341,8 +353,8 @@ void http2_client::look_for_life(core::time_point now, bool overdue) {
   if (probed_until_ <= now) {
     environment_.log.warning("the upstream gives no sign of life; its connection is given up",
                              {{"client", options_.name}, {"host", options_.host}});
+    end();  // first, so that none begins here meanwhile
     while (!calls_.empty()) finish(*calls_.front(), client_error::timed_out);
-    end();
     return;
   }
   if (overdue && silent) {

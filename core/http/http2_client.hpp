@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <list>
+#include <optional>
 
 namespace rw::http {
 
@@ -26,6 +27,9 @@ class http2_client final : public client_connection,
   boost::asio::awaitable<boost::system::error_code> open(
       const request* request, response* into, exchange_options options, client_slot* through,
       std::unique_ptr<opened_exchange>* rest) override;
+  std::unique_ptr<opened_exchange> begin(const request& request, response& into,
+                                         exchange_options options, client_slot::end_handler on_end,
+                                         client_slot& through) override;
 
   std::size_t capacity() const noexcept override {
     return ended_ || retired_ || suspected_ ? 0 : streams();
@@ -47,7 +51,6 @@ class http2_client final : public client_connection,
   struct call {
     call(http2_client& o, response& response, const exchange_options& options)
         : owner(o),
-          done(o.executor_),
           into(&response),
           sink(options.sink),
           body_bytes(options.body_bytes > 0 ? options.body_bytes : o.options_.limits.body_bytes),
@@ -66,8 +69,9 @@ class http2_client final : public client_connection,
     }
 
     http2_client& owner;
-    core::wake done;
-    response* into;  ///< null once the head of an opened one was handed over
+    std::optional<core::wake> done;   ///< what its coroutine waits for, if it has one
+    client_slot::end_handler on_end;  ///< else what is told of its end
+    response* into;                   ///< null once the head of an opened one was handed over
     body_sink* sink;
     const std::size_t body_bytes;
     const std::shared_ptr<const send_permit> permit;  ///< null: it needs none
@@ -91,7 +95,12 @@ class http2_client final : public client_connection,
     call pending;
   };
 
-  bool begin(call& call, const request& request);
+  /// For a call whose coroutine waits for `done`.
+  bool begin_for_coroutine(call& call, const request& request) {
+    call.done.emplace(executor_);
+    return start(call, request);
+  }
+  bool start(call& call, const request& request);
 
   call* find(std::int32_t id) {
     return static_cast<call*>(nghttp2_session_get_stream_user_data(session_.get(), id));

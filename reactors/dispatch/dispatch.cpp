@@ -92,11 +92,14 @@ dispatcher::dispatcher(asio::any_io_executor executor, dispatch_options options,
   schedule_.connected(concurrency(false));
 }
 
-/// What is kept from request to request.
+/// What is kept from request to request. A request for which a connection with many streams is
+/// there goes its way without a coroutine; the others are `work`'s.
 struct dispatcher::worker {
   explicit worker(const asio::any_io_executor& executor) : woken(executor) {}
   core::wake woken;
+  bool works = false;  ///< `work` was begun, and waits for loads
   std::unique_ptr<schedule::batch> load;
+  std::unique_ptr<http::opened_exchange> exchange;  ///< under way without a coroutine
   http::request request;
   http::response response;
   batch_response received;  ///< as far as it says what becomes of the events
@@ -112,18 +115,18 @@ asio::awaitable<void> dispatcher::run() {
   if (channel_ != nullptr) tasks_.spawn(read_input());
   tasks_.spawn(keep_time());
   pump();
-  std::exception_ptr failure;
   try {
     co_await tasks_.join();
   } catch (...) {
-    failure = std::current_exception();
+    failure_ = std::current_exception();
   }
   running_ = false;
+  for (auto& each : workers_) each.exchange.reset();
   co_await asio::this_coro::throw_if_cancelled(false);
   co_await client_.close();
   abandon();
   metrics_.publish(schedule_, in_channel(), clock_.now());
-  if (failure) std::rethrow_exception(failure);
+  if (failure_) std::rethrow_exception(failure_);
 }
 
 /// Gives up what is left at the end. The changes of observed objects stay theirs.
@@ -211,22 +214,46 @@ asio::awaitable<void> dispatcher::keep_time() {
 }
 
 void dispatcher::start(std::unique_ptr<schedule::batch> load) {
-  if (idle_.empty()) {
-    auto& added = workers_.emplace_back(executor_);
-    added.load = std::move(load);
-    tasks_.spawn(work(&added));
-    return;
-  }
+  if (idle_.empty()) idle_.push_back(&workers_.emplace_back(executor_));
   auto& next = *idle_.back();
   idle_.pop_back();
   next.load = std::move(load);
+  if (send_at_once(next)) return;
   next.woken.set();
+  if (!std::exchange(next.works, true)) tasks_.spawn(work(&next));
+}
+
+/// False if there is no connection that takes it now, on which many requests can be under way.
+bool dispatcher::send_at_once(worker& self) {
+  http::client_slot slot;
+  if (!client_.try_acquire(slot) || !slot.multiplexed()) return false;
+  schedule_.connected(concurrency(true));  // who calls polls again
+  write_request(self);
+  self.exchange = slot.begin(self.request, self.response, {}, [this, &self](auto error) {
+    try {
+      ended(self, error);
+    } catch (...) {
+      failure_ = std::current_exception();
+      tasks_.cancel();
+    }
+  });
+  if (self.exchange) metrics_.request_of(self.load->events.size());
+  return self.exchange != nullptr;
+}
+
+void dispatcher::ended(worker& self, boost::system::error_code error) {
+  self.exchange.reset();
+  if (error == http::client_error::shut_down) return;
+  if (error) fail(self, failure_of(error), error);
+  if (!error) finish(self);
+  idle_.push_back(&self);
+  pump();
 }
 
 asio::awaitable<void> dispatcher::work(worker* self) {
   for (;;) {
     // Left set by a load that came before the wait.
-    while (!self->load) co_await self->woken.wait();
+    while (!self->load || self->exchange) co_await self->woken.wait();
     http::client_slot slot;
     boost::system::error_code error;
     if (!client_.try_acquire(slot)) error = co_await client_.acquire(slot);
@@ -236,8 +263,7 @@ asio::awaitable<void> dispatcher::work(worker* self) {
     } else {
       if (schedule_.connected(concurrency(slot.multiplexed()))) pump();
       write_request(*self);
-      metrics_.requests.Increment();
-      metrics_.batch_events.add(static_cast<double>(self->load->events.size()));
+      metrics_.request_of(self->load->events.size());
       error = co_await slot.exchange(self->request, self->response);
       slot = http::client_slot();
       if (error == http::client_error::shut_down) co_return;

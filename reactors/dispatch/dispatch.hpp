@@ -15,6 +15,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 
+#include <exception>
 #include <functional>
 #include <list>
 #include <memory>
@@ -128,6 +129,8 @@ class dispatcher {
   boost::asio::awaitable<void> keep_time();
   boost::asio::awaitable<void> work(worker* self);
   void start(std::unique_ptr<schedule::batch> load);
+  bool send_at_once(worker& self);
+  void ended(worker& self, boost::system::error_code error);
   core::time_point publish(core::time_point time);
   void abandon();
   void write_request(worker& self) const;
@@ -150,6 +153,7 @@ class dispatcher {
   core::time_point published_ = core::time_point::min();  ///< when the gauges were set
   bool running_ = false;
   bool input_ended_ = false;
+  std::exception_ptr failure_;  ///< what ends `run`
   core::task_group tasks_;
 };
 

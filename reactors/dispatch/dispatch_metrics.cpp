@@ -34,9 +34,9 @@ dispatch_metrics::dispatch_metrics(core::metrics& r, core::logger& log)
       coalesced(events_total(r, "coalesced")),
       retried(events_total(r, "retried")),
       rejected(events_total(r, "rejected")),
-      requests(core::make_counter(r, "watcher_kcp_requests_total", "Requests sent to KCP")),
-      batch_events(r, "rw_dispatch_batch_events", "Events in one request", {},
-                   {1, 2, 4, 8, 16, 32, 64, 128, 256, 512}),
+      requests_(core::make_counter(r, "watcher_kcp_requests_total", "Requests sent to KCP")),
+      batch_events_(r, "rw_dispatch_batch_events", "Events in one request", {},
+                    {1, 2, 4, 8, 16, 32, 64, 128, 256, 512}),
       registry_(r),
       log_(log),
       lost_{&events_total(r, "expired"), &events_total(r, "overflow"),
@@ -145,7 +145,7 @@ void dispatch_metrics::publish(const schedule& from, std::size_t in_channel, cor
   circuits_.Set(circuits);
   oldest_.Set(longest);
   channel_.Set(static_cast<double>(in_channel));
-  batch_events.publish();
+  batch_events_.publish();
   delivery_seconds_.publish();
 }
 

@@ -28,6 +28,11 @@ class dispatch_metrics {
   /// Both must outlive it.
   dispatch_metrics(core::metrics& registry, core::logger& log);
 
+  /// To be called for each request that is sent.
+  void request_of(std::size_t events) {
+    requests_.Increment();
+    batch_events_.add(static_cast<double>(events));
+  }
   /// To be called for each event that is lost.
   void lost(loss loss, const watch_event& event);
   /// To be called for each event that is delivered.
@@ -45,8 +50,6 @@ class dispatch_metrics {
   core::counter& coalesced;
   core::counter& retried;
   core::counter& rejected;
-  core::counter& requests;
-  core::histogram_tally batch_events;
 
   const dispatch_counts& counts() const noexcept { return counts_; }
 
@@ -61,6 +64,8 @@ class dispatch_metrics {
 
   manager_series& series_of(const std::string& manager, bool known_at_kcp);
 
+  core::counter& requests_;
+  core::histogram_tally batch_events_;
   core::metrics& registry_;
   core::logger& log_;
   core::log_limit failure_log_;
