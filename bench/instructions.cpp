@@ -30,6 +30,7 @@
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 
+#include "tests/unit/http/echo.hpp"
 #include "tests/unit/manual_clock.hpp"
 #include <array>
 #include <cstdio>
@@ -88,32 +89,6 @@ using asio::ip::tcp;
 
 const tcp::endpoint any_port{asio::ip::address_v4::loopback(), 0};
 
-/// HTTP/2 with prior knowledge (RFC 9113, section 3.3) over a stream without TLS.
-class http2_stream final : public core::stream {
- public:
-  explicit http2_stream(std::unique_ptr<core::stream> below) : below_(std::move(below)) {}
-  tcp::socket& socket() noexcept override { return below_->socket(); }
-  core::io_result handshake() override { return below_->handshake(); }
-  core::io_result read(std::span<char> into) override { return below_->read(into); }
-  core::io_result write(std::span<const char> from) override { return below_->write(from); }
-  core::io_result shutdown() override { return below_->shutdown(); }
-  std::string_view protocol() const noexcept override { return "h2"; }
-  std::string_view peer_certificate() const noexcept override { return {}; }
-
- private:
-  std::unique_ptr<core::stream> below_;
-};
-
-class http2_transport final : public core::transport {
- public:
-  std::unique_ptr<core::stream> wrap(tcp::socket socket) override {
-    return std::make_unique<http2_stream>(plain_->wrap(std::move(socket)));
-  }
-
- private:
-  std::unique_ptr<core::transport> plain_ = core::make_plain_transport();
-};
-
 struct surroundings {
   asio::io_context context{1};
   core::manual_clock clock;
@@ -141,7 +116,7 @@ int run_gateway(const std::string& batch_events) {
   surroundings around;
   core::real_clock clock;
   core::watchdog watchdog(clock, around.context.get_executor());
-  http2_transport transport;
+  http::test::h2_transport transport;
   gateway responses(batch_events);
   http::server server(around.context.get_executor(), {"gateway", any_port, {}}, responses,
                       {transport, watchdog, around.log, around.metrics});
@@ -207,7 +182,7 @@ class api_server_connection {
   }
   /// True if a response is there.
   bool responded() {
-    std::array<char, 4096> in{};
+    std::array<char, 1024> in;
     const auto got = ::recv(socket_.native_handle(), in.data(), in.size(), MSG_DONTWAIT);
     if (got == 0 || (got > 0 && !std::string_view(in.data(), 12).ends_with(" 200"))) std::abort();
     return got > 0;
@@ -287,7 +262,7 @@ class event_load final : public webhook_load {
   }
 
  private:
-  http2_transport transport_;
+  http::test::h2_transport transport_;
   std::optional<rw::dispatch::dispatcher> dispatcher_;
 };
 

@@ -7,7 +7,8 @@ libraries and the kernel are not in it. Unlike a time, the count is the same on 
 
 Prints one line of JSON for each figure. Compares with bench/instructions.json, and ends with 1 if a figure is more than 3 %
 above it; 3 % below asks for --update, which writes the file. The file names the compiler and the Boost that it was counted
-with: with others there is nothing to compare. --profile prints where the instructions of one workload are.
+with: with others there is nothing to compare, and it ends with 77, as it does without valgrind. --profile prints where the
+instructions of one workload are.
 """
 import argparse
 import collections
@@ -15,6 +16,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,6 +24,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 KNOWN = HERE / "instructions.json"
 BOUND = 1.03
+SKIPPED = 77
 WORKLOADS = ("review", "event", "batched", "watch", "queue", "reconcile")
 TURNS = {"queue": 2000, "batched": 50}
 BATCH_EVENTS = {"batched": "512"}
@@ -87,6 +90,9 @@ def main():
     options = parser.parse_args()
     if not options.binary.exists():
         sys.exit(f"bench/instructions.py: no {options.binary}; build it first")
+    if shutil.which("valgrind") is None:
+        print("bench/instructions.py: no valgrind", file=sys.stderr)
+        sys.exit(SKIPPED)
     if options.profile:
         costs, said = count(options.binary, options.profile)
         for name, cost in costs.most_common(60):
@@ -98,6 +104,7 @@ def main():
     comparable = known.get("built_with") == here
     if not comparable and not options.update:
         print(f"built with {here}, but the figures are of {known.get('built_with')}: count anew with --update", file=sys.stderr)
+        sys.exit(SKIPPED)
     found, missed = {}, []
     for workload in WORKLOADS:
         costs, said = count(options.binary, workload)

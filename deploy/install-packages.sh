@@ -17,7 +17,7 @@ declare -A groups=(
     libboost1.81-dev libboost-json1.81-dev libboost-test1.81-dev libssl-dev libnghttp2-dev libcli11-dev
     prometheus-cpp-dev libsimdjson-dev libyaml-cpp-dev libre2-dev libbenchmark-dev
     git curl openssl ca-certificates python3"
-  [test]="nghttp2-client nginx-light wrk jq curl openssl python3 kubernetes-client npm bubblewrap umoci buildah mmdebstrap binutils doxygen abigail-tools pkg-config
+  [test]="nghttp2-client nginx-light wrk jq curl openssl python3 kubernetes-client npm bubblewrap umoci buildah mmdebstrap binutils doxygen abigail-tools pkg-config valgrind
     prometheus chromium chromium-driver python3-selenium fonts-dejavu-core lua5.4 reuse"
   [image]="umoci binutils ca-certificates python3 git openssl"
   [sanitize]="llvm-19"

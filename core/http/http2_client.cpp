@@ -181,7 +181,7 @@ void http2_client::finish(call& call, boost::system::error_code error) {
   calls_.erase(call.self);
   nghttp2_session_set_stream_user_data(session_.get(), call.id, nullptr);
   if (call.on_end) return std::exchange(call.on_end, nullptr)(error);  // which may destroy it
-  if (call.into != nullptr) return call.done->set();
+  if (call.into != nullptr && call.done) return call.done->set();
   if (call.sink != nullptr) call.sink->end(error);
 }
 

@@ -58,6 +58,7 @@ class http2_client final : public client_connection,
           time(options, o.options_.limits, o.environment_.watchdog.now()) {}
     ~call() {
       sink = nullptr;
+      on_end = nullptr;
       if (id > 0 && !finished) owner.give_up(*this, client_error::shut_down);
     }
     call(const call&) = delete;

@@ -706,4 +706,140 @@ BOOST_AUTO_TEST_CASE(opened_exchange_ends_with_its_client_and_may_outlive_that) 
   f.use(peer.port());
 }
 
+namespace {
+
+/// Exchanges that `client_slot::begin` begins, one after the other.
+struct begun_exchange {
+  explicit begun_exchange(streaming& in) : f(in) { what.body = "the body"; }
+  ~begun_exchange() {
+    f.here.on_thread([this] { under_way.reset(); });
+  }
+
+  /// Acquires a slot, and begins one. False if it was refused.
+  bool begin(exchange_options options = {}) {
+    f.here.call(acquire());
+    bool taken = false;
+    f.here.on_thread([&] {
+      under_way = slot.begin(what, got.answer, std::move(options), [this](error_code error) {
+        got.error = error;
+        under_way.reset();
+        if (next) std::exchange(next, nullptr)();
+        ended.set_value();
+      });
+      taken = under_way != nullptr;
+    });
+    return taken;
+  }
+  void end() {
+    if (ended.get_future().wait_for(patience) != std::future_status::ready) {
+      throw std::runtime_error("no end in sight");
+    }
+  }
+
+  streaming& f;
+  request what;
+  outcome got;
+  std::function<void()> next;  ///< called in the end
+  std::promise<void> ended;
+  client_slot slot;
+  std::unique_ptr<opened_exchange> under_way;
+
+ private:
+  asio::awaitable<void> acquire() {
+    const auto error = co_await f.used->acquire(slot);
+    if (error) throw boost::system::system_error(error);
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(exchange_without_a_coroutine_tells_its_end) {
+  upstream peer(begun([&](answer_writer& answer, tcp::socket&) {
+    answer.part("one ");
+    answer.part("two");
+    answer.end();
+  }));
+  streaming f(true, peer.port());
+  begun_exchange exchange(f);
+  BOOST_TEST(exchange.begin());
+  exchange.end();
+  BOOST_TEST(!exchange.got.error, exchange.got.error.message());
+  BOOST_TEST(exchange.got.answer.status == 200U);
+  BOOST_TEST(exchange.got.answer.body == "one two");
+  BOOST_TEST(f.open() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(end_of_an_exchange_may_begin_the_next) {
+  upstream peer([&](tcp::socket& socket, int) {
+    for (const std::uint32_t stream : {1U, 3U}) {
+      answer_writer answer(socket, true, stream);
+      answer.begin();
+      answer.end();
+    }
+    upstream::read_rest(socket);
+  });
+  streaming f(true, peer.port());
+  begun_exchange first(f);
+  begun_exchange second(f);
+  first.next = [&] {
+    BOOST_TEST(f.used->try_acquire(second.slot));
+    second.under_way = second.slot.begin(second.what, second.got.answer, {}, [&](error_code error) {
+      second.got.error = error;
+      second.ended.set_value();
+    });
+    BOOST_TEST(second.under_way != nullptr);
+  };
+  BOOST_TEST(first.begin());
+  first.end();
+  second.end();
+  BOOST_TEST(!second.got.error, second.got.error.message());
+  BOOST_TEST(f.opened() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(exchange_without_a_coroutine_ends_with_its_limit_and_with_its_connection) {
+  upstream silent(begun());
+  streaming f(true, silent.port());
+  begun_exchange late(f);
+  BOOST_TEST(late.begin({.limit = milliseconds(200)}));
+  late.end();
+  BOOST_TEST((late.got.error == client_error::timed_out));
+
+  upstream leaving(begun([](answer_writer&, tcp::socket& socket) { close_in_order(socket); }));
+  streaming g(true, leaving.port());
+  begun_exchange broken(g);
+  BOOST_TEST(broken.begin());
+  broken.end();
+  BOOST_TEST((broken.got.error == client_error::closed));
+}
+
+BOOST_AUTO_TEST_CASE(exchange_without_a_coroutine_that_is_dropped_is_reset_and_not_told) {
+  std::string resets;
+  {
+    upstream peer(
+        begun([&](answer_writer&, tcp::socket& socket) { resets = read_resets(socket); }));
+    streaming f(true, peer.port());
+    begun_exchange exchange(f);
+    BOOST_TEST(exchange.begin());
+    f.here.on_thread([&] { exchange.under_way.reset(); });
+    f.here.call(f.used->close());
+    BOOST_TEST(
+        (exchange.ended.get_future().wait_for(milliseconds(0)) == std::future_status::timeout));
+  }
+  BOOST_TEST(resets == "1:8 ");
+}
+
+BOOST_AUTO_TEST_CASE(slot_stays_where_an_exchange_is_not_begun) {
+  upstream peer(begun([&](answer_writer& answer, tcp::socket&) { answer.end(); }));
+  streaming f(true, peer.port());
+  begun_exchange exchange(f);
+  exchange.what.headers.add("content-length", "8");
+  BOOST_TEST(!exchange.begin());
+  BOOST_TEST(bool(exchange.slot));
+  exchange.what.headers.clear();
+  BOOST_TEST(exchange.begin());
+  exchange.end();
+  BOOST_TEST(!exchange.got.error, exchange.got.error.message());
+  BOOST_TEST(!exchange.slot);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
