@@ -88,6 +88,7 @@ watcher_installer::installer_options installer_options_of(const manager_settings
   options.install.contest_pause = settings.contest_pause;
   options.install.former_runs = std::move(former_runs);
   options.records_namespace = settings.runtime_config.direct.state_namespace;
+  options.unused_content_after = settings.runtime_config.direct.unused_content_after;
   options.only = *k8s::label_selector::parse(settings.only);
   options.gateway = settings.gateway_name;
   options.istio_namespace = settings.istio_namespace;

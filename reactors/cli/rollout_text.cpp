@@ -182,6 +182,9 @@ json::value undo_change(const json::value& rollout, std::string_view revision, s
              !refused.empty()) {
     error = refused == "KimWrites"
                 ? "KimWrites: another writer applies the sources, and would undo it; edit them"
+            : refused == "UnsupportedWireVersion"
+                ? "UnsupportedWireVersion: the program of revision " + found->content +
+                      " reads and sends other formats than this manager"
                 : "the content of revision " + found->content + " is not kept";
   }
   if (!error.empty()) return nullptr;

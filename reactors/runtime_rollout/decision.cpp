@@ -350,6 +350,7 @@ class planner {
     }
     auto& present = all.back();
     present.sources = of_.sources;
+    present.wire_version = of_.wire_version;
     present.outcome = phase_text(next, out_.now);
     if (next.at != phase::completed) present.ended.clear();
     if (next.at == phase::completed && present.ended.empty()) present.ended = now;

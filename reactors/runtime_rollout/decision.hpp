@@ -65,7 +65,8 @@ struct rollout_record {
   std::string ended = {};    ///< when all runtimes had it, or a later content came; empty: not yet
   std::string outcome = {};  ///< Superseded, or its phase
   std::vector<content_source> sources = {};
-  bool kept = false;  ///< its content is kept, so that it can be pinned
+  bool kept = false;     ///< its content is kept, so that it can be pinned
+  int wire_version = 0;  ///< of its program (wire_version.hpp); 0: it has none
 
   friend bool operator==(const rollout_record&, const rollout_record&) = default;
 };
@@ -119,6 +120,7 @@ struct rollout_request {
   bool at_once = false;  ///< no canaries and no waves
   bool paused = false;
   std::string resume = {};  ///< another value resumes once
+  int wire_version = 0;     ///< of the content; 0: none
   std::vector<content_source> sources = {};
   std::string promote = {};  ///< another value ends the bake of the present step
   bool can_verify = true;    ///< a Prometheus is configured

@@ -4,6 +4,7 @@
 #include "rw/k8s/objects/label_selector.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
+#include "rw/reactors/shared/wire_version.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -156,6 +157,9 @@ void set_pinned(const std::string& revision, const state& next,
     }
   } else if (pinned.refused == "KimWrites") {
     message = "another writer applies the sources, and would undo it: edit the sources";
+  } else if (pinned.refused == "UnsupportedWireVersion") {
+    message = "the program of revision " + revision +
+              " reads and sends other formats than this manager: roll the manager back first";
   } else if (!pinned.refused.empty()) {
     message = "revision " + revision + " can't be rolled out: see status.history";
   }
@@ -169,10 +173,13 @@ pin decide_pin(const std::string& revision, const state& of) {
   if (revision.empty()) return {};
   const auto found = std::ranges::find(of.history, revision, &rollout_record::content);
   if (found == of.history.end()) return {{}, "NotInHistory"};
-  const bool kept = std::ranges::any_of(of.history, [&](const rollout_record& each) {
+  const auto kept = std::ranges::find_if(of.history, [&](const rollout_record& each) {
     return each.content == revision && each.kept;
   });
-  if (!kept) return {{}, "NotKept"};
+  if (kept == of.history.end()) return {{}, "NotKept"};
+  if (kept->wire_version != 0 && !is_supported_wire_version(kept->wire_version)) {
+    return {{}, "UnsupportedWireVersion"};
+  }
   if (of.ahead > 0 && of.content != revision) return {{}, "KimWrites"};
   return {revision, {}};
 }
@@ -271,6 +278,7 @@ state read_state(const json::value& object) {
     for (const auto& [name, member] : record_fields) added.*member = find_string(each, {name});
     added.sources = read_sources(each);
     added.kept = k8s::find(each, {"kept"}) != nullptr;
+    added.wire_version = static_cast<int>(k8s::find_number(each, {"wireVersion"}));
   }
   out.steps = read_steps(object);
   const auto present = k8s::find_number(*status, {"step"});
@@ -326,6 +334,7 @@ std::optional<json::value> next_status(const json::value& object, const rollout_
     }
     if (!each.sources.empty()) entry["sources"] = write_sources(each.sources);
     if (each.kept) entry["kept"] = true;
+    if (each.wire_version != 0) entry["wireVersion"] = each.wire_version;
     history.push_back(std::move(entry));
   }
   if (!history.empty()) status["history"] = std::move(history);

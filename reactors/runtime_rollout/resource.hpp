@@ -47,11 +47,12 @@ state read_state(const boost::json::value& object);
 /// What has become of `spec.revision`.
 struct pin {
   std::string revision = {};  ///< that is pinned; empty: none
-  std::string refused =
-      {};  ///< reason, CamelCase: NotInHistory, NotKept, KimWrites; empty: it is not
+  std::string refused = {};   ///< reason, CamelCase: NotInHistory, NotKept, UnsupportedWireVersion,
+                              ///< KimWrites; empty: it is not
 };
-/// Only a content of the history that is kept can be pinned, and none while another writer applies
-/// the contents of the sources: it would undo what is pinned.
+/// Only a content of the history that is kept can be pinned, whose program understands this
+/// manager, and none while another writer applies the contents of the sources: it would undo what
+/// is pinned.
 pin decide_pin(const std::string& revision, const state& of);
 
 /// The status to write; none if nothing changes. Its phase is Completed if all runtimes have the

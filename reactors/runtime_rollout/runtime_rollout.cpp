@@ -237,6 +237,7 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
                           .at_once = content.at_once,
                           .paused = spec.paused,
                           .resume = spec.resume,
+                          .wire_version = content.wire_version,
                           .sources = content.sources,
                           .promote = spec.promote,
                           .can_verify = environment_.prometheus != nullptr};

@@ -28,6 +28,8 @@ struct content_source {
 struct shared_content {
   std::string digest = {};
   bool at_once = false;  ///< it may go to all runtimes at once
+  int wire_version =
+      0;  ///< of a program in it that talks to this manager (wire_version.hpp); 0: none
   std::vector<content_source> sources = {};
   std::vector<content_source> waiting = {};  ///< sources with newer content, while one is pinned
 };

@@ -244,11 +244,12 @@ void pass::decide() {
   hold_deployment(runtime);
 }
 
-/// What waits for its turn in a roll-out does not get the newest content. What has yet another one
-/// than the completed is as it is but for the runtime's own facts: many may have that, and the
-/// completed one would come to all of them at once.
+/// What waits for its turn in a roll-out does not get the newest content, or the pinned one that
+/// takes its place. What has yet another one than the completed is as it is but for the runtime's
+/// own facts: many may have that, and the completed one would come to all of them at once.
 void pass::hold_deployment(const inputs& runtime) {
   auto& deployment = find("Deployment", skr_webhook_name);
+  if (desired_.pinned) deployment.wanted = render_deployment(desired_.pinned->value, runtime);
   const auto newest = content_of(deployment.wanted);
   const auto completed = desired_.completed ? content_of(desired_.completed->value) : newest;
   const bool is_missing = !deployment.present;

@@ -34,13 +34,15 @@ struct order {
   core::duration certificate_again{0};   ///< when time alone changes that
   /// The Deployment that was rolled out to the end last (shared_deployment); null: none was.
   content_ptr completed = {};
+  /// The Deployment that takes the place of that of the manifests and settings; null: none does.
+  content_ptr pinned = {};
   /// What the pods have loaded, as they say (trust.hpp).
   std::vector<pod_report> reports = {};
   /// Whether a webhook that is there, of no Watcher above, stays as it is. Empty: none does.
   std::function<bool(std::string_view name)> keeps_webhook = {};
-  /// Whether the Deployment may get the newest content, by the digest of the one that it has
-  /// (empty: none). Else one that is missing, or has the completed content, gets that; another one
-  /// keeps what it has. Empty: it may.
+  /// Whether the Deployment may get the newest or pinned content, by the digest of the one that it
+  /// has (empty: none). Else one that is missing, or has the completed content, gets that; another
+  /// one keeps what it has. Empty: it may.
   std::function<bool(std::string in_place)> may_update = {};
 };
 

@@ -161,7 +161,7 @@ asio::awaitable<void> watcher_installer::keep_content() {
     timer->expires_at(environment_.clock.now() + options_.content_interval);
     const bool due = co_await timer->wait();
     if (!due) co_return;
-    co_await content_.repair();
+    co_await content_.repair(environment_.clock.now(), options_.unused_content_after);
   }
 }
 
@@ -287,18 +287,23 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::apply(json::value kyma
   const auto loaded = co_await content_.load();
   if (!loaded) co_return result::error(loaded.error());
   order.completed = content_.completed();
+  const auto wanted = content_.current();
+  if (wanted->digest == content_.pinned()) order.pinned = wanted;
   if (reports_) {
     order.reports = reports_(to.key);
     // From now on: the pods may be faster than this reconcile.
     awaited_[to.key].until = environment_.clock.now() + options_.install.delays.propagation;
   }
-  order.may_update = [this, key = to.key](std::string in_place) {
-    return content_.admit(key, content_facts{.in_place = std::move(in_place)});
+  // Another content may be pinned in the midst of the pass.
+  order.may_update = [this, key = to.key, wanted](std::string in_place) {
+    return wanted == content_.current() &&
+           content_.admit(key, content_facts{.in_place = std::move(in_place)});
   };
   auto installing =
       install(to.api, &options_.install, &bundles_, std::move(order), &environment_.clock);
   auto seen = co_await bounded(&to, std::move(installing));
   if (to.deferred) co_return deferred(to);
+  if (wanted != content_.current()) co_return result::requeue_after(std::chrono::milliseconds(1));
   if (!seen) co_return refused(kyma, to, seen.error());
   watch_drift(to, std::move(seen->left));
   drift_.reconciled(to.key, seen->writes > 0 && drift_.changed(to.key));
@@ -385,8 +390,9 @@ k8s::reconcile_result watcher_installer::refused(const json::value& kyma, const 
   }
   const bool rejects = k8s::is_permanent(error);
   fails(to.key, reason_of_failure(error), cluster_fault::tenant);
-  content_.admit(to.key, content_facts{.rejected = rejects ? content_.newest() : std::string(),
-                                       .error = error.message});
+  content_.admit(to.key,
+                 content_facts{.rejected = rejects ? content_.current()->digest : std::string(),
+                               .error = error.message});
   auto again = result::error(error);
   note(kyma, {.state = runtime_state::failed,
               .reason = reason_of_failure(error),

@@ -53,6 +53,8 @@ struct installer_options : runtime_options {
   core::duration record_interval = std::chrono::seconds(10);
   /// Between two reads of the stored content of the roll-out, to write it again if it is damaged.
   core::duration content_interval = std::chrono::seconds(30);
+  /// Time after which a content of the roll-out that can't be pinned any more is deleted.
+  core::duration unused_content_after = std::chrono::hours(1);
 
   /// Time after which an input of all runtimes that is invalid causes an event.
   core::duration input_patience = std::chrono::seconds(5);

@@ -22,10 +22,11 @@ from landscape import KUBECTL
 PATIENCE = 90
 KCP = "kcp-system"
 GROUP = ("operator.kyma-project.io", "v1alpha1")
-ROLLOUT = collection("runtimerollouts", KCP, *GROUP) + "/bootstrapper"
+ROLLOUTS = collection("runtimerollouts", KCP, *GROUP)
 BOOTSTRAPPERS = collection("runtimebootstrappers", KCP, *GROUP)
 MANIFESTS = collection("configmaps", KCP) + "/runtime-bootstrapper-manifests"
-DEPLOYMENT = collection("deployments", "kyma-system", "apps") + "/rt-bootstrapper-controller-manager"
+DEPLOYMENTS = collection("deployments", "kyma-system", "apps")
+DEPLOYMENT = {"bootstrapper": DEPLOYMENTS + "/rt-bootstrapper-controller-manager", "watcher": DEPLOYMENTS + "/skr-webhook"}
 FLAGS = ("--bootstrapper-mode=direct", "--create-runtime-bootstrappers", "--signal-settle=100ms",
          "--rollout-canaries=3", "--ca-propagation=1s")
 
@@ -49,6 +50,7 @@ class Fleet:
     """A landscape and what its runtimes have; a subclass says where KCP is."""
 
     RUNTIMES = 6
+    component = "bootstrapper"
 
     def begin(self, hanging=0):
         if not KUBECTL:
@@ -60,10 +62,10 @@ class Fleet:
         self.kcp = self.dev.kcp()
         self.skr = {f"runtime-{i + 1}": self.dev.skr(f"runtime-{i + 1}") for i in range(self.RUNTIMES - hanging)}
 
-    def start_manager(self, soak="1s", binary=BINARY):
+    def start_manager(self, *more, soak="1s", binary=BINARY):
         manager = self.start(Process("manager", [
             binary, "manager", "--kubeconfig", self.dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{free_port()}",
-            "--metrics-address", "127.0.0.1:0", *FLAGS, f"--rollout-canary-soak={soak}"]))
+            "--metrics-address", "127.0.0.1:0", *FLAGS, f"--rollout-canary-soak={soak}", *more]))
         manager.admin = manager.wait_listening("admin")
         self.manager = manager
         return manager
@@ -88,11 +90,11 @@ class Fleet:
 
     def patch(self, spec):
         """By kubectl, as a script would."""
-        code, said = self.kubectl("patch", "runtimerollout", "bootstrapper", "--type", "merge", "-p", json.dumps({"spec": spec}))
+        code, said = self.kubectl("patch", "runtimerollout", self.component, "--type", "merge", "-p", json.dumps({"spec": spec}))
         self.assertEqual(code, 0, said)
 
     def rollout(self):
-        return self.kcp.get(ROLLOUT) or {"metadata": {"generation": 0}}
+        return self.kcp.get(f"{ROLLOUTS}/{self.component}") or {"metadata": {"generation": 0}}
 
     def set_image(self, tag):
         """In KCP's manifests."""
@@ -101,7 +103,7 @@ class Fleet:
 
     def deployments(self):
         """Of each runtime that answers: the image's tag and the generation."""
-        found = {name: api.get(DEPLOYMENT) for name, api in self.skr.items()}
+        found = {name: api.get(DEPLOYMENT[self.component]) for name, api in self.skr.items()}
         return {name: (d["spec"]["template"]["spec"]["containers"][0]["image"].rpartition(":")[2], d["metadata"]["generation"])
                 for name, d in found.items() if d}
 
@@ -121,7 +123,7 @@ class Fleet:
 
     def wait_for(self, condition, seconds):
         """Whether `kubectl wait` is met."""
-        return self.kubectl("wait", "runtimerollout", "bootstrapper", f"--for=condition={condition}", f"--timeout={seconds}s")[0] == 0
+        return self.kubectl("wait", "runtimerollout", self.component, f"--for=condition={condition}", f"--timeout={seconds}s")[0] == 0
 
 
 class Story(Fleet):
@@ -129,7 +131,7 @@ class Story(Fleet):
         """By all three; `rollout status` may wait for a second."""
         wait_until(lambda: kstatus(self.rollout()) == state, PATIENCE, lambda: f"kstatus is {state}: {self.rollout()}", every=0.1)
         self.assertEqual(self.wait_for("Ready", 1), ready)
-        code, said = self.words("status", "bootstrapper", "--timeout", "1s")
+        code, said = self.words("status", self.component, "--timeout", "1s")
         self.assertEqual(code, status_code, said)
         return said
 
@@ -179,6 +181,39 @@ class Story(Fleet):
         self.is_said_to_be("Current", True, 0)
         self.end(self.manager)
 
+    def test_watcher_that_crashes_is_undone_until_another_image_is_there(self):
+        self.component = "watcher"
+        self.begin()
+        self.start_manager("--skr-image=registry.invalid/watcher:good")
+        self.until(lambda s: s["phase"] == "Completed" and s.get("updated") == self.RUNTIMES, "all run")
+        self.assertEqual(len(self.having("good")), self.RUNTIMES)
+        good = self.rollout()["status"]["content"]
+        self.end(self.manager)
+        self.start_manager("--skr-image=registry.invalid/watcher:crash")
+        self.until(lambda s: s["phase"] == "Paused" and s["reason"] == "CanaryFailed", "is paused by the first canary that fails")
+        self.is_said_to_be("Failed", False, 1)
+        crashing = self.having("crash")
+        self.assertIn(len(crashing), (1, 2, 3))
+        # By words, and a manager that begins meanwhile goes on with it.
+        self.assertIn(good[:7], self.says("history", "watcher"))
+        self.assertIn("rolled back", self.says("undo", "watcher"))
+        self.until_completed("good")
+        self.assertTrue(self.wait_for("Pinned", 5))
+        self.is_said_to_be("Current", True, 0)
+        self.end(self.manager)
+        self.start_manager("--skr-image=registry.invalid/watcher:better")
+        self.until(lambda s: any("newer: Deployment/skr-webhook=" in each["message"] for each in s["conditions"]), "names what waits")
+        self.assertEqual(len(self.having("good")), self.RUNTIMES)
+        self.says("undo", "watcher", "--to-sources")
+        self.until_completed("better")
+        # And by one patch.
+        self.patch({"revision": good})
+        self.until_completed("good")
+        self.patch({"revision": None})
+        self.until_completed("better")
+        self.is_said_to_be("Current", True, 0)
+        self.end(self.manager)
+
     def test_rollout_is_not_done_while_a_runtime_hangs(self):
         self.begin(hanging=1)
         self.start_manager()
@@ -209,7 +244,7 @@ class Upgrade(Fleet):
         self.set_image(tag)
         self.until_phase("Canary", tag, 3)
         self.until(lambda s: s["ready"] == 3, "the canaries are ready")
-        self.kcp.patch(ROLLOUT, {"spec": {"paused": True}})
+        self.kcp.patch(f"{ROLLOUTS}/bootstrapper", {"spec": {"paused": True}})
         self.until_phase("Paused", tag, 3)
         self.assertEqual(len(self.having(before)), 3)
         return manager
@@ -235,7 +270,7 @@ class Upgrade(Fleet):
         waiting = self.having(before)[0]
         self.skr[waiting].delete(DEPLOYMENT)
         wait_until(lambda: len(self.having(before)) == 3, PATIENCE, lambda: f"it is repaired: {self.deployments()}\n{other.tail()}", every=0.1)
-        self.kcp.patch(ROLLOUT, {"spec": {"paused": False}})
+        self.kcp.patch(f"{ROLLOUTS}/bootstrapper", {"spec": {"paused": False}})
         self.until_completed(tag)
         now = self.deployments()
         for name, (image, generation) in there.items():

@@ -3,6 +3,7 @@
 #include "rw/reactors/runtime_rollout/resource.hpp"
 
 #include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/wire_version.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -145,6 +146,13 @@ BOOST_AUTO_TEST_CASE(revision_is_pinned_if_it_is_kept_and_nobody_else_writes) {
   BOOST_TEST(decide_pin("a", of).revision == "a");
   BOOST_TEST(decide_pin("lost", of).refused == "NotKept");
   BOOST_TEST(decide_pin("c", of).refused == "NotInHistory");
+  of.history.front().wire_version = wire_version;
+  BOOST_TEST(decide_pin("a", of).revision == "a");
+  for (const auto other : {oldest_wire_version - 2, wire_version + 1}) {  // 0: it has none
+    of.history.front().wire_version = other;
+    BOOST_TEST(decide_pin("a", of).refused == "UnsupportedWireVersion");
+  }
+  of.history.front().wire_version = 0;
   of.ahead = 1;
   BOOST_TEST(decide_pin("a", of).refused == "KimWrites");
   runtime_rollout::rollout_decision decided;

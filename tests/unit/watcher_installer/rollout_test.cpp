@@ -3,6 +3,8 @@
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/runtime_rollout/runtime_rollout.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
+#include "rw/reactors/shared/wire_version.hpp"
+#include "rw/reactors/watcher_installer/render.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -11,6 +13,7 @@
 
 #include "tests/unit/run.hpp"
 #include "tests/unit/watcher_installer/world.hpp"
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -48,6 +51,7 @@ installer_options with_image(std::string image) {
   out.probe_timeout = 500ms;
   out.install.delays.propagation = 200ms;
   out.install.set.image = std::move(image);
+  out.content_interval = out.unused_content_after = 50ms;
   return out;
 }
 
@@ -411,6 +415,152 @@ asio::awaitable<void> leaves_some_out(landscape* land) {
 BOOST_AUTO_TEST_CASE(runtimes_that_are_ill_silent_or_left_alone_hold_up_nobody) {
   landscape land(6);
   test::run(land.context, leaves_some_out(&land));
+}
+
+/// All have it, and then the roll-out says so: it may not have begun yet.
+asio::awaitable<void> until_each(landscape* land, std::string image) {
+  for (const auto& name : land->names) {
+    const bool came = co_await land->until(name, deployments, deployment,
+                                           [&](const auto& one) { return image_of(one) == image; });
+    BOOST_TEST(came, name);
+  }
+  co_await land->until_all(image);
+}
+
+asio::awaitable<std::string> content_with(landscape* land, std::string image) {
+  const auto got = co_await land->must(land->api(land->names.front()).get(deployments, deployment));
+  BOOST_TEST(image_of(got) == image);
+  co_return std::string(watcher_installer::content_of(got));
+}
+
+asio::awaitable<void> pin(landscape* land, std::string revision) {
+  json::value change{
+      {"spec", {{"revision", revision.empty() ? json::value() : json::value(revision)}}}};
+  co_await land->merge(runtime_rollouts_type(), rollout_key, std::move(change));
+}
+
+asio::awaitable<void> until_pinned(landscape* land, std::string status, std::string reason) {
+  co_await land->until_rollout([&](const json::value& one) {
+    const auto found = k8s::find_condition(one, "Pinned");
+    return found && found->status == status && found->reason == reason;
+  });
+}
+
+asio::awaitable<void> undone_by_one_patch(landscape* land) {
+  co_await land->begin_all();
+  const auto good = co_await content_with(land, "good");
+  co_await land->update("crash");
+  co_await land->until_phase("Paused", "CanaryFailed");
+  const auto crashing = co_await land->with("crash");
+  BOOST_TEST(!crashing.empty());
+  co_await pin(land, good);
+  co_await land->until_all("good");
+  co_await until_pinned(land, "True", "Revision");
+  const auto status = co_await land->status();
+  BOOST_TEST(status.at("content").as_string() == good);
+  const auto text = json::serialize(status);
+  BOOST_TEST(text.find("newer: Deployment/skr-webhook=") != std::string::npos, text);
+
+  // Neither another manager nor another image ends that.
+  co_await land->update("better");
+  co_await land->add("late");
+  land->names.emplace_back("late");
+  co_await land->until_all("good");
+  co_await until_pinned(land, "True", "Revision");
+  // What a client of the runtime changes is repaired to it.
+  co_await land->set_image("late", "foreign");
+  const bool repaired = co_await land->until(
+      "late", deployments, deployment, [](const auto& one) { return image_of(one) == "good"; });
+  BOOST_TEST(repaired);
+
+  co_await pin(land, "");
+  co_await until_each(land, "better");
+  co_await until_pinned(land, "False", "None");
+}
+
+BOOST_AUTO_TEST_CASE(crashing_image_is_undone_by_one_patch_until_that_is_taken_away) {
+  landscape land(6);
+  test::run(land.context, undone_by_one_patch(&land), 60s);
+}
+
+asio::awaitable<void> refuses_other_formats(landscape* land) {
+  co_await land->begin_all();
+  const auto good = co_await content_with(land, "good");
+  co_await land->update("better");
+  co_await until_each(land, "better");
+  // As a manager of a later version has recorded it.
+  auto status = co_await land->status();
+  for (auto& each : status.at("history").as_array()) {
+    if (each.at("content").as_string() == good) each.as_object()["wireVersion"] = wire_version + 1;
+  }
+  json::object changed;
+  changed["history"] = status.at("history");
+  const json::value change{{"status", std::move(changed)}};
+  co_await land->must(land->api("kcp").patch(runtime_rollouts_type(), rollout_key,
+                                             k8s::patch_type::merge, change,
+                                             {.subresource = "status"}));
+  co_await pin(land, good);
+  co_await until_pinned(land, "False", "UnsupportedWireVersion");
+  const auto still = co_await land->with("better");
+  BOOST_TEST(still.size() == land->names.size());
+}
+
+BOOST_AUTO_TEST_CASE(image_that_reads_other_formats_is_not_rolled_out_again) {
+  landscape land(3);
+  test::run(land.context, refuses_other_formats(&land));
+}
+
+/// The names of the Secrets that keep contents for a pin.
+asio::awaitable<std::set<std::string>> kept(landscape* land) {
+  const auto got = co_await land->must(land->api("kcp").list(secrets_type(), {.ns = "kcp-system"}));
+  std::set<std::string> out;
+  for (const auto& each : got.at("items").as_array()) {
+    const auto text = json::serialize(k8s::find(each, {"metadata", "annotations"}) != nullptr
+                                          ? each.at("metadata").at("annotations")
+                                          : json::value());
+    if (text.find("kept: watcher ") != std::string::npos) out.insert(k8s::key_of(each).name);
+  }
+  co_return out;
+}
+
+asio::awaitable<void> keeps_what_can_be_pinned(landscape* land) {
+  co_await land->begin_all();
+  const auto good = co_await content_with(land, "good");
+  const auto first = co_await kept(land);
+  BOOST_TEST(first.size() == 1U);
+  co_await land->update("better");
+  co_await until_each(land, "better");
+  auto all = co_await kept(land);
+  BOOST_TEST(all.size() == 2U);
+  // The present one comes back where a client deletes it; one of no history goes.
+  const auto lost = *all.begin() == *first.begin() ? *all.rbegin() : *all.begin();
+  co_await land->remove("kcp", secrets_type(), {"kcp-system", lost});
+  bool good_again = co_await land->until("kcp", secrets_type(), {"kcp-system", lost},
+                                         [](const auto& one) { return one.is_object(); });
+  BOOST_TEST(good_again);
+  auto status = co_await land->status();
+  auto& history = status.at("history").as_array();
+  history.erase(std::ranges::find_if(
+      history, [&](const auto& each) { return each.at("content").as_string() == good; }));
+  json::object changed;
+  changed["history"] = history;
+  const json::value change{{"status", std::move(changed)}};
+  co_await land->must(land->api("kcp").patch(runtime_rollouts_type(), rollout_key,
+                                             k8s::patch_type::merge, change,
+                                             {.subresource = "status"}));
+  good_again = co_await land->until("kcp", secrets_type(), {"kcp-system", *first.begin()},
+                                    [](const auto& one) { return one.is_null(); });
+  BOOST_TEST(good_again);
+  all = co_await kept(land);
+  BOOST_TEST((all == std::set<std::string>{lost}));
+  // What is not kept is not pinned.
+  co_await pin(land, good);
+  co_await until_pinned(land, "False", "NotInHistory");
+}
+
+BOOST_AUTO_TEST_CASE(contents_are_kept_as_long_as_they_can_be_pinned) {
+  landscape land(3);
+  test::run(land.context, keeps_what_can_be_pinned(&land));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
