@@ -81,6 +81,15 @@ void show_page(http::response& into) {
   into.body = page_html;
 }
 
+void show_json(const std::function<std::string(std::string_view, std::string&)>& source,
+               std::string_view query, http::response& into) {
+  std::string error;
+  auto body = source(query, error);
+  if (!error.empty()) return into.text(400, error);
+  into.headers.add("content-type", "application/json");
+  into.body = std::move(body);
+}
+
 }  // namespace
 
 boost::asio::awaitable<void> pages::handle(http::request& from, http::response& into) {
@@ -120,12 +129,14 @@ void pages::show_own(const http::request& from, http::response& into) const {
   } else if (path == "/live") {
     show_live(from, into);
   } else {
-    show_runtimes(target.substr(std::min(path.size() + 1, target.size())), into);
+    const auto query = target.substr(std::min(path.size() + 1, target.size()));
+    show_json(path == "/history" ? options_.history : options_.runtimes, query, into);
   }
 }
 
 bool pages::is_private(std::string_view path) const {
   if (path == "/runtimes") return options_.runtimes != nullptr;
+  if (path == "/history") return options_.history != nullptr;
   return options_.live != nullptr && (path == "/" || path == "/live");
 }
 
@@ -165,14 +176,6 @@ bool pages::may_see(const http::request& from, http::response& into) const {
   if (is_loopback_name(from.headers.get("host"))) return true;
   into.text(403, "connect to localhost, or to the address of the loopback interface");
   return false;
-}
-
-void pages::show_runtimes(std::string_view query, http::response& into) const {
-  std::string error;
-  auto body = options_.runtimes(query, error);
-  if (!error.empty()) return into.text(400, error);
-  into.headers.add("content-type", "application/json");
-  into.body = std::move(body);
 }
 
 void pages::show_live(const http::request& from, http::response& into) const {

@@ -24,6 +24,8 @@ struct page_options {
   /// Returns JSON for the query of a URL ("state=failed&limit=10"). Sets `error`, for status 400,
   /// if the query is invalid.
   std::function<std::string(std::string_view query, std::string& error)> runtimes = {};
+  /// Likewise, of the last 24 hours.
+  std::function<std::string(std::string_view query, std::string& error)> history = {};
   /// Returns the current token; empty: there is none.
   std::function<std::string()> token = {};
   /// Returns the token of this process's term as leader, with which other replicas ask for its
@@ -45,17 +47,19 @@ struct page_options {
 ///     /                   a page for browsers (page.html), which shows what /live sends
 ///     /live               server-sent events (live_feed.hpp); 503 to too many viewers
 ///     /runtimes           the runtimes, as JSON
+///     /history            the last 24 hours, as JSON
 ///
-/// The last three name the runtimes of a landscape, so they are served only to clients on the
+/// The last four name the runtimes of a landscape, so they are served only to clients on the
 /// loopback interface, and to clients with the token: `Authorization: Bearer` (RFC 6750), or
 /// `Basic` with the token as password and any user name (RFC 7617), for which browsers ask, or
 /// `token_field`. 401 otherwise. A client on the loopback interface must have connected to a
 /// loopback name: a web site whose name resolves to 127.0.0.1 cannot read them, and one that embeds
 /// them is no viewer (403).
 ///
-/// A replica that does not lead shows the leader's `/live` and `/runtimes` to those that may see
-/// its own. The leader knows such a request by the token of its term, and no request is sent on
-/// twice (leader_pages.hpp). Where the leader can't be reached the replica shows its own.
+/// A replica that does not lead shows the leader's `/live`, `/runtimes` and `/history` to those
+/// that may see its own. The leader knows such a request by the token of its term, and no request
+/// is sent on twice (leader_pages.hpp). Where the leader can't be reached the replica shows its
+/// own.
 ///
 /// The page runs only its own script, and connects only to where it came from, by its
 /// Content-Security-Policy.
@@ -73,7 +77,6 @@ class pages final : public http::handler {
   boost::asio::awaitable<void> show_leaders(http::request& from, http::response& into) const;
   void show_own(const http::request& from, http::response& into) const;
   bool may_see(const http::request& from, http::response& into) const;
-  void show_runtimes(std::string_view query, http::response& into) const;
   void show_live(const http::request& from, http::response& into) const;
 
   const core::metrics& metrics_;

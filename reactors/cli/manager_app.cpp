@@ -90,6 +90,8 @@ admin::page_options manager_app::page_options() {
   return {.not_ready = [this] { return not_ready(); },
           .runtimes = [this](std::string_view query,
                              std::string& error) { return view_->runtimes(query, error); },
+          .history = [this](std::string_view query,
+                            std::string& error) { return view_->history(query, error); },
           .token = [this] { return admin_token(); },
           .term_token = [this] { return term_token_; },
           .leader = [this] { return leads_ || !elector_ ? nullptr : &leader_pages_; },
@@ -274,6 +276,7 @@ asio::awaitable<void> manager_app::lead() {
   reactors.spawn(installer_->run());
   reactors.spawn(judge_fleet());
   if (elector_ && !*dry_run_) reactors.spawn(publish_address());
+  if (elector_ && !*dry_run_) reactors.spawn(keep_history());
   if (endpoint_) reactors.spawn(endpoint_->run());
   // The watchers that another manager installed report to that one.
   if (heartbeats_ && !*dry_run_) reactors.spawn(heartbeats_->run());

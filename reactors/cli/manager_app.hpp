@@ -103,6 +103,7 @@ class manager_app final : public app {
   boost::asio::awaitable<void> take_events();
   boost::asio::awaitable<void> read_events();
   boost::asio::awaitable<void> judge_fleet();
+  boost::asio::awaitable<void> keep_history();
   boost::asio::awaitable<void> lead();
   boost::asio::awaitable<void> close_clients();
 

@@ -117,6 +117,7 @@ void manager_app::view::judge() {
   });
   verdict_ = rw::judge_fleet(all, faults());
   judged_at_ = manager_.services_.clock.now();
+  remember(all);
   // A replica that does not lead has no such series.
   auto& metrics = manager_.services_.metrics;
   for (std::size_t i = 0; i < fleet_level_count; ++i) {

@@ -190,6 +190,11 @@ void manager_app::view::describe(const k8s::object_key& kyma, boost::json::objec
   }
   if (manager_.rollout_->holds(kyma.name)) row["rollout"] = "waits for its turn";
   if (manager_.heartbeats_) describe_heartbeat(kyma, row);
+  const auto verdict_of_it = judged(kyma, find(kyma));
+  if (verdict_of_it.reason != status_reason::none) {
+    row["nextStep"] = next_step(verdict_of_it.reason);
+  }
+  row["transitions"] = json_of(history_.transitions_of(kyma.name));
   const auto* const entry = manager_.clusters_.find(kyma);
   if (entry == nullptr) return;
   if (entry->observed) row["authorities"] = entry->observed->authorities.size();

@@ -4,11 +4,13 @@
 #include "rw/reactors/admin/live_feed.hpp"
 #include "rw/reactors/cli/manager_app.hpp"
 #include "rw/reactors/cli/runtimes_view.hpp"
+#include "rw/reactors/shared/fleet_history.hpp"
 #include "rw/reactors/shared/fleet_verdict.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -36,6 +38,15 @@ class manager_app::view final : public admin::live_source {
   /// Judges the landscape. Called every few seconds while this replica leads, and for `/runtimes`;
   /// the page and the metrics `rw_fleet_*` show the latest verdict.
   void judge();
+
+  /// Returns the JSON of `/history`: the last 24 hours; with `at=SECONDS`, the runtimes that were
+  /// not well then.
+  std::string history(std::string_view query, std::string& error) const;
+  /// What the next leader restores.
+  std::string encoded_history() const { return history_.encode(); }
+  /// Goes on where the Secret's writer ended.
+  void restore(const boost::json::value& secret);
+  bool has_history() const { return !history_.minutes().empty(); }
 
   boost::json::object state() override;
   void for_each_row(const visitor& visit) override;
@@ -74,6 +85,8 @@ class manager_app::view final : public admin::live_source {
   std::vector<fleet_fault> faults() const;
   /// The latest verdict; `no_leader` if there is none that is new enough.
   fleet_verdict verdict() const;
+  void remember(const std::vector<judged_runtime>& runtimes);
+  std::array<std::uint64_t, history_stages.size()> stage_totals() const;
   boost::json::array conditions() const;
   bool is_unreadable(const k8s::informer& informer) const;
   boost::json::object rotation(const core::metrics_snapshot* values) const;
@@ -85,6 +98,8 @@ class manager_app::view final : public admin::live_source {
   const manager_app& manager_;
   totals totals_ = {};  ///< of the latest pass over all rows
   fleet_verdict verdict_ = {};
+  fleet_history history_ = {};
+  std::optional<core::time_point> remembers_since_ = {};
   std::optional<core::time_point> judged_at_ = {};
 };
 

@@ -66,12 +66,15 @@ BOOST_FIXTURE_TEST_CASE(pages_refuse_other_paths_and_methods, fixture) {
 BOOST_AUTO_TEST_CASE(runtimes_are_shown_to_loopback_and_to_who_has_the_token) {
   rw::core::metrics metrics;
   std::string token;
-  rw::admin::pages pages(metrics, {.runtimes =
-                                       [](std::string_view query, std::string& error) {
-                                         if (query == "bad") error = "unknown parameter bad";
-                                         return "{" + std::string(query) + "}";
-                                       },
-                                   .token = [&] { return token; }});
+  rw::admin::pages pages(metrics,
+                         {.runtimes =
+                              [](std::string_view query, std::string& error) {
+                                if (query == "bad") error = "unknown parameter bad";
+                                return "{" + std::string(query) + "}";
+                              },
+                          .history = [](std::string_view query,
+                                        std::string&) { return "[" + std::string(query) + "]"; },
+                          .token = [&] { return token; }});
   const auto get = [&](const char* from, const char* authorization,
                        const char* target = "/runtimes?state=failed") {
     rw::http::request request;
@@ -91,6 +94,8 @@ BOOST_AUTO_TEST_CASE(runtimes_are_shown_to_loopback_and_to_who_has_the_token) {
   }
   BOOST_TEST(get("127.0.0.1", "", "/runtimes").body == "{}");
   BOOST_TEST(get("127.0.0.1", "", "/runtimes?bad").status == 400u);
+  BOOST_TEST(get("127.0.0.1", "", "/history?at=1").body == "[at=1]");
+  BOOST_TEST(get("10.0.0.1", "", "/history").status == 401u);
   // Without a token nothing opens it, an empty one neither.
   for (const auto* shown : {"", "Bearer ", "Bearer", "Bearer x"}) {
     BOOST_TEST(get("10.0.0.1", shown).status == 401u);
