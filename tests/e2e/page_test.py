@@ -103,6 +103,9 @@ class MadeUp(http.server.ThreadingHTTPServer):
         self.closed = False
         self.is_full = False  # rejects further viewers
         self.details = {}  # of each runtime, beyond its state
+        self.history = {}
+        self.not_well = {"total": 0, "runtimes": []}  # at any time of the history
+        self.asked = []  # of the history
         self.held = {}  # by Kyma: set when its details may be sent
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -147,6 +150,9 @@ class Answer(http.server.BaseHTTPRequestHandler):
             return self.send_events()
         if self.path == "/":
             return self.send(PAGE.read_bytes(), "text/html; charset=utf-8")
+        if self.path.startswith("/history"):
+            self.server.asked.append(self.path)
+            return self.send(json.dumps(self.server.not_well if "?" in self.path else self.server.history).encode(), "application/json")
         kyma = self.path.partition("kyma=")[2]
         if kyma in self.server.held:
             self.server.held[kyma].wait(30)
@@ -260,7 +266,8 @@ class WithStates(PageTest):
         self.serve(rows)
         self.assertEqual(self.names()[:3], ["runtime-7", "runtime-1", "runtime-2"], "the ill come first")
         self.assertEqual(self.browser.text("#headline"), "▲ degraded: 1 of 40 runtimes are ill")
-        self.assertEqual(self.browser.text("#causes"), "NoHeartbeat: 1: runtime-7\nmend NoHeartbeat")
+        self.assertEqual(self.browser.text("#causes"),
+                         "NoHeartbeat: 1: runtime-7\nmend NoHeartbeat\nruntime-watcher doctor --runtime runtime-7\nCopy command")
         self.assertEqual(self.browser.run("return document.title"), "(degraded) Runtime Watcher")
         self.browser.press("/")
         self.assertEqual(self.browser.run("return document.activeElement.id"), "search")
@@ -302,6 +309,83 @@ class WithStates(PageTest):
         self.browser.wait("visible.length === 1 && visible[0].kyma === 'runtime-12'", "to what was searched")
         self.browser.run("location.hash = '#/runtime/%zz?sort=%'")
         self.browser.wait("document.querySelector('#details-title').innerText === '%zz'", "what is malformed does no harm")
+        self.check_quiet()
+
+    def serve_history(self, rows):
+        server = MadeUp({**state_of(rows), "rows": rows})
+        return self.start(server), self.give_history(server)
+
+    @staticmethod
+    def give_history(server):
+        """Of a leader that has seen the last two hours, without ten minutes of them. Returns the last minute."""
+        last = int(time.time()) // 60 * 60
+        columns = ["at", "level", "well", "ill", "underWay", "unknown", "leftOut", "accepted", "delivered", "batches", "requests", "taken", "adds", "reconciles"]
+        minutes = [[at, 2 if at == last - 3600 else 0, 39, 1, 0, 0, 0, *range(101, 108)] for at in range(last - 7200, last + 60, 60)
+                   if not last - 1800 <= at < last - 1200]
+        server.history = {"since": last - 7200, "runtimesSince": last - 7200, "levels": ["well", "degraded", "outage", "unknown"], "columns": columns,
+                          "minutes": minutes, "changes": [{"at": last - 5000, "subject": "roll-out watcher", "state": "Paused", "cause": "CanaryFailed"},
+                                                          {"at": last - 600, "subject": "roll-out watcher", "state": "Completed"}]}
+        server.not_well = {"runtimesSince": last - 7200, "total": 1, "runtimes": [
+            {"kyma": "runtime-7", "condition": "ill", "reason": "NoHeartbeat", "at": last - 4000}]}
+        server.details = {"nextStep": "see the gateway",
+                          "heartbeat": {"state": "live", "deliveryMilliseconds": 12, "probe": {"stage": "gateway", "reason": "GatewayUnreachable"}},
+                          "transitions": [{"at": last - 300, "condition": "well"}, {"at": last - 4000, "condition": "ill", "reason": "NoHeartbeat"}]}
+        return last
+
+    def test_slider_shows_a_minute_of_the_last_day_and_the_address_names_it(self):
+        server, last = self.serve_history([row_of(i) for i in range(1, 41)])
+        self.open(server.address)
+        self.browser.wait("!document.querySelector('#memory').hidden", "the history is read")
+        self.assertRegex(self.browser.text("#since"), r"kept since \d+ \w+, \d\d:\d\d")
+        begin = float(self.browser.run("return document.querySelector('#strip .begin').getAttribute('x1')"))
+        self.assertAlmostEqual(begin, 1440 - 121, delta=2)
+        self.assertEqual(self.browser.run("return document.querySelectorAll('#strip rect.bad').length"), 1)
+        self.assertEqual(self.browser.run("return document.querySelectorAll('#strip rect').length"), 4, "what is missing is a gap")
+        choose = "const at = document.querySelector('#at'); at.value = arguments[0]; at.dispatchEvent(new Event('input'))"
+        self.browser.run(choose, last - 3600)
+        self.browser.wait("document.querySelector('#not-well a')", "the runtimes of then are read")
+        self.assertIn(f"/history?at={last - 3600 + 59}", server.asked)
+        self.assertTrue(self.browser.text("#moment").endswith(": outage"), self.browser.text("#moment"))
+        self.assertRegex(self.browser.text("#not-well"), "^runtime-7 ill: NoHeartbeat, since ")
+        for words in ("ill\n1", "events accepted in this minute\n101", "reconciles in this minute\n107", "roll-out watcher\nPaused: CanaryFailed"):
+            self.assertIn(words, self.browser.text("#then-facts"))
+        self.assertIsNone(self.browser.run("return document.querySelector('#stages').offsetParent"), "the present is not beside it")
+        # A reload shows the same, and so does the link of a runtime of then.
+        self.browser.wait(f"location.hash === '#/?at={last - 3600}'", "the address names it")
+        self.browser.run("location.reload()")
+        self.browser.wait("document.querySelector('#moment')?.innerText.endsWith(': outage')", "after a reload")
+        self.browser.wait("document.querySelector('#not-well a')", "and the runtimes of then")
+        self.browser.click("#not-well a")
+        self.browser.wait(f"location.hash === '#/runtime/runtime-7?at={last - 3600}'", "its link names the minute")
+        self.browser.wait("document.querySelector('.transitions .held')", "its transitions are shown")
+        self.assertRegex(self.browser.text(".transitions .held"), r"ill: NoHeartbeat \(so it was at ")
+        self.browser.press(Keys.ESCAPE)
+        # What nobody has seen has no number; the keyboard moves the slider.
+        self.browser.run(choose, last - 1500)
+        self.browser.wait("document.querySelector('#moment').innerText.endsWith('no leader has seen this minute')", "a gap is one")
+        self.assertIn("ill\n–", self.browser.text("#then-facts"))
+        self.browser.run(choose, last - 3660)
+        self.browser.run("document.querySelector('#at').focus()")
+        self.browser.press(Keys.ARROW_RIGHT)
+        self.browser.wait("document.querySelector('#moment').innerText.endsWith(': outage')", "a minute on")
+        self.browser.click("#present")
+        self.browser.wait("location.hash === '#/' && document.querySelector('#stages').offsetParent", "back to the present")
+        self.check_quiet()
+
+    def test_details_show_the_way_of_a_runtime_and_a_command_for_the_next_step(self):
+        server, _ = self.serve_history([row_of(1, kyma="a")])
+        self.open(f"{server.address}#/runtime/a")
+        self.address = server.address
+        self.browser.wait("document.querySelector('.way')", "the details are read")
+        self.assertEqual(self.browser.texts(".way li"), ["✓ API server\n–", "✓ Webhook\nto the listener 12 ms, by its own clock", "■ Gateway\n–",
+                                                         "○ Listener\n–", "○ Reconcile\n–"])
+        self.assertEqual(self.browser.text("#details .step code"), "runtime-watcher doctor --runtime a")
+        self.assertIn("see the gateway", self.browser.text("#details .step"))
+        self.browser.run("window.copied = []; Object.defineProperty(navigator, 'clipboard', {value: {writeText: (text) => copied.push(text)}})")
+        self.browser.click("#details .step button")
+        self.browser.wait("copied[0] === 'runtime-watcher doctor --runtime a'", "the command is copied")
+        self.assertEqual(self.browser.text("#details .step button"), "Copied")
+        self.assertEqual(self.browser.run("return quoted(arguments[0])", "a';b"), r"'a'\'';b'", "a name is no command")
         self.check_quiet()
 
     def test_details_have_words(self):
@@ -505,14 +589,21 @@ class WithStates(PageTest):
     def test_axe_finds_no_barrier(self):
         rows = [row_of(i) for i in range(1, 21)]
         rows[2].update(heartbeat="silent", reason="NoHeartbeat", probeReason="GatewayUnreachable", state="failed", condition="ill")
-        self.serve(rows, conditions=[{"type": "StandsBack", "reason": "Shadow", "message": "nothing is written"}],
-                   warnings=[{"time": "2026-11-23T18:32:42.814Z", "level": "error", "msg": "m"}],
-                   rollouts=[{"component": "watcher", "phase": "Paused", "counts": {"total": 20, "ready": 1}}])
+        server = self.serve(rows, conditions=[{"type": "StandsBack", "reason": "Shadow", "message": "nothing is written"}],
+                            warnings=[{"time": "2026-11-23T18:32:42.814Z", "level": "error", "msg": "m"}],
+                            rollouts=[{"component": "watcher", "phase": "Paused", "counts": {"total": 20, "ready": 1}}])
+        self.give_history(server)
+        self.browser.run("readMemory()")
+        self.browser.wait("!document.querySelector('#memory').hidden", "the history is shown")
         self.browser.run(pathlib.Path(os.environ["RW_AXE"]).read_text())
         for scheme in ("light", "dark"):
             self.browser.prefer(scheme)
-            for place in ("page", "dialog"):
+            for place in ("page", "past", "dialog"):
+                if place == "past":
+                    self.browser.run("chooseMoment(minuteNow() - 3600)")
+                    self.browser.wait("document.querySelector('#not-well a')", "the past is shown")
                 if place == "dialog":
+                    self.browser.run("chooseMoment(Infinity)")
                     self.browser.run("document.querySelector('#table').focus()")
                     self.browser.press(Keys.HOME, Keys.ENTER)
                     self.browser.wait("document.querySelector('#details dl')", "the details are shown")

@@ -16,6 +16,7 @@ need_browser()
 
 PATIENCE = 60
 LEADER = collection("secrets", "runtime-watcher-system") + "/runtime-watcher-leader"
+HISTORY = collection("secrets", "runtime-watcher-system") + "/runtime-watcher-history"
 
 
 def fetch(port, path, **headers):
@@ -49,6 +50,9 @@ class Replicas(harness.TestCase):
         done = runtime_watcher("status", "--address", f"127.0.0.1:{self.pages[i]}", "-o", "json", timeout=60)
         return done.returncode, json.loads(done.stdout)["verdict"]["message"]
 
+    def history(self, i):
+        return json.loads(fetch(self.pages[i], "/history")[1])
+
     def until_says(self, i, text):
         seen = []
         def says():
@@ -70,9 +74,21 @@ class Replicas(harness.TestCase):
         self.assertEqual(viewers, [1, 0], "the leader has a viewer, and the standby's own feed none")
         # Neither the token nor the forwarding is for others.
         self.assertEqual(fetch(self.pages[1], "/runtimes", Host="evil.example.com")[0], 403)
+        # What the leader remembers is with the next one, and on the page, which shows the standby's all the time.
+        kcp = self.dev.kcp()
+        wait_until(lambda: "history" in (kcp.get(HISTORY) or {}).get("data", {}), PATIENCE, "the leader has stored its history")
+        self.assertLess(len(json.dumps(kcp.get(HISTORY))), 512 << 10)
+        since = self.history(0)["since"]
+        self.assertEqual(self.history(1)["since"], since, "it is the leader's")
+        browser.run("readMemory()")
+        browser.wait("memory?.since === arguments[0]", "the page has it", since)
         self.leader.kill()
         wait_until(lambda: self.standby.records(msg="this replica leads"), PATIENCE, "the second leads")
-        browser.wait("latest.leads", "the new leader's")
+        wait_until(lambda: self.history(1).get("since") == since, PATIENCE, "the second goes on with it", every=0.3)
+        self.assertEqual(fetch(self.pages[1], "/history?at=x")[0], 400)
+        browser.wait("latest.leads && source.readyState === 1", "the new leader's")
+        browser.run("readMemory()")
+        browser.wait("memory.since === arguments[0] && !document.querySelector('#memory').hidden", "the slider begins where it did", since)
         # A heartbeat that met no leader is followed by another in 20 s.
         browser.wait("document.querySelector('#headline').innerText === '✓ well: 3 of 3 runtimes are well'", "all report to it",
                      timeout=PATIENCE)
