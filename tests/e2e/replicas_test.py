@@ -114,6 +114,22 @@ class Replicas(harness.TestCase):
         # The leader writes it again.
         wait_until(lambda: self.verdict(1)[0] == 0, PATIENCE, "the leader is found again", every=0.5)
 
+    def test_history_that_cannot_be_stored_or_read_is_said(self):
+        kcp = self.dev.kcp()
+        wait_until(lambda: kcp.get(HISTORY), PATIENCE, "the leader has stored its history")
+        kcp.patch(HISTORY, {"stringData": {"history": "rw-history 2"}, "immutable": True})
+        self.leader.kill()
+        wait_until(lambda: self.standby.records(msg="this replica leads"), PATIENCE, "the second leads")
+        wait_until(lambda: self.standby.records(msg="the stored history of the landscape is of another version, or damaged; it begins anew"),
+                   PATIENCE, "what is damaged is said")
+        stored = "the history of the landscape is not stored for the next leader"
+        wait_until(lambda: self.standby.records(msg=stored), PATIENCE, "what can't be stored is said")
+        errors = "rw_fleet_history_write_errors_total"
+        wait_until(lambda: metric_sum(fetch(self.pages[1], "/metrics")[1], errors) >= 2, PATIENCE, "it is tried again")
+        self.assertTrue(self.history(1)["minutes"], "what it remembers is shown all the same")
+        kcp.delete(HISTORY)
+        wait_until(lambda: (kcp.get(HISTORY) or {}).get("data", {}).get("history"), PATIENCE, "it is stored when it can be")
+
 
 if __name__ == "__main__":
     harness.main()
