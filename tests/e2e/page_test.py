@@ -377,7 +377,7 @@ class WithStates(PageTest):
         self.open(f"{server.address}#/runtime/a")
         self.address = server.address
         self.browser.wait("document.querySelector('.way')", "the details are read")
-        self.assertEqual(self.browser.texts(".way li"), ["✓ API server\n–", "✓ Webhook\nto the listener 12 ms, by its own clock", "■ Gateway\n–",
+        self.assertEqual(self.browser.texts(".way li"), ["✓ API server\n–", "✓ Webhook\n12 ms on average to the listener, by its own clock", "■ Gateway\n–",
                                                          "○ Listener\n–", "○ Reconcile\n–"])
         self.assertEqual(self.browser.text("#details .step code"), "runtime-watcher doctor --runtime a")
         self.assertIn("see the gateway", self.browser.text("#details .step"))

@@ -85,6 +85,15 @@ def upstream_down(browser, folder, processes):
     return load.end
 
 
+def past(browser, folder, processes):
+    end = upstream_down(browser, folder, processes)
+    pause(100)
+    minute = browser.run("return readMemory().then(() => memory.minutes.at(-2)[0])")
+    browser.run("location.hash = `#/?at=${arguments[0]}`", minute)
+    browser.wait("document.querySelector('#not-well a')", "the minute is shown")
+    return end
+
+
 def rotation(browser, folder, processes):
     dev = Dev(folder, 20, "--rotate-root-every", "15s", "--ca-grace-period", "2m")
     processes.append(dev)
@@ -111,11 +120,11 @@ def many(browser, folder, processes, runtimes):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runtimes", type=int, default=5000)
-    parser.add_argument("--only", help="healthy, upstream-down, rotation or many")
+    parser.add_argument("--only", help="healthy, past, upstream-down, rotation or many")
     parser.add_argument("folder", nargs="?", type=pathlib.Path, default=ROOT / "deploy" / "screenshots")
     asked = parser.parse_args()
     asked.folder.mkdir(exist_ok=True)
-    scenes = {"healthy": ("light", healthy), "upstream-down": ("dark", upstream_down), "rotation": ("light", rotation),
+    scenes = {"healthy": ("light", healthy), "past": ("light", past), "upstream-down": ("dark", upstream_down), "rotation": ("light", rotation),
               "many": ("dark", lambda *of: many(*of, asked.runtimes))}
     browser = Browser(1280, 1000)
     try:
