@@ -407,9 +407,27 @@ class story {
     const bool held = std::exchange(land_.kim->options().held, true);
     if (!land_.is_running()) begin();
     journal_.note("at rest");
+    if (!hindered() && chance_.likely(0.3)) bake_meets_the_calendar();
     go(150s);
     undisturbed([&] { check(); });
     land_.kim->options().held = held;
+  }
+
+  /// Something keeps a roll-out from its end.
+  bool hindered() const {
+    return paused_ || !hung_.empty() || !land_.ill.empty() || !suspended_.empty() ||
+           !promises_.missing.empty() || land_.bad.contains(land_.now.manifests);
+  }
+
+  /// The calendar alone is set back in the midst of a roll-out, which still comes to its end.
+  void bake_meets_the_calendar() {
+    undisturbed([&] {
+      land_.now.manifests = ++newest_;
+      put(&versions::manifests);
+    });
+    go(chance_.up_to(20s));
+    journal_.note("the calendar jumps back in a roll-out");
+    undisturbed([&] { land_.step_wall(-3600s); });
   }
 
   void check() {
@@ -421,9 +439,7 @@ class story {
       promises_.check(name, !frozen_.contains(name), contents_lost_);
       well.insert(name);
     }
-    const bool hindered = paused_ || !hung_.empty() || !land_.ill.empty() || !suspended_.empty() ||
-                          !promises_.missing.empty() || land_.bad.contains(land_.now.manifests);
-    promises_.check_rollout(well, !hindered);
+    promises_.check_rollout(well, !hindered());
     if (!promises_.broken.empty()) describe();
   }
 
