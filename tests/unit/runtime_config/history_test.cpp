@@ -1,6 +1,6 @@
 // Random histories of the manager's part that configures runtimes, in all modes, beside a simulated
 // KIM (reactors/dev/kim.hpp), on a clock that only the test moves. Sources change, break and go;
-// manifests crash; a person pauses and resumes; Runtimes come, go and change their mode;
+// manifests crash; a person pauses, resumes, sets steps and promotes; Runtimes come, go and change their mode;
 // tenants edit and delete; KIM writes on its usual and its slow path; runtimes hang or can't run
 // pods; requests fail, connections end, the calendar jumps, the namespace of the stored contents
 // goes; the manager is killed at any request, or ends. After each stretch of it nothing is
@@ -312,18 +312,32 @@ class story {
             .has_error()) {
       return;
     }
-    const auto drawn = chance_.draw(4);
+    const auto drawn = chance_.draw(6);
     json::object spec;
     if (drawn < 2) {
       paused_ = !paused_;
       ++total.pauses;
       spec["paused"] = paused_;
+    } else if (drawn == 2) {
+      steps_ = !steps_;
+      spec["steps"] = steps_ ? some_steps() : json::value();
+    } else if (drawn == 3) {
+      // Who ends a bake has not waited for what it would have shown.
+      spec["promote"] = std::to_string(++resumes_);
+      promises_.note_resume();
     } else {
       spec["resume"] = std::to_string(++resumes_);
       promises_.note_resume();
     }
     journal_.note("spec of the roll-out: " + json::serialize(spec));
     set_rollout(std::move(spec));
+  }
+  /// One runtime, as without steps, then a part of the others.
+  json::value some_steps() {
+    const auto bake = [this] { return std::to_string(1 + chance_.draw(20)) + "s"; };
+    json::array out{{{"runtimes", "1"}, {"bake", bake()}}};
+    if (chance_.likely(0.5)) out.push_back({{"runtimes", "50%"}, {"bake", bake()}});
+    return out;
   }
   void set_rollout(json::object spec) {
     land_.finish(land_.merge(runtime_rollout::runtime_rollouts_type(), rollout_key,
@@ -560,6 +574,7 @@ class story {
   bool namespace_missing_ = false;  ///< that contents are stored in
   bool contents_lost_ = false;      ///< since all runtimes had the newest last
   bool paused_ = false;
+  bool steps_ = false;  ///< the roll-out has its own
   int newest_ = 1;
   int resumes_ = 0;
   int last_runtime_ = 0;
