@@ -1,9 +1,9 @@
 // Random histories of the manager's part that configures runtimes, in all modes, beside a simulated
 // KIM (reactors/dev/kim.hpp), on a clock that only the test moves. Sources change, break and go;
-// manifests crash; a person pauses, resumes, sets steps and promotes; Runtimes come, go and change their mode;
-// tenants edit and delete; KIM writes on its usual and its slow path; runtimes hang or can't run
-// pods; requests fail, connections end, the calendar jumps, the namespace of the stored contents
-// goes; the manager is killed at any request, or ends. After each stretch of it nothing is
+// manifests crash; a person pauses, resumes, sets steps and promotes; Runtimes come, go and change
+// their mode; tenants edit and delete; KIM writes on its usual and its slow path; runtimes hang or
+// can't run pods; requests fail, connections end, the calendar jumps, the namespace of the stored
+// contents goes; the manager is killed at any request, or ends. After each stretch of it nothing is
 // disturbed for a while, and then what promises.hpp says holds, with whatever is left as it is. In
 // the end, with all put right, every runtime has the newest content, and nothing more is written.
 //
@@ -353,11 +353,11 @@ class story {
         rotates ? &versions::pull_secret : all_sources.at(chance_.draw(all_sources.size()));
     const auto kind = chance_.draw(10);
     const auto absent = std::ranges::find(promises_.missing, which);
-    if (kind == 9 && absent == promises_.missing.end()) {
+    if (kind >= 8 && absent == promises_.missing.end()) {
       promises_.missing.push_back(which);
       promises_.note_sources();
-      journal_.note("a source is deleted");
-      return land_.withdraw(which);
+      journal_.note(kind == 9 ? "a source is deleted" : "a source can't be read any more");
+      return kind == 9 ? land_.withdraw(which) : land_.spoil(which);
     }
     if (absent != promises_.missing.end()) promises_.missing.erase(absent);
     // A pull Secret that was replaced never comes back.

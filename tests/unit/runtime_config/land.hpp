@@ -67,6 +67,8 @@ class land : public test::simulated {
   /// The source gets its content at the version that `now` has.
   void put(int versions::* which);
   void withdraw(int versions::* which);
+  /// Puts something in the place of the source's content that can't be read.
+  void spoil(int versions::* which);
 
   /// Why the runtime does not have what the sources hold, or is not at rest; empty: it has.
   std::string lacks(const std::string& runtime);
