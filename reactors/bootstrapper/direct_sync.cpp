@@ -249,6 +249,10 @@ asio::awaitable<k8s::result<void>> direct_sync::execute(pass* in) {
   request.may_write = [this, key] { return may(key, action::sync); };
   request.record = [this, in](unit of, revision_ptr to,
                               inventory objects) -> work<k8s::result<void>> {
+    // Whatever becomes of this write: without their source credentials must not go back.
+    auto& state = in->input.state.at(of);
+    const bool first = !state.revisions.empty() && state.revisions.front() == to;
+    if (of == unit::credentials && first) co_await revisions_.store(in->view.from, &state);
     json::value change{{"status", applying_status(in->resource, of, *to, objects)}};
     in->ended = co_await writer_.patch(&in->resource, std::move(change), "status");
     if (!in->ended) co_return k8s::result<void>();

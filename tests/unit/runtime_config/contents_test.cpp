@@ -17,7 +17,16 @@ namespace {
 /// A control plane with one runtime, where contents may be refused to be stored.
 struct storing : land {
   storing() : land(1) {
-    on_request = [this](const std::string&, const std::string& verb, const std::string& path) {
+    on_request = [this](const std::string& cluster, const std::string& verb,
+                        const std::string& path) {
+      if (dead) return k8s::devserver::fault{.drop = true};
+      const bool takes =
+          cluster == "skr" && verb == "patch" && path.ends_with("/secrets/registry-credentials");
+      // The first is a dry run. What is written is not heard of any more.
+      if (takes && dies_after > 0 && --dies_after == 0) {
+        dead = true;
+        return k8s::devserver::fault{};
+      }
       const bool stores =
           !test::reads(verb) && path.find(settings.direct.state_namespace) != path.npos;
       return k8s::devserver::fault{.status = refuses && stores ? 403U : 0U};
@@ -37,6 +46,8 @@ struct storing : land {
   }
 
   bool refuses = false;
+  bool dead = false;   ///< the manager, which does not know it
+  int dies_after = 0;  ///< writes of the pull Secret to the runtime, dry runs included; 0: it lives
 };
 
 }  // namespace
@@ -75,6 +86,24 @@ BOOST_FIXTURE_TEST_CASE(pull_secret_that_could_not_be_stored_stays_where_its_sou
   put(&versions::pull_secret);
   pass(1min);
   BOOST_TEST(lacks("skr") == "");
+}
+
+/// Though nobody has heard that the runtime has it.
+BOOST_FIXTURE_TEST_CASE(pull_secret_stays_where_its_source_goes_in_the_midst_of_its_first_write,
+                        storing) {
+  install();
+  dies_after = 2;
+  ++now.pull_secret;
+  put(&versions::pull_secret);
+  pass(1min);
+  BOOST_TEST(dead);
+  end();
+  dead = false;
+  BOOST_TEST(content_of("skr").at.pull_secret == 2);
+  withdraw(&versions::pull_secret);
+  begin(bootstrapper_mode::direct);
+  pass(1min);
+  BOOST_TEST(content_of("skr").at.pull_secret == 2);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

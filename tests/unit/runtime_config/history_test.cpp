@@ -141,6 +141,9 @@ class story {
       constexpr std::array statuses{409U, 429U, 500U, 503U, 504U};
       out.status = statuses.at(chance_.draw(statuses.size()));
     }
+    // A write that the runtime refuses, as an admission plugin does: the unit is rejected as a
+    // whole.
+    if (writes && cluster != "kcp" && chance_.likely(0.02)) out.status = 422;
     out.drop = chance_.likely(0.05);
     if (verb == "watch" && chance_.likely(0.3)) {
       out.events = static_cast<unsigned>(chance_.draw(10));
