@@ -196,7 +196,8 @@ asio::awaitable<k8s::result<void>> revision_source::resolve_unit(
     if (fallback->valid()) add_revision(fallback, into);
   }
   auto added = co_await add_own(of, view, now, into);
-  if (added && credentials_missing && !into->removal) {
+  const bool has_none = credentials_missing || (of == unit::credentials && !first->valid());
+  if (added && has_none && !into->removal) {
     added = co_await leave_unstored(newest, into);
   }
   co_return added;
@@ -209,7 +210,8 @@ asio::awaitable<k8s::result<void>> revision_source::leave_unstored(content_set n
   constexpr auto kind = source_kind::pull_secret;
   for (const auto* const digests : {&into->contents, &into->applying_contents}) {
     const auto digest = (*digests)[index_of(kind)];
-    if (digest.empty() || digest == newest[index_of(kind)]->digest) continue;
+    const auto& listed = newest[index_of(kind)];
+    if (digest.empty() || (listed && digest == listed->digest)) continue;
     const auto found = co_await stored_.find(digest);
     if (!found && !is_permanent(found.error())) co_return found.error();
     if (found && *found) continue;

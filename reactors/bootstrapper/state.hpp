@@ -83,6 +83,7 @@ struct unit_state {
   std::string version = {};                 ///< of the applied revision
   std::optional<rejection> rejected = {};   ///< the first revision
   bool repaired = false;                    ///< what was in place had drifted
+  bool unrepaired = false;                  ///< likewise, and the runtime has refused the repair
   bool changed = false;                     ///< objects were, or may have been, written or removed
   bool ahead = false;                       ///< another writer began what was withheld
   std::optional<k8s::failure> failed = {};  ///< transient; the unit may be half applied
@@ -92,7 +93,7 @@ struct unit_state {
 
   /// True if the desired revision is in place.
   bool is_applied() const noexcept {
-    return invalid.empty() && !desired.empty() && applied == desired && !failed;
+    return invalid.empty() && !desired.empty() && applied == desired && !failed && !unrepaired;
   }
 };
 

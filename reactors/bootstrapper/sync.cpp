@@ -117,8 +117,10 @@ class sync_pass {
   work<void> sync_unit(unit of) {
     auto& state = out_.at(of);
     for (const auto& each : revisions(state)) {
+      const bool in_place = each->digest == state.in_place;
       if (each->digest == state.skipped.digest) {
         if (!state.rejected) state.rejected = state.skipped.because;
+        state.unrepaired = state.unrepaired || in_place;
         continue;
       }
       auto desired = each;
@@ -133,9 +135,11 @@ class sync_pass {
         }
         state.version = desired->version;
         state.repaired = state.changed && desired->digest == state.in_place;
+        state.unrepaired = false;
         co_return success();
       }
       if (!state.rejected) state.rejected = std::move(**rejected);
+      state.unrepaired = state.unrepaired || in_place;
     }
     if (!request_.write || !state.rejected) co_return success();
     if (state.applied.empty()) {

@@ -143,7 +143,10 @@ class story {
     }
     // A write that the runtime refuses, as an admission plugin does: the unit is rejected as a
     // whole.
-    if (writes && cluster != "kcp" && chance_.likely(0.02)) out.status = 422;
+    if (writes && cluster != "kcp" && chance_.likely(0.02)) {
+      out.status = 422;
+      refusing_.insert(cluster);
+    }
     out.drop = chance_.likely(0.05);
     if (verb == "watch" && chance_.likely(0.3)) {
       out.events = static_cast<unsigned>(chance_.draw(10));
@@ -433,7 +436,8 @@ class story {
   /// Something keeps a roll-out from its end.
   bool hindered() const {
     return paused_ || !hung_.empty() || !land_.ill.empty() || !suspended_.empty() ||
-           !promises_.missing.empty() || land_.bad.contains(land_.now.manifests);
+           !refusing_.empty() || !promises_.missing.empty() ||
+           land_.bad.contains(land_.now.manifests);
   }
 
   /// The calendar alone is set back in the midst of a roll-out, which still comes to its end.
@@ -453,7 +457,8 @@ class story {
     for (const auto& [name, unused] : land_.modes) {
       if (!is_direct(name) || hung_.contains(name)) continue;
       if (land_.clock.now() - before.at(name) < 2min) continue;
-      promises_.check(name, !frozen_.contains(name), contents_lost_);
+      const bool takes = !frozen_.contains(name) && !refusing_.contains(name);
+      promises_.check(name, takes, contents_lost_ || refusing_.contains(name));
       well.insert(name);
     }
     promises_.check_rollout(well, !hindered());
@@ -495,6 +500,7 @@ class story {
         (void)land_.call(land_.api(name).remove(secrets_type(), secret_key));
       }
       if (namespace_missing_) toggle_namespace();
+      refusing_.clear();  // it is tried again at a resync, and the manifests are new
       for (const auto which : std::exchange(promises_.missing, {})) put(which);
       land_.now.manifests = ++newest_;
       put(&versions::manifests);
@@ -509,7 +515,8 @@ class story {
     for (int i = 0; i < 60; ++i) {
       go(30s);
       undisturbed([&] { lacking = lacks(); });
-      if (lacking.empty() && land_.clock.now() - last_write_ > 2min) break;
+      const bool quiet = land_.clock.now() - last_write_ > 2min;
+      if (lacking.empty() && quiet && !promises_.rolls_out()) break;
     }
     if (!lacking.empty()) return promises_.fail("in the end " + lacking);
     contents_lost_ = false;
@@ -573,6 +580,7 @@ class story {
   std::set<std::string> hung_;  ///< runtimes that nobody reaches
   /// Runtimes whose pods are to be looked at, and when their Deployments change.
   std::map<std::string, core::time_point> restarting_;
+  std::set<std::string> refusing_;  ///< runtimes that have refused a write
   std::set<std::string> frozen_;    ///< runtimes whose pull Secret is immutable
   bool namespace_missing_ = false;  ///< that contents are stored in
   bool contents_lost_ = false;      ///< since all runtimes had the newest last

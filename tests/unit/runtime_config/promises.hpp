@@ -38,12 +38,14 @@ class promises {
   /// Looks at the runtimes that were written to since the last time.
   void observe();
   /// Looks at a runtime that nobody has disturbed for long. `credentials`: it takes the newest.
-  /// `lost`: stored contents were, and what is not stored can't be brought back; then it must say
-  /// so.
+  /// `lost`: stored contents were, and what is not stored can't be brought back, or the runtime has
+  /// refused what repairs it; then it must say so.
   void check(const std::string& runtime, bool credentials, bool lost);
   /// Looks at what the roll-out says, of these runtimes. `may_go_on`: nothing keeps it from its
   /// end.
   void check_rollout(const std::set<std::string>& well, bool may_go_on);
+  /// True while the roll-out goes on, such as in the bake of its last step.
+  bool rolls_out() const;
   void fail(const std::string& text);
 
   std::vector<int versions::*> missing;  ///< sources

@@ -164,6 +164,13 @@ void promises::check(const std::string& runtime, bool credentials, bool lost) {
   }
 }
 
+bool promises::rolls_out() const {
+  const auto got = land_.call(land_.api("kcp").get(runtime_rollout::runtime_rollouts_type(),
+                                                   {std::string(kcp_namespace), "bootstrapper"}));
+  const auto phase = got ? std::string(k8s::find_string(*got, {"status", "phase"})) : std::string();
+  return phase == "Canary" || phase == "Waves";
+}
+
 void promises::check_rollout(const std::set<std::string>& well, bool may_go_on) {
   const auto got = land_.call(land_.api("kcp").get(runtime_rollout::runtime_rollouts_type(),
                                                    {std::string(kcp_namespace), "bootstrapper"}));
