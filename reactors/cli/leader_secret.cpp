@@ -2,6 +2,7 @@
 
 #include "rw/core/config.hpp"
 #include "rw/k8s/objects/base64.hpp"
+#include "rw/k8s/objects/qualified_name.hpp"
 #include "rw/k8s/objects/types.hpp"
 
 #include <utility>
@@ -34,6 +35,13 @@ std::optional<leader_secret> read_leader_secret(const json::value& secret,
 
 std::string pod_of(std::string_view holder) {
   return std::string(holder.substr(0, holder.rfind('_')));
+}
+
+std::optional<std::string> proxy_path(std::string_view ns, const leader_secret& leader) {
+  const auto pod = pod_of(leader.holder);
+  if (!k8s::dns_subdomain_errors(pod).empty()) return std::nullopt;
+  return "/api/v1/namespaces/" + std::string(ns) + "/pods/" + pod + ":" +
+         std::to_string(leader.port) + "/proxy";
 }
 
 }  // namespace rw::cli

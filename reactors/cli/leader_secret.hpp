@@ -31,4 +31,8 @@ std::optional<leader_secret> read_leader_secret(const boost::json::value& secret
 /// "runtime-watcher-manager-6d9f_54e82dbb638e8fd4" is the pod runtime-watcher-manager-6d9f.
 std::string pod_of(std::string_view holder);
 
+/// The path of the leader's pages behind the API server's proxy of pods, without that of a page.
+/// None if its holder's name can't be a pod's, as of a manager outside the cluster.
+std::optional<std::string> proxy_path(std::string_view ns, const leader_secret& leader);
+
 }  // namespace rw::cli

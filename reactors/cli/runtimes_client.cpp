@@ -95,9 +95,13 @@ asio::awaitable<runtimes_client::proxied_pod> runtimes_client::find_pod() {
     out.error = "Secret " + to_string(key) + " is not of " + holder + ", which leads";
     co_return out;
   }
-  out.token = leader->token;
-  out.target = "/api/v1/namespaces/" + lease_.ns + "/pods/" + pod_of(holder) + ":" +
-               std::to_string(leader->port) + "/proxy";
+  const auto path = proxy_path(lease_.ns, *leader);
+  if (path) {
+    out.token = leader->token;
+    out.target = *path;
+  } else {
+    out.error = holder + ", which holds Lease " + to_string(lease_) + ", is no pod";
+  }
   co_return out;
 }
 

@@ -49,5 +49,14 @@ BOOST_AUTO_TEST_CASE(pod_is_the_holder_without_its_number) {
   BOOST_TEST(pod_of("a_b_54e8") == "a_b");
 }
 
+BOOST_AUTO_TEST_CASE(way_to_the_leader_is_a_pod_and_nothing_else) {
+  BOOST_TEST(proxy_path("kcp-system", written).value() ==
+             "/api/v1/namespaces/kcp-system/pods/manager-6d9f:8080/proxy");
+  for (const auto* holder :
+       {"", "_54e8", "../secrets/a_54e8", "a/b_54e8", "a?b_54e8", "A Host_54e8"}) {
+    BOOST_TEST(!proxy_path("kcp-system", {.holder = holder, .port = 8080}), holder);
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 }  // namespace rw::leader_secret_test
