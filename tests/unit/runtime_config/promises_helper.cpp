@@ -139,7 +139,9 @@ void promises::check(const std::string& runtime, bool credentials, bool lost) {
   const bool nothing = found.whole && of.in_place.empty() && has == versions{0, 0, 0, 0};
   if (nothing) return;
   const auto ready = k8s::find_condition(resource, "Ready");
-  const bool told = lost && (!ready || ready->status != "True");
+  // What KIM has left there stays where the sources are invalid, and nothing valid is stored.
+  const bool never_applied = of.in_place.empty() && ready && ready->reason == "Rejected";
+  const bool told = (lost || never_applied) && (!ready || ready->status != "True");
   const auto is_known = [&](const versions& each) { return matches(each, has); };
   if (!told && (!found.whole || std::ranges::none_of(combinations_, is_known))) {
     return fail(runtime + " has a mixture: " + to_string(found.at) +
