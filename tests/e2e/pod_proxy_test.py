@@ -70,7 +70,8 @@ class PodProxy(harness.TestCase):
 
     def test_leader_is_found_through_its_api_server(self):
         pod = socket.gethostname()
-        # Nothing but the Lease so far: it says so, and what helps.
+        # Nothing but the Lease and its Secret so far: it says so, and what helps.
+        wait_until(lambda: self.kcp.get(LEADER), PATIENCE, lambda: self.manager.tail())
         code, told = self.asked("status", self.kubeconfig)
         self.assertEqual(code, 1, told)
         self.assertIn(f'pods "{pod}" not found', told["verdict"]["message"])
