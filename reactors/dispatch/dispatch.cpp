@@ -227,7 +227,7 @@ void dispatcher::start(std::unique_ptr<schedule::batch> load) {
 bool dispatcher::send_at_once(worker& self) {
   http::client_slot slot;
   if (!client_.try_acquire(slot) || !slot.multiplexed()) return false;
-  schedule_.connected(concurrency(true));  // who calls polls again
+  schedule_.connected(concurrency(true));  // the caller polls again
   write_request(self);
   self.exchange = slot.begin(self.request, self.response, {}, [this, &self](auto error) {
     try {

@@ -162,7 +162,7 @@ bool deployment_content::admit(const k8s::object_key& runtime,
   const content_revisions desired{content->digest, completed_ ? completed_->digest : std::string()};
   shared_content shared{.digest = content->digest,
                         .wire_version = pinned_ ? pinned_wire_version_ : wire_version};
-  if (content != newest_ && content->digest != newest_->digest) {
+  if (content->digest != newest_->digest) {
     shared.waiting.push_back({"Deployment", std::string(skr_webhook_name), newest_->digest});
   }
   const bool admitted = gate_->admit(runtime, shared, desired, *now);

@@ -244,9 +244,8 @@ void pass::decide() {
   hold_deployment(runtime);
 }
 
-/// What waits for its turn in a roll-out does not get the newest content, or the pinned one that
-/// takes its place. What has yet another one than the completed is as it is but for the runtime's
-/// own facts: many may have that, and the completed one would come to all of them at once.
+/// What waits for its turn does not get the newest or pinned content. What has yet another one than
+/// the completed stays but for the runtime's own facts: the completed would come to many at once.
 void pass::hold_deployment(const inputs& runtime) {
   auto& deployment = find("Deployment", skr_webhook_name);
   if (desired_.pinned) deployment.wanted = render_deployment(desired_.pinned->value, runtime);
