@@ -126,6 +126,9 @@ class own_watchdog {
   /// Runs it until cancelled. Returns at once if the host brought one.
   boost::asio::awaitable<void> run();
 
+  /// False if the host brought one.
+  bool is_own() const noexcept { return made_.has_value(); }
+
  private:
   std::optional<watchdog> made_;
 };

@@ -82,6 +82,7 @@ class client::implementation : public std::enable_shared_from_this<implementatio
                  client_environment environment)
       : executor_(executor),
         options_(std::move(options)),
+        own_watchdog_(environment.watchdog, own_clock_, executor),
         environment_(environment),
         opened_(core::make_counter(environment.metrics, "rw_http_client_connections_total",
                                    "Connections that were opened to the upstream",
@@ -139,6 +140,9 @@ class client::implementation : public std::enable_shared_from_this<implementatio
 
   const asio::any_io_executor executor_;
   const client_options options_;
+  core::real_clock own_clock_;
+  core::own_watchdog own_watchdog_;  ///< what `environment_` has if the host brought none
+  bool is_watched_ = false;          ///< it runs
   const client_environment environment_;
   core::counter& opened_;
   core::counter& failed_;
@@ -198,11 +202,14 @@ asio::awaitable<boost::system::error_code> client::implementation::acquire(
     client_slot* into, std::chrono::milliseconds limit, exchange_kind kind) {
   if (closed_) co_return client_error::shut_down;
   if (try_acquire(*into, kind)) co_return boost::system::error_code();
+  if (own_watchdog_.is_own() && !std::exchange(is_watched_, true)) {
+    tasks_.spawn(own_watchdog_.run());
+  }
   waiter self(shared_from_this(), kind);
   core::deadline late;
   if (limit.count() > 0) {
-    late = environment_.watchdog.watch(executor_, [&self] { self.woken.set(); });
-    late.arm(environment_.watchdog.now() + limit);
+    late = environment_.watchdog->watch(executor_, [&self] { self.woken.set(); });
+    late.arm(environment_.watchdog->now() + limit);
   }
   serve();
   const auto interrupted = co_await self.woken.wait();
@@ -280,13 +287,13 @@ asio::awaitable<void> client::implementation::open() {
   late_ = false;
   connecting_ = &socket;
   const auto retirements = retirements_;
-  auto limit = environment_.watchdog.watch(executor_, [this] {
+  auto limit = environment_.watchdog->watch(executor_, [this] {
     late_ = true;
     boost::system::error_code ignored;
     if (connecting_ != nullptr) connecting_->cancel(ignored);
     if (resolving_) resolving_->done.set();
   });
-  limit.arm(environment_.watchdog.now() + options_.limits.connect);
+  limit.arm(environment_.watchdog->now() + options_.limits.connect);
   std::string cause;
   auto error = co_await connect(&socket, &cause);
   if (!error && options_.proxy) {

@@ -61,7 +61,7 @@ struct client_options {
 /// What a client needs from its surroundings; all of it must outlive the client.
 struct client_environment {
   core::transport& transport;
-  core::watchdog& watchdog;
+  core::optional_watchdog watchdog = {};  ///< none: the client runs one, by the system's clock
   core::logger& log;
   core::metrics& metrics;
 };

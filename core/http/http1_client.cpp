@@ -26,7 +26,7 @@ class http1_client final : public client_connection {
   http1_client(const client_options& options, const client_environment& environment,
                asio::any_io_executor executor, std::unique_ptr<core::stream> stream)
       : client_connection(options, environment, std::move(executor), std::move(stream)),
-        deadline_(environment_.watchdog.watch(executor_, [this] { expire(); })),
+        deadline_(environment_.watchdog->watch(executor_, [this] { expire(); })),
         ended_(executor_) {
     rest_until(options_.limits.idle);
   }
@@ -105,7 +105,7 @@ class http1_client final : public client_connection {
   }
 
   void rest_until(std::chrono::milliseconds limit) {
-    deadline_.arm(environment_.watchdog.now() + limit);
+    deadline_.arm(environment_.watchdog->now() + limit);
   }
 
   void write_head(const request& request);
@@ -218,7 +218,7 @@ core::io_result http1_client::read(response_parser& parser) {
   any_response_ = true;
   got.error = parse(parser, {buffer.bytes().data(), got.bytes});
   if (parser.is_header_done()) {
-    time_.heard(environment_.watchdog.now());
+    time_.heard(environment_.watchdog->now());
     deadline_.arm(time_.due());
   }
   return got;
@@ -268,7 +268,7 @@ asio::awaitable<boost::system::error_code> http1_client::exchange(const request*
                                                                   response* into,
                                                                   exchange_options options) {
   if (!open_) co_return client_error::not_processed;
-  under_way self(*this, {options, options_.limits, environment_.watchdog.now()});
+  under_way self(*this, {options, options_.limits, environment_.watchdog->now()});
   const auto error = co_await send_and_receive(request, into, options);
   if (error == client_error::closed && used_before_ && !any_response_) {
     co_return client_error::reused_connection_closed;

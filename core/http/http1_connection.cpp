@@ -22,7 +22,7 @@ constexpr std::size_t kept_body = 16 * 1024;  // larger buffers are not kept for
 
 http1_connection::http1_connection(accepted parts)
     : server_connection(std::move(parts)),
-      deadline_(shared_->environment.watchdog.watch(executor_, [this] { expire(); })) {
+      deadline_(shared_->environment.watchdog->watch(executor_, [this] { expire(); })) {
   limit_ = [this](const request& head) { return shared_->body_limit(head); };
 }
 

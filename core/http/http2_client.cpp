@@ -24,9 +24,9 @@ http2_client::http2_client(const client_options& options, const client_environme
                            asio::any_io_executor executor, std::unique_ptr<core::stream> stream)
     : client_connection(options, environment, std::move(executor), std::move(stream)),
       tasks_(executor_),
-      deadline_(environment_.watchdog.watch(executor_, [this] { expire(); })),
+      deadline_(environment_.watchdog->watch(executor_, [this] { expire(); })),
       authority_(authority(options, stream_->encrypted())),
-      last_use_(environment.watchdog.now()),
+      last_use_(environment.watchdog->now()),
       last_heard_(last_use_) {
   const auto callbacks = callbacks_of<http2_client>();
   nghttp2_session* raw = nullptr;
@@ -62,7 +62,7 @@ asio::awaitable<void> http2_client::run() {
 }
 
 asio::awaitable<void> http2_client::read_responses() {
-  look_at(environment_.watchdog.now() + options_.limits.exchange);
+  look_at(environment_.watchdog->now() + options_.limits.exchange);
   flush();
   while (!ended_) {
     const auto got = receive();
@@ -130,7 +130,7 @@ bool http2_client::start(call& call, const request& request) {
   const bool is_known = std::ranges::find(permits_out_, call.permit) != permits_out_.end();
   if (call.permit && !is_known) permits_out_.push_back(call.permit);
   call.self = calls_.insert(calls_.end(), &call);
-  last_use_ = environment_.watchdog.now();
+  last_use_ = environment_.watchdog->now();
   look_at(call.time.due());
   if (options_.limits.ping.count() > 0) look_at(last_use_ + options_.limits.ping);
   push_soon();
@@ -177,7 +177,7 @@ std::unique_ptr<opened_exchange> http2_client::begin(const request& request, res
 void http2_client::finish(call& call, boost::system::error_code error) {
   call.finished = true;
   call.error = error;
-  last_use_ = environment_.watchdog.now();
+  last_use_ = environment_.watchdog->now();
   calls_.erase(call.self);
   nghttp2_session_set_stream_user_data(session_.get(), call.id, nullptr);
   if (call.on_end) return std::exchange(call.on_end, nullptr)(error);  // which may destroy it
@@ -218,7 +218,7 @@ void http2_client::give_up(call& call, boost::system::error_code error) {
 
 /// The upstream lives.
 void http2_client::heard() {
-  last_heard_ = environment_.watchdog.now();
+  last_heard_ = environment_.watchdog->now();
   if (probed_until_ == core::time_point::max()) return;
   probed_until_ = core::time_point::max();
   look_at(last_heard_ + options_.limits.ping);
@@ -228,7 +228,7 @@ void http2_client::heard() {
 /// The answer's head came, or a part of its body.
 void http2_client::heard(call& call) {
   call.any_response = true;
-  call.time.heard(environment_.watchdog.now());
+  call.time.heard(environment_.watchdog->now());
   look_at(call.time.due());
 }
 
@@ -322,7 +322,7 @@ int http2_client::on_frame_not_sent(const nghttp2_frame& frame) {
 
 /// Gives up what is overdue.
 void http2_client::expire() {
-  const auto now = environment_.watchdog.now();
+  const auto now = environment_.watchdog->now();
   const auto& limits = options_.limits;
   next_look_ = core::time_point::max();
   look_at(now + std::min(limits.idle, limits.exchange));

@@ -55,7 +55,7 @@ class http2_client final : public client_connection,
           sink(options.sink),
           body_bytes(options.body_bytes > 0 ? options.body_bytes : o.options_.limits.body_bytes),
           permit(options.permit),
-          time(options, o.options_.limits, o.environment_.watchdog.now()) {}
+          time(options, o.options_.limits, o.environment_.watchdog->now()) {}
     ~call() {
       sink = nullptr;
       on_end = nullptr;

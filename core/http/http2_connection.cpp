@@ -29,7 +29,7 @@ constexpr std::size_t oldest_looked_at = 8;
 http2_connection::http2_connection(accepted parts)
     : server_connection(std::move(parts)),
       tasks_(executor_, [this](std::exception_ptr failure) { fail(failure); }),
-      deadline_(shared_->environment.watchdog.watch(executor_, [this] { expire(); })),
+      deadline_(shared_->environment.watchdog->watch(executor_, [this] { expire(); })),
       last_request_(shared_->now()) {
   const auto callbacks = callbacks_of<http2_connection>();
   const auto option = make_nghttp2_option();

@@ -31,7 +31,7 @@ class pending_handshake final : public account_owner {
       : place(parts.shared->handshakes, parts.executor, parts.own->address()),
         own_(*parts.own),
         socket_(parts.stream->socket()),
-        limit_(parts.shared->environment.watchdog.watch(parts.executor, [this] {
+        limit_(parts.shared->environment.watchdog->watch(parts.executor, [this] {
           late = true;
           drop();
         })) {
@@ -193,6 +193,9 @@ void server::admit(tcp::socket socket, const asio::any_io_executor& executor) {
 
 asio::awaitable<void> server::run() {
   std::exception_ptr failure;
+  core::task_group watching(executor_);
+  auto& own_watchdog = shared_->own_watchdog;
+  if (own_watchdog.is_own()) watching.spawn(own_watchdog.run());
   try {
     co_await accept_until_draining();
   } catch (...) {
@@ -204,6 +207,8 @@ asio::awaitable<void> server::run() {
   if (failure || state.cancelled() != asio::cancellation_type::none) connections_.cancel();
   co_await asio::this_coro::throw_if_cancelled(false);
   co_await connections_.join();
+  watching.cancel();
+  co_await watching.join();
   if (failure) std::rethrow_exception(failure);
 }
 

@@ -75,7 +75,7 @@ class server_shared;
 /// What a server needs from its surroundings; all of it must outlive the server.
 struct server_environment {
   core::transport& transport;
-  core::watchdog& watchdog;
+  core::optional_watchdog watchdog = {};  ///< none: `run` runs one, by the system's clock
   core::logger& log;
   core::metrics& metrics;
 };

@@ -35,6 +35,7 @@ core::counter& answered(core::metrics& registry, const std::string& server, cons
 server_shared::server_shared(asio::any_io_executor executor, server_options o, handler& h,
                              server_environment e)
     : options(std::move(o)),
+      own_watchdog(e.watchdog, own_clock, executor),
       environment(e),
       connections(core::make_counter(e.metrics, "rw_http_connections_total",
                                      "Connections that were accepted", {{"server", options.name}})),
@@ -44,7 +45,7 @@ server_shared::server_shared(asio::any_io_executor executor, server_options o, h
            core::make_gauge(e.metrics, "rw_http_open_connections", "Connections that are open",
                             {{"server", options.name}})),
       handshakes(
-          std::make_shared<handshake_queue>(std::move(executor), e.watchdog.time(),
+          std::make_shared<handshake_queue>(std::move(executor), e.watchdog->time(),
                                             [&counter = requests_http1, &two = requests_http2] {
                                               return counter.Value() + two.Value();
                                             })),
@@ -161,7 +162,7 @@ asio::awaitable<void> server_connection::linger(bool more) {
   account_->hold(0, shared_->now());
   account_->enter(account::phase::idle, shared_->now());
   bool late = false;
-  auto limit = shared_->environment.watchdog.watch(executor_, [&] {
+  auto limit = shared_->environment.watchdog->watch(executor_, [&] {
     late = true;
     core::interrupt(socket);
   });

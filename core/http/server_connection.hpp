@@ -40,7 +40,7 @@ class server_shared {
   server_shared(boost::asio::any_io_executor executor, server_options o, handler& h,
                 server_environment e);
 
-  core::time_point now() const { return environment.watchdog.now(); }
+  core::time_point now() const { return environment.watchdog->now(); }
 
   /// Counts, and logs with the peer and, where there is one, the request.
   void note(refusal reason, const boost::asio::ip::tcp::endpoint& peer,
@@ -57,6 +57,8 @@ class server_shared {
   void failed(const std::exception_ptr& thrown, const request& from, response* into);
 
   const server_options options;
+  core::real_clock own_clock;       ///< of `own_watchdog`
+  core::own_watchdog own_watchdog;  ///< what `environment` has if the host brought none
   const server_environment environment;
   core::counter& connections;
   core::counter& requests_http1;

@@ -67,6 +67,11 @@ resource_view read_resource(const json::value& object, const bootstrapper_source
   return out;
 }
 
+bool shares_content(const resource_view& view, const bootstrapper_sources& usual) {
+  return view.from.config == usual.config && view.from.manifests == usual.manifests &&
+         (view.from.trust_bundle.empty() || view.from.trust_bundle == usual.trust_bundle);
+}
+
 json::value resource_for(const json::value& runtime, const bootstrapper_sources& sources) {
   const auto key = k8s::key_of(runtime);
   const auto& type = runtime_bootstrappers_type().gvk;

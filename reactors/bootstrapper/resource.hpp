@@ -40,6 +40,10 @@ struct resource_view {
 resource_view read_resource(const boost::json::value& object, const bootstrapper_sources& sources,
                             diagnostics& found);
 
+/// True if it takes the content that runtimes share of unit `bootstrapper`, whose sources are
+/// `usual`, and so takes part in its roll-out.
+bool shares_content(const resource_view& view, const bootstrapper_sources& usual);
+
 /// The RuntimeBootstrapper that a Runtime gets: of its name, owned by it, marked as auto-created
 /// and with the finalizer. The Runtime's metadata suffice.
 boost::json::value resource_for(const boost::json::value& runtime,

@@ -44,11 +44,6 @@ json::value usual_revision::text() const {
   return out;
 }
 
-bool usual_content::used_by(const resource_view& view) const {
-  return view.from.config == names_.config && view.from.manifests == names_.manifests &&
-         (view.from.trust_bundle.empty() || view.from.trust_bundle == names_.trust_bundle);
-}
-
 std::string usual_content::stored_name() const {
   return "rolled out: " + names_.config + ", " + names_.manifests + ", " + names_.trust_bundle;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "rw/reactors/bootstrapper/plan.hpp"
+#include "rw/reactors/bootstrapper/resource.hpp"
 #include "rw/reactors/bootstrapper/revision_source.hpp"
 #include "rw/reactors/shared/content_gate.hpp"
 
@@ -51,7 +52,7 @@ class usual_content {
         trust_at_once_(trust_at_once),
         stored_(stored) {}
 
-  bool used_by(const resource_view& view) const;
+  bool used_by(const resource_view& view) const { return shares_content(view, names_); }
 
   /// Reads what was rolled out last, once, and the contents of missing sources.
   boost::asio::awaitable<k8s::result<void>> load(std::chrono::system_clock::time_point now);

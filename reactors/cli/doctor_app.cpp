@@ -377,7 +377,7 @@ asio::awaitable<void> doctor_app::check_watchers() {
     co_await report({failed,
                      "watchers",
                      "Watcher " + k8s::to_string(key) + ": " + reason + ": " +
-                         (read ? refused->message : read.error().text()),
+                         (read ? refused->message : read.error().message),
                      "correct the Watcher; until then its last valid content is in force",
                      reason,
                      {},

@@ -29,6 +29,15 @@ void for_each_text(Settings& of, Visit visit) {
   visit("only", of.only);
 }
 
+/// The names of sources, by members.
+template <class Sources, class Visit>
+void for_each_source(Sources& of, Visit visit) {
+  visit("config", of.config);
+  visit("manifests", of.manifests);
+  visit("credentials", of.pull_secret);
+  visit("trust-bundle", of.trust_bundle);
+}
+
 json::array names_of(const std::vector<json::value>& objects) {
   json::array out;
   for (const auto& object : objects) {
@@ -74,6 +83,9 @@ std::string render_leader_settings(const manager_settings& from,
                    {"heartbeat-timeout-ms", from.heartbeat_timeout.count()},
                    {"probe-interval-ms", from.probe_interval.count()}};
   for_each_text(from, [&](const char* name, const std::string& text) { out[name] = text; });
+  auto& sources = out["sources"].emplace_object();
+  for_each_source(from.runtime_config.direct.defaults,
+                  [&](const char* name, const std::string& text) { sources[name] = text; });
   if (!from.skr_manifests.empty()) out["skr-objects"] = names_of(installed.objects());
   return json::serialize(out);
 }
@@ -102,6 +114,11 @@ leader_settings parse_leader_settings(std::string_view text) {
     if (value != nullptr && value->is_string()) to = value->get_string();
   });
   if (!k8s::label_selector::parse(out.only)) out.only.clear();
+  const auto* const sources = k8s::find(parsed, {"sources"});
+  for_each_source(out.usual, [&](const char* name, std::string& to) {
+    const auto* const value = sources != nullptr ? k8s::find(*sources, {name}) : nullptr;
+    if (value != nullptr && value->is_string()) to = value->get_string();
+  });
   if (const auto* const objects = k8s::find_array(parsed, {"skr-objects"}); objects != nullptr) {
     for (const auto& object : *objects) {
       if (is_usable(object)) out.skr_objects.push_back(object);

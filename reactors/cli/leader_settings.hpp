@@ -2,6 +2,7 @@
 
 #include "rw/k8s/client/client.hpp"
 #include "rw/reactors/cli/settings.hpp"
+#include "rw/reactors/shared/bootstrapper_sources.hpp"
 #include "rw/reactors/watcher_installer/templates.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -18,7 +19,7 @@ namespace rw::cli {
 inline constexpr std::string_view settings_annotation =
     "operator.kyma-project.io/runtime-watcher-settings";
 
-/// Those settings of the manager that `doctor` and `uninstall` depend on; no secrets. The leader
+/// Those settings of the manager that other commands depend on; no secrets. The leader
 /// writes them to its Lease, so that they are known even if no manager runs.
 struct leader_settings {
   bool known = false;  ///< read from the Lease; otherwise the manager's defaults
@@ -36,6 +37,7 @@ struct leader_settings {
   std::string gateway_namespace = manager_settings().gateway_namespace;
   std::string istio_namespace = manager_settings().istio_namespace;
   std::string only = {};
+  bootstrapper_sources usual = {};  ///< of runtimes without sources of their own
   std::chrono::milliseconds heartbeat_timeout = manager_settings().heartbeat_timeout;
   std::chrono::milliseconds probe_interval = manager_settings().probe_interval;
   /// apiVersion, kind and metadata of what it installs on runtimes, if that is not built in.

@@ -1,7 +1,9 @@
 #include "rw/reactors/cli/rollout_app.hpp"
 
+#include "rw/k8s/objects/label_selector.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/bootstrapper/resource.hpp"
+#include "rw/reactors/cli/leader_settings.hpp"
 #include "rw/reactors/cli/rollout_plan.hpp"
 #include "rw/reactors/cli/rollout_text.hpp"
 #include "rw/reactors/runtime_rollout/resource.hpp"
@@ -96,13 +98,18 @@ asio::awaitable<int> rollout_app::follow(std::string name) {
 asio::awaitable<json::array> rollout_app::read_runtimes(const json::value* rollout) {
   const k8s::selection all{.ns = std::string(kcp_namespace)};
   const bool watcher = k8s::key_of(*rollout).name == "watcher";
+  // Without its Lease, its defaults.
+  const manager_settings usual;
+  const auto leader =
+      co_await read_leader_settings(kcp_.get(), usual.lease_namespace, usual.lease_name);
   auto listed = co_await kcp_->list(watcher ? kymas_type() : runtimes_type(), all);
   if (!listed) throw std::runtime_error(listed.error().message);
   auto& runtimes = listed->at("items").as_array();
   json::array out;
   if (watcher) {
-    std::ranges::copy_if(runtimes, std::back_inserter(out), [](const json::value& kyma) {
-      return !k8s::is_being_deleted(kyma) && scope_of(kyma, {}) == cluster_scope::managed;
+    const auto only = *k8s::label_selector::parse(leader.only);
+    std::ranges::copy_if(runtimes, std::back_inserter(out), [&](const json::value& kyma) {
+      return !k8s::is_being_deleted(kyma) && scope_of(kyma, only) == cluster_scope::managed;
     });
     co_return out;
   }
@@ -110,7 +117,7 @@ asio::awaitable<json::array> rollout_app::read_runtimes(const json::value* rollo
   if (!written) throw std::runtime_error(written.error().message);
   std::set<std::string> names;
   for (const auto& each : written->at("items").as_array()) {
-    if (takes_part(each, *rollout)) names.insert(k8s::key_of(each).name);
+    if (takes_part(each, leader.usual)) names.insert(k8s::key_of(each).name);
   }
   std::ranges::copy_if(runtimes, std::back_inserter(out), [&](const json::value& runtime) {
     return names.contains(k8s::key_of(runtime).name);

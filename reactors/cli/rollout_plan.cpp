@@ -41,17 +41,11 @@ std::vector<placed_step> steps_of(const json::value& rollout) {
 
 }  // namespace
 
-bool takes_part(const json::value& bootstrapper, const json::value& rollout) {
+bool takes_part(const json::value& bootstrapper, const bootstrapper_sources& usual) {
   if (k8s::find_string(bootstrapper, {"status", "mode"}) != "direct") return false;
   bootstrapper::diagnostics unused;
-  const auto view = bootstrapper::read_resource(bootstrapper, {"", "", "", ""}, unused);
-  const auto usual = runtime_rollout::read_state(rollout).sources;
-  const auto is_shared = [&](const std::string& name) {
-    return name.empty() ||
-           std::ranges::any_of(usual, [&](const auto& each) { return each.name == name; });
-  };
-  return view.inline_manifests.empty() && is_shared(view.from.manifests) &&
-         is_shared(view.from.config) && is_shared(view.from.trust_bundle);
+  return bootstrapper::shares_content(bootstrapper::read_resource(bootstrapper, usual, unused),
+                                      usual);
 }
 
 std::string plan_of(const json::value& rollout, const json::array& runtimes) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "rw/reactors/shared/bootstrapper_sources.hpp"
+
 #include <boost/json/array.hpp>
 #include <boost/json/value.hpp>
 
@@ -8,9 +10,9 @@
 
 namespace rw::cli {
 
-/// True if a RuntimeBootstrapper takes part in a roll-out: it is written to, and its manifests,
-/// configuration and trust bundle are those that the RuntimeRollout's status names.
-bool takes_part(const boost::json::value& bootstrapper, const boost::json::value& rollout);
+/// True if a RuntimeBootstrapper takes part in the roll-out: it is written to, and shares the
+/// content of the manager's usual sources.
+bool takes_part(const boost::json::value& bootstrapper, const bootstrapper_sources& usual);
 
 /// What `rollout plan` prints: a table of the step of each runtime, in the order of the steps, and
 /// within one of the runtimes' positions. Pure.

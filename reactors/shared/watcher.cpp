@@ -59,7 +59,7 @@ class watcher_reader {
  public:
   explicit watcher_reader(const json::value& object) : object_(object) {}
 
-  boost::system::result<watcher, watcher_problems> read() {
+  boost::system::result<watcher, core::text_error> read() {
     into_.key = k8s::key_of(object_);
     into_.uid = k8s::uid_of(object_);
     into_.generation = k8s::generation_of(object_);
@@ -72,12 +72,14 @@ class watcher_reader {
     read_receiver();
     read_gateways();
     check_together();
-    if (!problems_.sentences.empty()) return std::move(problems_);
+    if (!error_.message.empty()) return std::move(error_);
     return std::move(into_);
   }
 
  private:
-  void wrong(std::string sentence) { problems_.sentences.push_back(std::move(sentence)); }
+  void wrong(std::string_view sentence) {
+    error_.message.append(error_.message.empty() ? "" : "; ").append(sentence);
+  }
   void wrong(std::string_view field, const json::value& value, std::string_view allowed) {
     wrong(std::string(field) + " is " + shown(value) + ", but must be " + std::string(allowed));
   }
@@ -244,14 +246,14 @@ class watcher_reader {
     constexpr std::string_view allowed = "a label selector";
     const auto* const at = required({"spec", "gateway", "selector"}, allowed);
     if (at == nullptr) return;
-    const auto before = problems_.sentences.size();
+    const auto before = error_.message.size();
     if (at->is_object()) {
       read_match_labels(k8s::find(*at, {"matchLabels"}));
       read_match_expressions(k8s::find(*at, {"matchExpressions"}));
     } else {
       wrong("spec.gateway.selector", *at, allowed);
     }
-    if (problems_.sentences.size() > before) return;
+    if (error_.message.size() > before) return;
     auto selector = k8s::label_selector::from_json(*at);
     if (selector.has_error()) {
       wrong("spec.gateway.selector is no label selector: " + selector.error().message);
@@ -293,7 +295,7 @@ class watcher_reader {
 
   const json::value& object_;
   watcher into_;
-  watcher_problems problems_;
+  core::text_error error_;
 };
 
 }  // namespace
@@ -302,13 +304,7 @@ std::string_view to_string(watched_field field) noexcept {
   return field == watched_field::spec ? "spec" : "status";
 }
 
-std::string watcher_problems::text() const {
-  std::string all;
-  for (const auto& sentence : sentences) all.append(all.empty() ? "" : "; ").append(sentence);
-  return all;
-}
-
-boost::system::result<watcher, watcher_problems> read_watcher(const json::value& object) {
+boost::system::result<watcher, core::text_error> read_watcher(const json::value& object) {
   return watcher_reader(object).read();
 }
 

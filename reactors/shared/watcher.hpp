@@ -1,5 +1,6 @@
 #pragma once
 
+#include "rw/core/text_error.hpp"
 #include "rw/k8s/objects/label_selector.hpp"
 #include "rw/k8s/objects/names.hpp"
 
@@ -12,7 +13,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace rw {
 
@@ -60,16 +60,10 @@ struct watcher {
   k8s::label_selector gateways;  ///< the Gateways that receive the events
 };
 
-/// All errors of a Watcher: one sentence for each field, which names the field, its value and the
-/// allowed values. Never empty.
-struct watcher_problems {
-  std::vector<std::string> sentences;
-
-  std::string text() const;
-};
-
-/// Reads a Watcher as the API returns it. Relies on no check of a CustomResourceDefinition.
-boost::system::result<watcher, watcher_problems> read_watcher(const boost::json::value& object);
+/// Reads a Watcher as the API returns it. Relies on no check of a CustomResourceDefinition. The
+/// error has all errors, separated by "; ": one sentence for each field, which names the field, its
+/// value and the allowed values.
+boost::system::result<watcher, core::text_error> read_watcher(const boost::json::value& object);
 
 /// Suffix of the names of this project's webhooks.
 inline constexpr std::string_view webhook_suffix = ".operator.kyma-project.io";

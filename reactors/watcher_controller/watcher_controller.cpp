@@ -162,7 +162,7 @@ watcher_controller::step watcher_controller::begin(json::value* watcher) {
 asio::awaitable<reconcile_result> watcher_controller::configure(json::value* watcher) {
   const auto view = read_watcher(*watcher);
   if (view.has_error()) {
-    const watcher_error invalid{std::string(watcher_invalid), view.error().text()};
+    const watcher_error invalid{std::string(watcher_invalid), view.error().message};
     auto result = co_await give_up(watcher, invalid, failed(invalid),
                                    reconcile_result::terminal(invalid.message, invalid.reason));
     co_return result;

@@ -1,3 +1,9 @@
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+
 #include "use.hpp"
 #include <rw/core/http/client.hpp>
 #include <rw/core/http/client_error.hpp>
@@ -59,9 +65,58 @@ asio::awaitable<void> body() {
   co_await background.join();
 }
 
+/// Nobody here runs a watchdog: what arms a deadline does.
+asio::awaitable<void> nobody_is_awaited_forever() {
+  using namespace std::chrono_literals;
+  using asio::ip::tcp;
+  const auto executor = co_await asio::this_coro::executor;
+  core::logger log(core::log_level::error, [](std::string_view) {});
+  core::metrics metrics;
+  const auto transport = core::make_plain_transport();
+
+  echo handler;
+  http::server_limits limits;
+  limits.header = 300ms;
+  http::server server(
+      executor,
+      {.name = "echo", .address = {asio::ip::address_v4::loopback(), 0}, .limits = limits}, handler,
+      {.transport = *transport, .log = log, .metrics = metrics});
+  core::task_group background(executor);
+  background.spawn(server.run());
+  tcp::socket stalls(executor);
+  co_await stalls.async_connect(server.address(), asio::use_awaitable);
+  const std::string half = "POST / HTTP/1.1\r\n";
+  co_await asio::async_write(stalls, asio::buffer(half), asio::use_awaitable);
+  std::string said;
+  boost::system::error_code ended;
+  auto all = asio::dynamic_buffer(said);
+  co_await asio::async_read(stalls, all, asio::redirect_error(asio::use_awaitable, ended));
+  EXPECT(said.starts_with("HTTP/1.1 408"));
+  stalls.close();
+  background.cancel();
+  co_await background.join();
+
+  // Connections to it come about, and nobody accepts them.
+  tcp::acceptor silent(executor, {asio::ip::address_v4::loopback(), 0});
+  http::client_options options{
+      .name = "host", .host = "127.0.0.1", .port = silent.local_endpoint().port()};
+  options.limits.exchange = 300ms;
+  http::client client(executor, options, {.transport = *transport, .log = log, .metrics = metrics});
+  http::client_slot slot;
+  const auto connected = co_await client.acquire(slot);
+  EXPECT(!connected);
+  const http::request request;
+  http::response response;
+  const auto failed = co_await slot.exchange(request, response);
+  EXPECT(failed == http::client_error::timed_out);
+  slot = {};
+  co_await client.close();
+}
+
 }  // namespace
 
 void use_http() {
   asio::io_context context;
   run(context, body());
+  run(context, nobody_is_awaited_forever());
 }

@@ -1,5 +1,11 @@
 #include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/buffer.hpp>
 #include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
 
 #include "use.hpp"
 #include <rw/reactors/listener/identity.hpp>
@@ -8,12 +14,94 @@
 #include <rw/reactors/listener/serve.hpp>
 #include <rw/reactors/shared/events.hpp>
 #include <rw/reactors/shared/heartbeat.hpp>
+#include <rw/tls/issuer.hpp>
+#include <stdexcept>
+#include <string>
 
 /// As reactors/README.md shows it.
 boost::asio::awaitable<void> listen(boost::asio::any_io_executor executor,
                                     boost::asio::ip::tcp::endpoint address);
 
+namespace {
+
+namespace asio = boost::asio;
+
+/// A certificate as a gateway forwards it.
+std::string forwarded(const std::string& pem) {
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  std::string out = "x-forwarded-client-cert: Cert=\"";
+  for (const char each : pem) {
+    const auto code = static_cast<unsigned char>(each);
+    (out += '%') += digits[code >> 4];
+    out += digits[code & 15];
+  }
+  return out + "\"\r\n";
+}
+
+/// What a peer says after these bytes, until it closes.
+asio::awaitable<std::string> say(asio::ip::tcp::endpoint to, std::string bytes) {
+  asio::ip::tcp::socket socket(co_await asio::this_coro::executor);
+  co_await socket.async_connect(to, asio::use_awaitable);
+  co_await asio::async_write(socket, asio::buffer(bytes), asio::use_awaitable);
+  std::string said;
+  boost::system::error_code ended;
+  auto all = asio::dynamic_buffer(said);
+  co_await asio::async_read(socket, all, asio::redirect_error(asio::use_awaitable, ended));
+  co_return said;
+}
+
+/// A client that stalls is let go while others are served, and what a consumer throws is what
+/// `serve` throws, after it has ended. The host brings nothing.
+void serves_hostile_peers() {
+  asio::io_context context;
+  const auto runtime = rw::tls::issuer::create({.common_name = "runtime-1"});
+  EXPECT(runtime.has_value());
+  const std::string event =
+      R"({"watched":{"Namespace":"a","Name":"b"},"watchedGvk":{"group":"","version":"v1","kind":"ConfigMap"}})";
+  const std::string post = "POST /v2/hostile/event HTTP/1.1\r\nhost: h\r\nconnection: close\r\n" +
+                           forwarded(runtime->certificate_pem()) +
+                           "content-length: " + std::to_string(event.size()) + "\r\n\r\n" + event;
+  std::string stalled;
+  std::string sent;
+  const auto peers = [](asio::ip::tcp::endpoint to, std::string request, std::string* first,
+                        std::string* second) -> asio::awaitable<void> {
+    *first = co_await say(to, request.substr(0, 20));
+    *second = co_await say(to, request);
+  };
+  rw::listener::listener_options options;
+  options.address = {asio::ip::address_v4::loopback(), 0};
+  options.component = "hostile";
+  options.limits.header = std::chrono::milliseconds(300);
+  std::string thrown;
+  asio::co_spawn(context,
+                 rw::listener::serve(context.get_executor(), options,
+                                     [](rw::listener::received_event) -> asio::awaitable<void> {
+                                       throw std::runtime_error("the consumer's own");
+                                       co_return;
+                                     },
+                                     {.on_listening =
+                                          [&](asio::ip::tcp::endpoint at) {
+                                            asio::co_spawn(context,
+                                                           peers(at, post, &stalled, &sent),
+                                                           asio::detached);
+                                          }}),
+                 [&thrown](std::exception_ptr failure) {
+                   try {
+                     if (failure) std::rethrow_exception(failure);
+                   } catch (const std::exception& e) {
+                     thrown = e.what();
+                   }
+                 });
+  context.run();
+  EXPECT(stalled.starts_with("HTTP/1.1 408"));
+  EXPECT(sent.starts_with("HTTP/1.1 200"));
+  EXPECT(thrown == "the consumer's own");
+}
+
+}  // namespace
+
 void use_listener() {
+  serves_hostile_peers();
   boost::asio::io_context context;
   boost::asio::cancellation_signal end;
   bool ended = false;

@@ -29,8 +29,10 @@ BOOST_AUTO_TEST_CASE(settings_are_read_as_the_leader_renders_them) {
   of.skr_manifests = "/manifests";
   of.runtime_config.rollout_none = true;
   of.runtime_config.direct.state_namespace = "states";
+  of.runtime_config.direct.defaults = {"c", "m", "", "t"};
   const auto read = parse_leader_settings(render_leader_settings(of, templates::built_in()));
   BOOST_TEST(read.known);
+  BOOST_TEST((read.usual == of.runtime_config.direct.defaults));
   BOOST_TEST((read.bootstrapper == bootstrapper_mode::direct));
   BOOST_TEST(read.gardener_certificates);
   BOOST_TEST(read.shadow);

@@ -82,12 +82,8 @@ BOOST_AUTO_TEST_CASE(steps_under_way_are_those_of_the_status) {
                             "2     others  a\n");
 }
 
-BOOST_AUTO_TEST_CASE(runtime_that_is_written_to_and_has_the_sources_of_the_rollout_takes_part) {
-  rollout_decision decided;
-  decided.next.sources = {{"ConfigMap", "config", "1"},
-                          {"ConfigMap", "manifests", "2"},
-                          {"ClusterTrustBundle", "bundle", "3"}};
-  const auto of = rollout({}, decided);
+BOOST_AUTO_TEST_CASE(runtime_that_is_written_to_and_has_the_usual_sources_takes_part) {
+  const bootstrapper_sources of{"config", "manifests", "credentials", "bundle"};
   const auto is = [&](const char* mode, json::object spec) {
     return cli::takes_part({{"spec", std::move(spec)}, {"status", {{"mode", mode}}}}, of);
   };
@@ -100,7 +96,9 @@ BOOST_AUTO_TEST_CASE(runtime_that_is_written_to_and_has_the_sources_of_the_rollo
   BOOST_TEST(is("direct", usual));
   BOOST_TEST(!is("shadow", usual));
   for (const auto* field : {"configMapRef", "trustBundleRef"}) {
-    BOOST_TEST(!is("direct", {{field, reference("other")}}), field);
+    for (const auto* other : {"other", "manifests"}) {
+      BOOST_TEST(!is("direct", {{field, reference(other)}}), field);
+    }
   }
   BOOST_TEST(!is("direct", {{"manifests", {{"configMapRef", reference("other")}}}}));
   BOOST_TEST(!is("direct", {{"manifests", {{"inline", "kind: ConfigMap"}}}}));
