@@ -70,6 +70,8 @@ FAULTS = (
     ("unstored_content_waits_for_the_resync", "reactors/bootstrapper/direct_sync.cpp",
      "if (each.not_stored) again = std::min(again, with_jitter(options_.resync_period / 10));", "", "runtime_config.contents"),
     ("unstored_pull_secret_goes_back", "reactors/bootstrapper/revision_source.cpp", "into->revisions.clear();", "", "runtime_config.contents"),
+    ("credentials_of_kim_go_back", "reactors/bootstrapper/sync.cpp", "if (!state.sourceless || !has_other_credentials(plan, options_)) return false;",
+     "if (!state.sourceless || has_other_credentials(plan, options_)) return false;", "bootstrapper.direct"),
     ("failed_request_rejects_content", "reactors/bootstrapper/status.cpp", 'now.failed && phase == "Applying") error', "now.failed) error",
      "bootstrapper.status"),
     ("withdrawn_returns_at_once", "reactors/config_sync/runtime_signal.cpp", "if (seen.withdrawn && !returned_at_) returned_at_ = at.now;", "",

@@ -304,16 +304,38 @@ class planner {
 
 }  // namespace
 
-bool has_newer(const unit_plan& plan, const revision& newer, const apply_settings& options) {
+namespace {
+
+/// True if `is_newer` of an object that is to be written, and the fields of it that are Kyma
+/// Infrastructure Manager's alone.
+template <class IsNewer>
+bool any_of_kim(const unit_plan& plan, const apply_settings& options, IsNewer is_newer) {
   return std::ranges::any_of(plan.objects, [&](const planned_object& each) {
     if (!each.write || each.live.is_null()) return false;
     const auto theirs = fields_of_others(each.live, options.kim_managers, options.field_manager);
-    if (theirs.is_null()) return false;
+    return !theirs.is_null() && is_newer(each, theirs);
+  });
+}
+
+}  // namespace
+
+bool has_newer(const unit_plan& plan, const revision& newer, const apply_settings& options) {
+  return any_of_kim(plan, options, [&](const planned_object& each, const json::value& theirs) {
     return std::ranges::any_of(newer.objects, [&](const desired_object& other) {
       const auto& object = other.object;
       return gvk_of(object) == each.type.gvk && k8s::key_of(object).name == each.key.name &&
              has_newer_field(theirs, each.live, each.desired, object);
     });
+  });
+}
+
+bool has_other_credentials(const unit_plan& plan, const apply_settings& options) {
+  return any_of_kim(plan, options, [](const planned_object& each, const json::value& theirs) {
+    if (each.type != secrets_type()) return false;
+    diagnostics found;
+    validate_pull_secret(each.live, {found, {}});
+    return found.errors.empty() &&
+           has_newer_field(theirs, each.live, each.desired, content_of(each.live));
   });
 }
 

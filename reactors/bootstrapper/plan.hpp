@@ -63,5 +63,8 @@ boost::asio::awaitable<k8s::result<std::optional<k8s::resource_type>>> find_type
 /// newer revision has it, and not as the plan has it. What we have written ourselves, before a pass
 /// was cut short, is ours; the name of a manager alone proves nothing.
 bool has_newer(const unit_plan& plan, const revision& newer, const apply_settings& options);
+/// True if Kyma Infrastructure Manager has applied a valid pull Secret that is not the plan's: a
+/// field that is of its managers, and not of ours, is not as the plan has it.
+bool has_other_credentials(const unit_plan& plan, const apply_settings& options);
 
 }  // namespace rw::bootstrapper

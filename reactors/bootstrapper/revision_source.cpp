@@ -197,7 +197,8 @@ asio::awaitable<k8s::result<void>> revision_source::resolve_unit(
   }
   auto added = co_await add_own(of, view, now, into);
   const bool has_none = credentials_missing || (of == unit::credentials && !first->valid());
-  if (added && has_none && !into->removal) {
+  into->sourceless = has_none && !into->removal;
+  if (added && into->sourceless) {
     added = co_await leave_unstored(newest, into);
   }
   co_return added;

@@ -67,7 +67,8 @@ struct unit_state {
   /// The newest revision, if the runtime must wait for its turn in a roll-out; null: it need not,
   /// or Kyma Infrastructure Manager has begun it, so that it was completed.
   revision_ptr withheld = {};
-  bool lost = false;  ///< what is in place stays as it is, and is not stored
+  bool sourceless = false;  ///< the revisions are of earlier contents: the source has none
+  bool lost = false;        ///< what is in place stays as it is, and is not stored
   rejected_revision skipped = {};
   /// What the runtime has, or had before it began to become another one, of the stored contents;
   /// null: it has nothing, or that is not known.

@@ -126,6 +126,7 @@ class sync_pass {
       auto desired = each;
       auto rejected = co_await sync_to(of, &desired);
       if (!rejected) co_return note_failure(of, rejected.error());
+      if (!*rejected && state.lost) co_return success();
       if (!*rejected) {
         // A revision that would be applied is not.
         if (request_.write) {
@@ -227,6 +228,18 @@ class sync_pass {
     co_return success();
   }
 
+  /// Valid credentials that Kyma Infrastructure Manager has written are newer than those that are
+  /// known here, where the source has none: they stay, since credentials must not go back.
+  bool leave_to_kim(unit of, const unit_plan& plan) {
+    auto& state = out_.at(of);
+    if (!state.sourceless || !has_other_credentials(plan, options_)) return false;
+    state.lost = true;
+    if (!request_.write) return true;
+    state.applied.clear();
+    state.contents = {};
+    return true;
+  }
+
   /// None: the revision is in place, or would be.
   work<std::optional<rejection>> sync_to(unit of, revision_ptr* desired) {
     auto& state = out_.at(of);
@@ -235,6 +248,10 @@ class sync_pass {
     if (plan->rejected) {
       watch(*plan);
       co_return std::move(plan->rejected);
+    }
+    if (leave_to_kim(of, *plan)) {
+      watch(*plan);
+      co_return std::optional<rejection>();
     }
     if (const auto followed = co_await follow_kim(of, &*plan, desired); !followed) {
       co_return followed.error();

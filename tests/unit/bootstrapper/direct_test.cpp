@@ -234,6 +234,65 @@ RW_COROUTINE_TEST(suspended_runtime_is_not_written_to, test_env, quick_options()
   co_await env->until("skr", secrets_type(), credentials, has_data(pull_secret("unseen")));
 }
 
+/// As Kyma Infrastructure Manager does.
+asio::awaitable<void> write_credentials(test_env* env, json::value of) {
+  json::value secret{{"apiVersion", "v1"},
+                     {"kind", "Secret"},
+                     {"metadata", {{"name", credentials.name}, {"namespace", credentials.ns}}},
+                     {"type", bootstrapper::pull_secret_type},
+                     {"data", of.at("data")}};
+  co_await env->must(env->api("skr").apply(secrets_type(), std::move(secret),
+                                           {.field_manager = "kim-bootstrapper", .force = true}));
+}
+
+/// They are newer than what is stored, and may be the only ones that are still valid.
+RW_COROUTINE_TEST(credentials_of_kim_stay_while_their_source_is_missing, test_env,
+                  quick_options()) {
+  co_await one_ready_runtime(env);
+  co_await env->stop();
+  co_await write_credentials(env, pull_secret("unseen"));
+  co_await env->remove_source(secrets_type(), "registry-credentials");
+  co_await env->restart();
+  co_await env->until_condition("skr", "Ready", "False", "ContentLost");
+  co_await env->until_condition("skr", "Compatible", "False", "SourceMissing");
+  co_await env->until("skr", secrets_type(), credentials, has_data(pull_secret("unseen")));
+  const auto object = co_await env->status("skr");
+  const auto& unit = object.at("status").at("units").at(0).as_object();
+  BOOST_TEST(unit.at("name").as_string() == "credentials");
+  BOOST_TEST(!unit.contains("digest"));
+  // A tenant's are drift, as ever.
+  co_await env->must(env->api("skr").remove(secrets_type(), credentials));
+  co_await env->until("skr", secrets_type(), credentials, has_data(pull_secret()));
+  co_await env->until_condition("skr", "Ready", "True", "Ready");
+}
+
+/// It copies whatever the source has.
+RW_COROUTINE_TEST(broken_credentials_of_kim_give_way_to_the_last_valid_ones, test_env,
+                  quick_options()) {
+  co_await one_ready_runtime(env);
+  co_await env->stop();
+  auto broken = pull_secret();
+  k8s::set_secret_data(broken, bootstrapper::pull_secret_key, "{");
+  co_await write_credentials(env, broken);
+  co_await env->set_source(broken);
+  co_await env->restart();
+  co_await env->until_condition("skr", "Compatible", "False", "Invalid");
+  co_await env->until("skr", secrets_type(), credentials, has_data(pull_secret()));
+}
+
+RW_COROUTINE_TEST(credentials_of_kim_give_way_to_a_source_that_is_back, test_env, quick_options()) {
+  co_await one_ready_runtime(env);
+  co_await env->stop();
+  co_await write_credentials(env, pull_secret("unseen"));
+  co_await env->remove_source(secrets_type(), "registry-credentials");
+  co_await env->restart();
+  co_await env->until_condition("skr", "Ready", "False", "ContentLost");
+  const auto back = pull_secret("back");
+  co_await env->set_source(back);
+  co_await env->until("skr", secrets_type(), credentials, has_data(back));
+  co_await env->until_condition("skr", "Ready", "True", "Ready");
+}
+
 RW_COROUTINE_TEST(deleted_source_is_reported_and_kept_until_it_is_not_referred_to, test_env,
                   quick_options()) {
   co_await one_ready_runtime(env);
