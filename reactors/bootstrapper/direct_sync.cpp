@@ -199,8 +199,11 @@ asio::awaitable<k8s::reconcile_result> direct_sync::run_sync(pass* in) {
   auto& not_pinned = in->not_pinned;
   if (gate_ != nullptr) {
     const auto pinned = co_await usual_.pin(gate_->pinned());
-    if (!pinned && !is_permanent(pinned.error())) co_return result::error(pinned.error());
-    if (!pinned) not_pinned = pinned.error().message;  // then the gate admits nobody
+    if (!pinned && !is_lost(pinned.error())) co_return result::error(pinned.error());
+    if (!pinned) {  // then the gate admits nobody
+      not_pinned = pinned.error().message;
+      gate_->note_unreadable(gate_->pinned(), not_pinned);
+    }
   }
   const auto digest = usual_.current().digest;
   auto pinned = usual_.used_by(in->view) ? usual_.pinned() : std::nullopt;

@@ -354,4 +354,23 @@ std::optional<json::value> next_status(const json::value& object, const rollout_
   return std::move(out.as_object()["status"]);
 }
 
+std::optional<json::value> unreadable_status(const json::value& object, const std::string& pinned,
+                                             const std::string& error, wall_time now) {
+  const auto* const before = k8s::find(object, {"status"});
+  json::value out{{"status", before != nullptr ? *before : json::object()}};
+  const auto message = "nothing is rolled out, as revision " + pinned + " can't be read: " + error +
+                       "; take spec.revision away, or name another one of status.history";
+  const auto set = [&](const char* type, bool is) {
+    k8s::set_condition(
+        out, {type, is ? "True" : "False", "ContentLost", message, k8s::generation_of(object)},
+        now);
+  };
+  set("Ready", false);
+  set("Reconciling", false);
+  set("Stalled", true);
+  set("Pinned", false);
+  if (before != nullptr && *before == out.at("status")) return std::nullopt;
+  return std::move(out.as_object()["status"]);
+}
+
 }  // namespace rw::runtime_rollout

@@ -68,4 +68,10 @@ std::optional<boost::json::value> next_status(const boost::json::value& object,
                                               const rollout_spec& spec, wall_time now,
                                               const std::vector<content_source>& waiting = {});
 
+/// The status to write where the pinned content can't be read, so that nothing is decided; none if
+/// nothing changes. `Stalled` is True, and `Pinned` False, reason ContentLost.
+std::optional<boost::json::value> unreadable_status(const boost::json::value& object,
+                                                    const std::string& pinned,
+                                                    const std::string& error, wall_time now);
+
 }  // namespace rw::runtime_rollout

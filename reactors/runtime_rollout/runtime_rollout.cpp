@@ -116,6 +116,7 @@ bool runtime_rollout::admit(const object_key& runtime, const shared_content& con
     }
   }
   content_ = content;
+  if (!std::exchange(unreadable_, {}).empty()) decide_soon();
   if (desired.newest.empty()) {
     leave(runtime);
     return false;
@@ -220,7 +221,12 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
   }
   if (!has_warmed_up()) co_return result::requeue_after(options_.settle);
   auto object = writer_.newest(stored);
-  if (!follow_pin(object)) co_return result::done();
+  const bool decidable = follow_pin(object);
+  if (!unreadable_.empty()) {
+    auto reported = co_await report_unreadable(&object);
+    co_return reported;
+  }
+  if (!decidable) co_return result::done();
   if (content_.digest.empty()) {
     auto idle = co_await report_idle(&object);
     co_return idle;
@@ -332,9 +338,24 @@ bool runtime_rollout::follow_pin(const json::value& object) {
   auto now = decide_pin(spec.revision, read_state(object)).revision;
   if (now != pinned_) {
     pinned_ = std::move(now);
+    unreadable_.clear();
     for (const auto& [name, each] : runtimes_) callbacks_.requeue({key_.ns, name});
   }
   return pinned_.empty() || content_.digest.empty() || content_.digest == pinned_;
+}
+
+void runtime_rollout::note_unreadable(std::string_view pinned, std::string error) {
+  if (pinned.empty() || pinned != pinned_ || error == unreadable_) return;
+  unreadable_ = std::move(error);
+  decide_soon();
+}
+
+/// Passes read it again; the one that can ends this.
+asio::awaitable<k8s::reconcile_result> runtime_rollout::report_unreadable(json::value* object) {
+  auto status = unreadable_status(*object, pinned_, unreadable_, environment_.common.clock.wall());
+  if (!status) co_return result::done();
+  const auto ended = co_await writer_.write_status(object, std::move(*status));
+  co_return ended.value_or(result::done());
 }
 
 bool runtime_rollout::may_be_pinned(std::string_view content) const {

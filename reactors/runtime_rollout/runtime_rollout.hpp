@@ -71,6 +71,7 @@ class runtime_rollout final : public content_gate, private k8s::reconciler {
   bool admit(const k8s::object_key& runtime, const shared_content& content,
              const content_revisions& desired, const content_facts& now) override;
   std::string pinned() const override { return pinned_; }
+  void note_unreadable(std::string_view pinned, std::string error) override;
   bool may_be_pinned(std::string_view content) const override;
   void refresh(const shared_content& content) override;
   void observe(const k8s::object_key& runtime, const content_facts& now) override;
@@ -93,6 +94,7 @@ class runtime_rollout final : public content_gate, private k8s::reconciler {
   boost::asio::awaitable<verification_result> verify(std::size_t number, verification by);
   bool follow_pin(const boost::json::value& object);
   boost::asio::awaitable<result> report_idle(boost::json::value* object);
+  boost::asio::awaitable<result> report_unreadable(boost::json::value* object);
   boost::asio::awaitable<void> watch_access();
   void set_closed(std::string_view reason, std::string text);
   void take(const k8s::object_key& runtime, participant& into, const content_facts& now);
@@ -120,6 +122,7 @@ class runtime_rollout final : public content_gate, private k8s::reconciler {
   std::string kept_;      ///< content that was given to `callbacks::keep`
   std::string not_kept_;  ///< content that can't be
   std::string pinned_;
+  std::string unreadable_;  ///< why what is pinned can't be read; empty: it can
   participants runtimes_;
   std::size_t new_ahead_ = 0;  ///< not in the status yet
   resource_writer writer_;

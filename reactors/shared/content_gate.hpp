@@ -84,6 +84,9 @@ class content_gate {
   /// Returns the digest of the content that is rolled out in place of the one in KCP; empty: none.
   virtual std::string pinned() const = 0;
 
+  /// Records that the pinned content can't be read, and why: nothing is rolled out then.
+  virtual void note_unreadable(std::string_view pinned, std::string error) = 0;
+
   /// Returns false if a content that was kept can no longer be pinned.
   virtual bool may_be_pinned(std::string_view content) const = 0;
 

@@ -35,6 +35,11 @@ inline constexpr std::size_t source_bytes = (1u << 20) - 4096;
 /// Says that a content is too large to be stored, with its size; none: it is not.
 std::optional<std::string> size_error(const boost::json::value& value);
 
+/// True if asking again soon is useless: a content, its namespace or the right to it is missing.
+inline bool is_lost(const k8s::failure& error) {
+  return k8s::is_permanent(error) || error.is(k8s::errc::not_found);
+}
+
 /// Contents that runtimes have taken, kept in the control plane for all runtimes, by names such as
 /// their source's, in a namespace that holds nothing else. It is what a runtime falls back to when
 /// the source becomes invalid, is deleted, is rejected by the runtime, or waits for its turn in a

@@ -43,7 +43,7 @@ void deployment_content::roll_out_by(content_gate& gate, content_store& stored,
 
 /// Returns true if a retry is useless; the reconciles then continue without the content.
 bool deployment_content::is_unusable(const k8s::failure& error) {
-  if (!k8s::is_permanent(error) && !error.is(k8s::errc::not_found)) return false;
+  if (!is_lost(error)) return false;
   log_.warning("rolled-out content of the watcher can't be kept in KCP",
                {{"source", stored_name}, {"error", error.message}});
   return true;
@@ -59,9 +59,8 @@ asio::awaitable<k8s::result<void>> deployment_content::load() {
   }
   const auto pinned = co_await pin(gate_->pinned());
   if (pinned) co_return pinned;
-  if (!k8s::is_permanent(pinned.error()) && !pinned.error().is(k8s::errc::not_found)) {
-    co_return pinned;
-  }
+  if (!is_lost(pinned.error())) co_return pinned;
+  gate_->note_unreadable(gate_->pinned(), pinned.error().message);
   log_.limited(pin_log_, core::log_level::warning,
                "pinned content of the watcher can't be read, so nothing is rolled out",
                {{"content", gate_->pinned()}, {"error", pinned.error().message}});

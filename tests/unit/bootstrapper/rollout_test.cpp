@@ -218,6 +218,49 @@ asio::awaitable<void> undoes_a_rollout(landscape* land) {
   BOOST_TEST(k8s::find_string(history[2], {"content"}) == first);
 }
 
+asio::awaitable<void> says_that_it_is_lost(landscape* land) {
+  co_await land->begin();
+  const auto before =
+      co_await land->must(land->api("kcp").get(runtime_rollouts_type(), rollout_key));
+  const std::string first(k8s::find_string(before, {"status", "content"}));
+  co_await land->set_version("2.0.0");
+  co_await land->until_rollout([land, first](const json::value& one) {
+    return landscape::phase(one) == "Completed" && landscape::ready(one) == land->names.size() &&
+           k8s::find_string(one, {"status", "content"}) != first;
+  });
+  const auto stored =
+      co_await land->must(land->api("kcp").list(secrets_type(), {.ns = "runtime-watcher-system"}));
+  bool lost = false;
+  for (const auto& each : stored.at("items").as_array()) {
+    const auto about = k8s::find(each, {"metadata", "annotations"});
+    if (about == nullptr || json::serialize(*about).find(first) == std::string::npos) continue;
+    co_await land->remove("kcp", secrets_type(), k8s::key_of(each));
+    lost = true;
+  }
+  BOOST_TEST(lost);
+  co_await land->take_over();
+  const json::value pin{{"revision", first}};
+  co_await land->change_rollout(pin);
+  co_await land->until_rollout([](const json::value& one) {
+    const auto pinned = k8s::find_condition(one, "Pinned");
+    const auto stalled = k8s::find_condition(one, "Stalled");
+    return pinned && pinned->reason == "ContentLost" && stalled && stalled->status == "True";
+  });
+  const auto count = co_await land->count("2.0.0");
+  BOOST_TEST(count == land->names.size());
+  const json::value none{{"revision", nullptr}};
+  co_await land->change_rollout(none);
+  co_await land->until_rollout([](const json::value& one) {
+    const auto ready = k8s::find_condition(one, "Ready");
+    return ready && ready->status == "True";
+  });
+}
+
+BOOST_AUTO_TEST_CASE(pinned_content_that_is_lost_is_said_and_nothing_else_is_rolled_out) {
+  landscape land(3);
+  test::run(land.context, says_that_it_is_lost(&land));
+}
+
 BOOST_AUTO_TEST_CASE(rollout_is_undone_by_its_revision) {
   landscape land(5);
   test::run(land.context, undoes_a_rollout(&land));

@@ -523,6 +523,34 @@ asio::awaitable<std::set<std::string>> kept(landscape* land) {
   co_return out;
 }
 
+asio::awaitable<void> says_that_it_is_lost(landscape* land) {
+  co_await land->begin_all();
+  const auto good = co_await content_with(land, "good");
+  const auto first = co_await kept(land);
+  co_await land->update("better");
+  co_await until_each(land, "better");
+  co_await land->remove("kcp", secrets_type(), {"kcp-system", *first.begin()});
+  co_await pin(land, good);
+  co_await until_pinned(land, "False", "ContentLost");
+  auto status = co_await land->status();
+  BOOST_TEST(k8s::find_condition(json::value{{"status", status}}, "Stalled")->status == "True");
+  // What crashes on the next manager would not be let in, nor is anything else.
+  co_await land->update("best");
+  co_await until_pinned(land, "False", "ContentLost");
+  const auto still = co_await land->with("better");
+  BOOST_TEST(still.size() == land->names.size());
+  co_await pin(land, "");
+  co_await until_each(land, "best");
+  co_await until_pinned(land, "False", "None");
+  status = co_await land->status();
+  BOOST_TEST(k8s::find_condition(json::value{{"status", status}}, "Stalled")->status == "False");
+}
+
+BOOST_AUTO_TEST_CASE(pinned_content_that_is_lost_is_said_and_nothing_else_is_rolled_out) {
+  landscape land(3);
+  test::run(land.context, says_that_it_is_lost(&land));
+}
+
 asio::awaitable<void> keeps_what_can_be_pinned(landscape* land) {
   co_await land->begin_all();
   const auto good = co_await content_with(land, "good");
