@@ -88,7 +88,7 @@ FAULTS = (
     ("mutation_is_not_missed", "reactors/bootstrapper/mutation_proof.cpp", "if (missing) out +=", "if (false && missing) out +=",
      "bootstrapper.mutation_proof"),
     ("pull_secret_is_listed_after_its_write", "reactors/bootstrapper/direct_sync.cpp",
-     "if (of == unit::credentials && first) co_await revisions_.store(in->view.from, &state);", "", "runtime_config.contents"),
+     "if (of == unit::credentials && first) co_await", "if (of != unit::credentials && first) co_await", "runtime_config.contents"),
     ("refused_repair_is_ready", "reactors/bootstrapper/state.hpp", " && !unrepaired", "", "runtime_config.history"),
     ("root_of_the_future_signs", "reactors/gateway_secret/rotation.cpp", "if (root.not_before() > exact_) {", "if (false) {",
      "gateway_secret.rotation"),
