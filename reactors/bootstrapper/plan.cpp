@@ -302,18 +302,14 @@ class planner {
   unit_plan out_;
 };
 
-}  // namespace
-
-namespace {
-
-/// True if `is_newer` of an object that is to be written, and the fields of it that are Kyma
-/// Infrastructure Manager's alone.
-template <class IsNewer>
-bool any_of_kim(const unit_plan& plan, const apply_settings& options, IsNewer is_newer) {
+/// True if `holds` is, of an object that is to be written and of those of its fields that are Kyma
+/// Infrastructure Manager's, and not ours.
+template <class Predicate>
+bool any_of_kim(const unit_plan& plan, const apply_settings& options, Predicate holds) {
   return std::ranges::any_of(plan.objects, [&](const planned_object& each) {
     if (!each.write || each.live.is_null()) return false;
     const auto theirs = fields_of_others(each.live, options.kim_managers, options.field_manager);
-    return !theirs.is_null() && is_newer(each, theirs);
+    return !theirs.is_null() && holds(each, theirs);
   });
 }
 

@@ -126,8 +126,8 @@ class sync_pass {
       auto desired = each;
       auto rejected = co_await sync_to(of, &desired);
       if (!rejected) co_return note_failure(of, rejected.error());
-      if (!*rejected && state.lost) co_return success();
       if (!*rejected) {
+        if (state.lost) co_return success();
         // A revision that would be applied is not.
         if (request_.write) {
           state.applied = desired->digest;

@@ -62,6 +62,11 @@ void read_milliseconds(const json::object& from, const char* name, std::chrono::
   if (value != nullptr && value->is_int64()) to = std::chrono::milliseconds(value->get_int64());
 }
 
+void read_text(const json::object& from, const char* name, std::string& to) {
+  const auto* const value = from.if_contains(name);
+  if (value != nullptr && value->is_string()) to = value->get_string();
+}
+
 void read_flag(const json::object& from, const char* name, bool& to) {
   const auto* const value = from.if_contains(name);
   if (value != nullptr && value->is_bool()) to = value->get_bool();
@@ -109,16 +114,14 @@ leader_settings parse_leader_settings(std::string_view text) {
   if (!state_namespace.empty()) out.state_namespace = state_namespace;
   read_milliseconds(*from, "heartbeat-timeout-ms", out.heartbeat_timeout);
   read_milliseconds(*from, "probe-interval-ms", out.probe_interval);
-  for_each_text(out, [&](const char* name, std::string& to) {
-    const auto* const value = from->if_contains(name);
-    if (value != nullptr && value->is_string()) to = value->get_string();
-  });
+  for_each_text(out, [&](const char* name, std::string& to) { read_text(*from, name, to); });
   if (!k8s::label_selector::parse(out.only)) out.only.clear();
   const auto* const sources = k8s::find(parsed, {"sources"});
-  for_each_source(out.usual, [&](const char* name, std::string& to) {
-    const auto* const value = sources != nullptr ? k8s::find(*sources, {name}) : nullptr;
-    if (value != nullptr && value->is_string()) to = value->get_string();
-  });
+  if (sources != nullptr && sources->is_object()) {
+    for_each_source(out.usual, [&](const char* name, std::string& to) {
+      read_text(sources->get_object(), name, to);
+    });
+  }
   if (const auto* const objects = k8s::find_array(parsed, {"skr-objects"}); objects != nullptr) {
     for (const auto& object : *objects) {
       if (is_usable(object)) out.skr_objects.push_back(object);

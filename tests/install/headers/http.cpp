@@ -65,8 +65,8 @@ asio::awaitable<void> body() {
   co_await background.join();
 }
 
-/// Nobody here runs a watchdog: what arms a deadline does.
-asio::awaitable<void> nobody_is_awaited_forever() {
+/// The host runs no watchdog: what arms a deadline does.
+asio::awaitable<void> waits_end_without_a_watchdog_of_the_host() {
   using namespace std::chrono_literals;
   using asio::ip::tcp;
   const auto executor = co_await asio::this_coro::executor;
@@ -96,7 +96,7 @@ asio::awaitable<void> nobody_is_awaited_forever() {
   background.cancel();
   co_await background.join();
 
-  // Connections to it come about, and nobody accepts them.
+  // Connections to it come about, and are never accepted.
   tcp::acceptor silent(executor, {asio::ip::address_v4::loopback(), 0});
   http::client_options options{
       .name = "host", .host = "127.0.0.1", .port = silent.local_endpoint().port()};
@@ -118,5 +118,5 @@ asio::awaitable<void> nobody_is_awaited_forever() {
 void use_http() {
   asio::io_context context;
   run(context, body());
-  run(context, nobody_is_awaited_forever());
+  run(context, waits_end_without_a_watchdog_of_the_host());
 }

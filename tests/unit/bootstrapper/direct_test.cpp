@@ -245,15 +245,20 @@ asio::awaitable<void> write_credentials(test_env* env, json::value of) {
                                            {.field_manager = "kim-bootstrapper", .force = true}));
 }
 
-/// They are newer than what is stored, and may be the only ones that are still valid.
-RW_COROUTINE_TEST(credentials_of_kim_stay_while_their_source_is_missing, test_env,
-                  quick_options()) {
+/// They are brought while no manager runs, and their source is gone at its return.
+asio::awaitable<void> bring_unseen_credentials(test_env* env) {
   co_await one_ready_runtime(env);
   co_await env->stop();
   co_await write_credentials(env, pull_secret("unseen"));
   co_await env->remove_source(secrets_type(), "registry-credentials");
   co_await env->restart();
   co_await env->until_condition("skr", "Ready", "False", "ContentLost");
+}
+
+/// They are newer than what is stored, and may be the only ones that are still valid.
+RW_COROUTINE_TEST(credentials_of_kim_stay_while_their_source_is_missing, test_env,
+                  quick_options()) {
+  co_await bring_unseen_credentials(env);
   co_await env->until_condition("skr", "Compatible", "False", "SourceMissing");
   co_await env->until("skr", secrets_type(), credentials, has_data(pull_secret("unseen")));
   const auto object = co_await env->status("skr");
@@ -281,12 +286,7 @@ RW_COROUTINE_TEST(broken_credentials_of_kim_give_way_to_the_last_valid_ones, tes
 }
 
 RW_COROUTINE_TEST(credentials_of_kim_give_way_to_a_source_that_is_back, test_env, quick_options()) {
-  co_await one_ready_runtime(env);
-  co_await env->stop();
-  co_await write_credentials(env, pull_secret("unseen"));
-  co_await env->remove_source(secrets_type(), "registry-credentials");
-  co_await env->restart();
-  co_await env->until_condition("skr", "Ready", "False", "ContentLost");
+  co_await bring_unseen_credentials(env);
   const auto back = pull_secret("back");
   co_await env->set_source(back);
   co_await env->until("skr", secrets_type(), credentials, has_data(back));

@@ -299,8 +299,9 @@ asio::awaitable<void> environment::set_crashing(std::string cluster, k8s::object
 // --- waiting ---------------------------------------------------------------------------
 
 asio::awaitable<bool> environment::until(std::string cluster, k8s::resource_type type,
-                                         k8s::object_key key, object_check good) {
-  const auto end = std::chrono::steady_clock::now() + patience / 2;
+                                         k8s::object_key key, object_check good,
+                                         std::chrono::seconds within) {
+  const auto end = std::chrono::steady_clock::now() + within;
   while (std::chrono::steady_clock::now() < end) {
     auto got = co_await api(cluster).get(type, key);
     if (got ? good(*got) : got.error().is(k8s::errc::not_found) && good(nullptr)) co_return true;

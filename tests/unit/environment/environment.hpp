@@ -17,6 +17,7 @@
 #include <boost/json/value.hpp>
 
 #include "tests/unit/environment/local_network.hpp"
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -135,7 +136,8 @@ class environment {
 
   /// Reads an object until it is as `good` says; null: not there. False if that does not happen.
   asio::awaitable<bool> until(std::string cluster, k8s::resource_type type, k8s::object_key key,
-                              object_check good);
+                              object_check good,
+                              std::chrono::seconds within = std::chrono::seconds(10));
   /// Whether `kcp-system` has an event of this reason on an object of that name, whose message has
   /// `text`.
   asio::awaitable<bool> until_event(std::string about, std::string reason, std::string text = {});

@@ -100,8 +100,9 @@ class landscape : public world {
   }
 
   asio::awaitable<void> until_rollout(std::function<bool(const json::value&)> good) {
-    const bool came = co_await until("kcp", runtime_rollouts_type(), rollout_key,
-                                     [&](const auto& one) { return one.is_object() && good(one); });
+    const bool came = co_await until(
+        "kcp", runtime_rollouts_type(), rollout_key,
+        [&](const auto& one) { return one.is_object() && good(one); }, 2 * test::patience);
     const auto last = co_await api("kcp").get(runtime_rollouts_type(), rollout_key);
     BOOST_REQUIRE_MESSAGE(came, json::serialize(last ? *last : json::value()));
   }
@@ -534,7 +535,7 @@ asio::awaitable<void> says_that_it_is_lost(landscape* land) {
   co_await until_pinned(land, "False", "ContentLost");
   auto status = co_await land->status();
   BOOST_TEST(k8s::find_condition(json::value{{"status", status}}, "Stalled")->status == "True");
-  // What crashes on the next manager would not be let in, nor is anything else.
+  // Nor is what the next manager brings.
   co_await land->update("best");
   co_await until_pinned(land, "False", "ContentLost");
   const auto still = co_await land->with("better");
