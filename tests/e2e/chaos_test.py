@@ -61,6 +61,7 @@ LEASE = ("lease", "runtime-watcher-manager", KCP)
 ROLLOUTS = ("customresourcedefinition", "runtimerollouts.operator.kyma-project.io", None)
 DEFINITIONS = (("watchers.operator.kyma-project.io", WATCHER), ("kymas.operator.kyma-project.io", KYMA))
 SLICE = ("endpointslice", "runtime-watcher-manager-events", KCP)
+RECORDS = ("secret", "cluster-state-", STATE)
 
 TABLE = [
     ("Gateway deleted", GATEWAY, "delete", "condition GatewayInvalid"),
@@ -93,8 +94,8 @@ TABLE = [
     ("Lease garbled", LEASE, garbled("metadata", "annotations", to={}), None),
     ("EndpointSlice deleted", SLICE, "delete", None),
     ("EndpointSlice garbled", SLICE, garbled("endpoints", to=[]), None),
-    ("records deleted", ("secret", "cluster-state-", STATE), "delete", None),
-    ("records garbled", ("secret", "cluster-state-", STATE), garbled("data", to={"clusters": DAMAGED}), None),
+    ("records deleted", RECORDS, "delete", None),
+    ("records garbled", RECORDS, garbled("data", to={"clusters": DAMAGED}), None),
     ("rolled-out content deleted", ("secret", "watcher-content-", STATE), "delete", None),
     ("rolled-out content garbled", ("secret", "watcher-content-", STATE), garbled("data", to={}), None),
 ]
@@ -312,7 +313,7 @@ class Chaos:
             if found and where == LEASE:
                 found["spec"] = None  # it is renewed all the time
             return found and (part(found) if where == CERTIFICATE_SECRET else part(found) == part(kept))
-        wait_until(look, CONVERGED, lambda: f"{what}: it is put right: {self.kcp.get(where[0], kept['metadata']['name'], where[2])}", every=0.3)
+        wait_until(look, CONVERGED, lambda: f"{what}: it is put right, as it was: {kept}: {self.kcp.get(where[0], kept['metadata']['name'], where[2])}", every=0.3)
 
     def install(self):
         self.unshrunk, self.damage = {}, {}
@@ -320,11 +321,20 @@ class Chaos:
         for kyma in KYMAS:
             self.add(kyma)
         self.until_well("at the beginning")
-        wait_until(lambda: any(each["metadata"]["name"].startswith("cluster-state-") for each in self.kcp.get("secret", None, STATE)["items"]),
+        wait_until(lambda: any(each["metadata"]["name"].startswith(RECORDS[1]) for each in self.kcp.get("secret", None, STATE)["items"]),
                    30, "records are kept", every=0.3)
         self.unshrunk = {kyma: self.snapshot(kyma) for kyma in KYMAS}
 
+    def until_records_name_no_fault(self, what):
+        """They are written up to ten seconds after what they say: a fault of the case before may still stand there."""
+        def fault_free():
+            records = [landscape.decoded(each, "clusters").decode() for each in self.objects_of(*RECORDS)]
+            return all(len(line.split()) == 2 for record in records for line in record.splitlines())
+        wait_until(fault_free, 30, f"{what}: the records name no fault", every=0.3)
+
     def play(self, what, where, how, named):
+        if where == RECORDS:
+            self.until_records_name_no_fault(what)
         kept = self.objects_of(*where)
         broken = [self.break_object(where[0], each, how) for each in kept]
         if not all(broken):
