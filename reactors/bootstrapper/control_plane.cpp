@@ -174,6 +174,14 @@ std::string control_plane::client_name(const object_key& key) const {
   return kyma.empty() ? "runtime/" + key.name : to_string(object_key{key.ns, kyma});
 }
 
+std::vector<object_key> control_plane::runtimes_of(std::string_view kyma) const {
+  std::vector<object_key> out;
+  for (const auto& each : sources_.runtimes.objects().by_index(by_kyma, kyma)) {
+    out.push_back(each.key());
+  }
+  return out;
+}
+
 runtime_facts control_plane::facts_of(const object_key& key) const {
   runtime_facts out;
   std::string runtime_uid;

@@ -100,6 +100,9 @@ class direct_sync final : public runtime_controller {
   boost::asio::awaitable<void> run();
 
   const state_counts& contents() const noexcept { return contents_; }
+  std::vector<k8s::object_key> runtimes_of(std::string_view kyma) const {
+    return kcp_.runtimes_of(kyma);
+  }
 
  private:
   struct pass;

@@ -25,6 +25,7 @@
 #include "rw/reactors/runtime_rollout/runtime_rollout.hpp"
 #include "rw/reactors/shared/cluster_state.hpp"
 #include "rw/reactors/shared/content_store.hpp"
+#include "rw/reactors/shared/recent_events.hpp"
 #include "rw/reactors/watcher_controller/watcher_controller.hpp"
 #include "rw/reactors/watcher_installer/lifecycle_manager_lease.hpp"
 #include "rw/reactors/watcher_installer/watcher_installer.hpp"
@@ -134,6 +135,7 @@ class manager_app final : public app {
 
   content_store watcher_contents_;  ///< that were rolled out
   std::unique_ptr<k8s::event_recorder> recorder_;
+  std::unique_ptr<recent_events> recent_events_;       ///< of all reactors
   std::unique_ptr<k8s::quiet_events> watcher_events_;  ///< of watchers
   cluster_states clusters_;                            ///< written by the installer
   std::unique_ptr<certificates::certificate_service> service_;

@@ -15,7 +15,8 @@ void manager_app::make_reactors() {
   recorder_ = std::make_unique<k8s::event_recorder>(
       executor, k8s::objects_of(shared_),
       k8s::event_recorder_options{.component = "runtime-watcher"}, services_.for_recorder());
-  watcher_events_ = std::make_unique<k8s::quiet_events>(*recorder_, dry_run_);
+  recent_events_ = std::make_unique<recent_events>(*recorder_, services_.clock);
+  watcher_events_ = std::make_unique<k8s::quiet_events>(*recent_events_, dry_run_);
   k8s::client_pool_options to_runtimes{.name = "skr",
                                        .client = watcher_installer::runtime_client_options()};
   to_runtimes.writes = leader_fence();
@@ -82,7 +83,7 @@ void manager_app::make_reactors() {
     runtime_config_ = std::make_unique<runtime_config>(
         services_, settings_.runtime_config,
         runtime_config::clients{kcp_, shared_, *pool_, rollouts_, lease(), prometheus_.get()},
-        kubeconfigs_, *recorder_);
+        kubeconfigs_, *recent_events_);
   } else {
     orphans_ = std::make_unique<bootstrapper::orphans>(kcp_, services_.for_controller());
   }
@@ -90,7 +91,7 @@ void manager_app::make_reactors() {
       executor,
       runtime_rollout::rollout_options{.component = "watcher",
                                        .usual = settings_.runtime_config.rollout},
-      runtime_rollout::rollout_environment{kcp_, rollouts_, kymas_, kymas_, *recorder_,
+      runtime_rollout::rollout_environment{kcp_, rollouts_, kymas_, kymas_, *recent_events_,
                                            services_.for_controller(), lease(), prometheus_.get()});
   router_ = std::make_unique<kyma_router::router>(
       kymas_, [this](const k8s::object_key& kyma, core::duration after) { route(kyma, after); },

@@ -7,13 +7,17 @@
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/cli/manager_options.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
+#include "rw/reactors/shared/recent_events.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <iterator>
 #include <utility>
+#include <vector>
 
 namespace rw::cli {
 namespace {
@@ -113,9 +117,12 @@ std::string manager_app::view::runtimes(std::string_view query, std::string& err
   std::vector<runtime_summary> all;
   manager_.kymas_.objects().for_each(
       [&](const k8s::object& kyma) { all.push_back(summary_of(kyma.key())); });
-  auto page =
-      runtimes_page(std::move(all), wanted, manager_.services_.clock.wall(),
-                    [this](const auto& runtime, auto& row) { describe(runtime.kyma, row); });
+  auto page = runtimes_page(std::move(all), wanted, manager_.services_.clock.wall(),
+                            [&](const auto& runtime, auto& row) {
+                              describe(runtime.kyma, row);
+                              // Of a single one, for its details: they are many.
+                              if (!wanted.kyma.empty()) row["events"] = events_of(runtime.kyma);
+                            });
   page["leads"] = manager_.leads_;
   if (manager_.leads_) judge();
   const auto age =
@@ -207,6 +214,24 @@ void manager_app::view::describe(const k8s::object_key& kyma, boost::json::objec
   row["notConverged"] = {{"reason", to_string(entry->error->reason)},
                          {"fault", to_string(entry->error->fault)},
                          {"since", k8s::format_time(entry->error->since)}};
+}
+
+boost::json::array manager_app::view::events_of(const k8s::object_key& kyma) const {
+  constexpr std::size_t most = 16;
+  auto all = manager_.recent_events_->of(kymas_type().gvk.kind, kyma);
+  if (manager_.runtime_config_) {
+    for (const auto& runtime : manager_.runtime_config_->runtimes_of(kyma.name)) {
+      for (const auto& type : {runtimes_type(), bootstrapper::runtime_bootstrappers_type()}) {
+        std::vector<recent_event> merged;
+        std::ranges::merge(all, manager_.recent_events_->of(type.gvk.kind, runtime),
+                           std::back_inserter(merged), std::ranges::greater(), &recent_event::at,
+                           &recent_event::at);
+        all = std::move(merged);
+      }
+    }
+  }
+  if (all.size() > most) all.resize(most);
+  return json_of(all);
 }
 
 void manager_app::view::describe_heartbeat(const k8s::object_key& kyma,

@@ -78,6 +78,8 @@ class manager_app::view final : public admin::live_source {
   std::uint64_t digest_of(const k8s::object& kyma, const runtime& known) const;
   void describe(const k8s::object_key& kyma, boost::json::object& row) const;
   void describe_heartbeat(const k8s::object_key& kyma, boost::json::object& row) const;
+  /// What this process recorded of the Kyma, its Runtime and its RuntimeBootstrapper, lately.
+  boost::json::array events_of(const k8s::object_key& kyma) const;
   boost::json::object heartbeat_counts() const;
   /// What is known of a runtime, to be judged.
   runtime_observation observation_of(const k8s::object_key& kyma, const runtime& known) const;

@@ -13,6 +13,8 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace rw::cli {
 
@@ -47,6 +49,10 @@ class runtime_config {
   boost::asio::awaitable<void> lead();
 
   const runtime_rollout::runtime_rollout& rollout() const noexcept { return rollout_; }
+  /// The Runtimes of a Kyma, and their RuntimeBootstrappers, which have the same names.
+  std::vector<k8s::object_key> runtimes_of(std::string_view kyma) const {
+    return direct_.runtimes_of(kyma);
+  }
 
   /// Returns the reasons why it is not ready, one a line. Nothing is signalled before the leader
   /// knows all sources; the informers' log lines say why one can't be read.

@@ -214,7 +214,7 @@ class PageTest(TestCase):
 
 class WithManager(PageTest):
     def test_page_follows_a_change_on_a_runtime(self):
-        dev = self.start(Dev(self.folder / "dev", 8)).wait_up()
+        dev = self.start(Dev(self.folder / "dev", 8, "--bootstrapper-mode", "direct")).wait_up()
         page = f"http://127.0.0.1:{dev.wait_listening('dev-admin')}/"
         self.open(page)
         self.browser.wait(f"{CELLS}.filter((cells) => cells[1] === '✓ installed' && cells[2] === '✓ live').length === 8",
@@ -242,6 +242,9 @@ class WithManager(PageTest):
         self.browser.press(Keys.HOME, Keys.ARROW_DOWN, Keys.ARROW_DOWN, Keys.ENTER)
         self.browser.wait("document.querySelector('#details').open", "Enter opens the details")
         self.browser.wait("document.querySelector('#details-body').innerText.includes('runtime id')", "they are read")
+        self.assertRegex("\n".join(self.browser.texts(".events li")), r"(?m)^\d+ \w+, \d\d:\d\d: WatcherInstalled: ", "its events are shown")
+        self.assertIn(" of the RuntimeBootstrapper: ", "".join(self.browser.texts(".events li")), "and those of what belongs to it")
+        self.assertLessEqual(len(self.browser.run("return latest.warnings")), 2, "a start that goes well is nothing to warn of")
         self.assertEqual(self.browser.text("#details-title"), "runtime-3")
         self.browser.press(Keys.ESCAPE)
         self.browser.wait("!document.querySelector('#details').open", "Escape closes them")
@@ -386,6 +389,25 @@ class WithStates(PageTest):
         self.browser.wait("copied[0] === 'runtime-watcher doctor --runtime a'", "the command is copied")
         self.assertEqual(self.browser.text("#details .step button"), "Copied")
         self.assertEqual(self.browser.run("return quoted(arguments[0])", "a';b"), r"'a'\'';b'", "a name is no command")
+        self.check_quiet()
+
+    def test_details_show_the_latest_events_of_a_runtime_as_text(self):
+        server = self.serve([row_of(1)])
+        at = int(time.time()) // 60 * 60
+        evil = "<img src=x onerror=alert(1)>"
+        server.details = {"events": [
+            {"at": at, "type": "Warning", "reason": "WatcherSilent", "message": evil, "about": "Kyma", "count": 3},
+            {"at": at - 60, "type": "Normal", "reason": "BootstrapperInstalled", "message": "m", "about": "RuntimeBootstrapper"}]}
+        self.browser.run("location.hash = '#/runtime/runtime-1'")
+        self.browser.wait("document.querySelector('.events')", "the details are read")
+        first, second = self.browser.texts(".events li")
+        self.assertTrue(first.endswith(f": ▲ WatcherSilent (3 times): {evil}"), first)
+        self.assertTrue(second.endswith(": BootstrapperInstalled of the RuntimeBootstrapper: m"), second)
+        self.assertNotIn("[object Object]", self.browser.text("#details-body"))
+        server.details = {}
+        self.browser.press(Keys.ESCAPE)
+        self.browser.run("location.hash = '#/runtime/runtime-1'")
+        self.browser.wait("document.querySelector('#details-body dl') && !document.querySelector('.events')", "without events there is no heading")
         self.check_quiet()
 
     def test_details_have_words(self):
