@@ -48,6 +48,10 @@ class Audit:
         return (Request(frozenset(verbs), to.get("apiGroup", ""), resource, to.get("namespace", ""), to.get("name", "")),
                 entry.get("annotations", {}).get("authorization.k8s.io/decision") == "forbid")
 
+    def verbs_of(self, resource, namespace, name):
+        """What was asked for one object, whether or not it was allowed."""
+        return {verb for request, _ in self._requests() if request[2:] == (resource, namespace, name) for verb in request.verbs}
+
     def check_none_refused(self):
         refused = sorted({f"{'/'.join(request.verbs)} {request.resource}.{request.group} {request.name} in {request.namespace}"
                           for request, forbidden in self._requests() if forbidden})

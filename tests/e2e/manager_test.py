@@ -23,6 +23,7 @@ from landscape import DOMAIN, MANAGER, PATIENCE, RUNTIME, RUNTIME_SPEC, Issuer, 
 
 
 EVENTS = "runtime-watcher-manager-events"  # the Service, and its one slice
+HISTORY = "runtime-watcher-history"  # the Secret with what the page remembers
 
 
 class Story:
@@ -269,6 +270,7 @@ class Story:
         self.set_manager(None, "Ready")
         self.check_status()
         self.check_leader_takes_events()
+        history = self.kcp.until("secret", HISTORY, STATE, lambda s: s.get("data", {}).get("history"), "is stored")
         hook = configuration["webhooks"][0]
         self.assertEqual(hook["failurePolicy"], "Ignore")
         self.assertEqual(hook["sideEffects"], "NoneOnDryRun")
@@ -342,6 +344,8 @@ class Story:
         self.assertIsNone(self.skr.get("deployment", "skr-webhook", "kyma-system"))
         self.assertIsNone(self.skr.get("secret", "skr-webhook-tls", "kyma-system"))
         self.assertIsNone(self.kcp.get("certificates.cert-manager.io", "kyma-1-webhook-tls", "istio-system"))
+        version = lambda secret: secret["metadata"]["resourceVersion"]
+        self.kcp.until("secret", HISTORY, STATE, lambda s: version(s) != version(history), "is written by a later leader, too")
         self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
 
 
@@ -359,6 +363,9 @@ class Real(Story, landscape.Real, harness.TestCase):
         """Manager and watcher need each of their rights, and no other; some things are out of reach."""
         self.check_doctor()
         self.kcp.audit.check(self.kcp, *self.roles())
+        self.assertEqual(self.kcp.audit.verbs_of("secrets", STATE, HISTORY), {"get", "create", "update"})
+        for verb in ("list", "watch", "patch", "delete", "deletecollection"):
+            self.assertFalse(self.kcp.may(verb, f"secrets/{HISTORY}", STATE), verb)
         for verb, what, ns in (("delete", "secrets", "kcp-system"), ("get", "secrets", "kcp-system"),
                                ("update", "secrets/klm-watcher", "istio-system"), ("list", "secrets", "default"),
                                ("delete", "kymas.operator.kyma-project.io", "kcp-system"),
