@@ -246,10 +246,11 @@ def write_promtool_tests(folder):
 
 def landscape(labels, **states):
     """Series of a landscape of 5,000 runtimes with two replicas. `states` has other values for some of them."""
-    values = {"leader": "1x120", "ill": NEVER, "well": "5000x120", "outage": NEVER, "judged": "0+60x120", **states}
+    values = {"leader": "1x120", "ill": NEVER, "well": "5000x120", "outage": NEVER, "judged": "0+60x120", "all": "5000x120", **states}
     for name, key in ((MANAGER, "leader"), ('rw_fleet_runtimes{condition="ill"}', "ill"), ('rw_fleet_runtimes{condition="well"}', "well"),
                       ('rw_fleet_verdict{verdict="outage"}', "outage"), ("rw_fleet_verdict_timestamp_seconds", "judged"),
-                      ('rw_watcher_installer_runtimes{state="installed"}', "well"), ("rw_watcher_installer_unhealthy_runtimes", "ill")):
+                      ('rw_watcher_installer_runtimes{state="installed"}', "well"), ("rw_watcher_installer_unhealthy_runtimes", "ill"),
+                      ('rw_fleet_sli_runtimes{sli="path",state="good"}', "well"), ('rw_fleet_sli_runtimes{sli="path",state="all"}', "all")):
         joined = name.replace("{", f'{{instance="one",{labels},') if "{" in name else f'{name}{{instance="one",{labels}}}'
         yield {"series": joined, "values": values[key]}
     if "standby" in values:
@@ -261,6 +262,9 @@ def landscape_tests():
     pages, rest = 'ALERTS{alertstate="firing",severity="critical"}', 'count by (severity) (ALERTS{alertstate="firing",severity!="critical"})'
     few = {"ill": "5x120", "well": "4995x120"}
     tenth = {"ill": "0x60 500x60", "well": "5000x60 4500x60", "outage": "0x60 1x60"}
+    # An outage that ends, and one of four minutes again and again, each with a minute of health.
+    over = {"ill": "0x60 500x30 0x60", "well": "5000x60 4500x30 5000x60", "outage": "0x60 1x30 0x60"}
+    flapping = {"ill": "0x60" + 12 * " 500x3 0x0", "well": "5000x60" + 12 * " 4500x3 5000x0", "outage": "0x60" + 12 * " 1x3 0x0"}
     # After seven hours of health: 3 % of the runtimes at once, and 0.7 % for hours.
     for name, good, alert, severity, quiet, fires in (
             ("burns-fast", "5000x420 4850x60", "ObjectiveBurnsFast", "critical", 425, 440),
@@ -272,13 +276,18 @@ def landscape_tests():
                 {"labels": f'ALERTS{{alertname="{alert}",alertstate="firing",severity="{severity}",sli="delivery"}}', "value": 1}])]
     for label in ("cluster", "namespace", "landscape"):
         one, other = f'{label}="one"', f'{label}="other"'
-        def paged(alert):
-            return [{"labels": f'ALERTS{{alertname="{alert}",alertstate="firing",severity="critical",{other}}}', "value": 1}]
+        def paged(alert, more=""):
+            return [{"labels": f'ALERTS{{alertname="{alert}",alertstate="firing",severity="critical",{other}{more}}}', "value": 1}]
         yield f"{label}-few-ill", [*landscape(one, **few), *landscape(other, **few)], [
             *((minute, pages, []) for minute in range(0, 120, 5)), (60, rest, [{"labels": '{severity="info"}', "value": 2}])]
         # ALERTS of the other landscape alone, from minute 75 on.
         yield f"{label}-tenth-ill", [*landscape(one, **few), *landscape(other, **tenth)], [
             (59, pages, []), *((minute, pages, paged("FleetOutage")) for minute in (75, 90, 119))]
+        yield f"{label}-tenth-ill-for-a-while", [*landscape(one, **few), *landscape(other, **over)], [
+            *((minute, pages, []) for minute in range(55, 65)), *((minute, pages, paged("FleetOutage")) for minute in (67, 80, 91)),
+            *((minute, pages, []) for minute in range(92, 121))]
+        yield f"{label}-tenth-ill-again-and-again", [*landscape(one, **few), *landscape(other, **flapping)], [
+            *((minute, pages, paged("ObjectiveBurnsFast", ',sli="path"')) for minute in (70, 90, 120))]
         for name, leader in (("steps-down", {"leader": "1x60 0x60", "standby": NEVER}), ("vanishes", {"leader": "1x60", "standby": NEVER, "judged": "0+60x60"}),
                              ("and-standby-vanish", {"leader": "1x60", "standby": "0x60", "judged": "0+60x60"}), ("is-not-alone", {"standby": "0x60 1x60"})):
             yield f"{label}-leader-{name}", [*landscape(one), *landscape(other, **leader)], [
