@@ -146,6 +146,7 @@ boost::json::object manager_app::view::heartbeat_counts() const {
 }
 
 boost::json::object manager_app::view::rotation(const core::metrics_snapshot* values) const {
+  if (!manager_.leads_ || !manager_.rotator_->has_planned()) return {};
   const auto& plan = manager_.rotator_->last();
   boost::json::object out{{"phase", gateway_secret::name_of(plan.phase)},
                           {"missing", plan.missing}};

@@ -91,6 +91,7 @@ class manager_app::view final : public admin::live_source {
   std::array<std::uint64_t, history_stages.size()> stage_totals() const;
   boost::json::array conditions() const;
   bool is_unreadable(const k8s::informer& informer) const;
+  /// Empty before this process has looked at it as leader.
   boost::json::object rotation(const core::metrics_snapshot* values) const;
   boost::json::array rollouts() const;
   boost::json::object events() const;

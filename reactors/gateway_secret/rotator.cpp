@@ -70,6 +70,7 @@ boost::asio::awaitable<reconcile_result> rotator::reconcile(k8s::object_key) {
   read();
   const auto now = environment_.clock.wall();
   last_ = make_plan(state_, clusters_, options_.rotation, now);
+  has_planned_ = true;
   const auto about = reference();
   const auto* gateway = state_.gateway ? &*state_.gateway : nullptr;
   report_.planned(last_, gateway, about);

@@ -75,6 +75,8 @@ class rotator final : private k8s::reconciler {
 
   /// Returns the last plan, for status pages.
   const rotation_plan& last() const noexcept { return last_; }
+  /// False until the first plan: what `last` returns before it is nobody's.
+  bool has_planned() const noexcept { return has_planned_; }
 
  private:
   /// The parsed content of a Secret, once for each of its states: keys are costly to check.
@@ -104,6 +106,7 @@ class rotator final : private k8s::reconciler {
   read_once<root_secret> root_;
   read_once<gateway_content> gateway_;
   observed state_;
+  bool has_planned_ = false;
   rotation_plan last_;
 };
 

@@ -165,6 +165,15 @@ class Doctor(harness.TestCase):
         found = [check for check in checks if check["state"] == "failed" and check["check"] == "runtime"]
         self.assertEqual(len(found), 1, checks)
         self.assertRegex(found[0]["message"], "^runtime-3: (WriteRejected|RequestFailed): .*" + name)
+        # One of two is half of them.
+        for part, expected in (("50%", 0), ("49%", 3)):
+            self.assertEqual(self.examine("--runtime", "runtime-3,runtime-4", "--tolerate", part)[0], expected, part)
+        # The leader has nothing to write there, and does not know; doctor says who differs.
+        code, checks = self.examine("--tolerate", "20%")
+        self.assertEqual(code, 0, checks)
+        [found] = [check for check in checks if check["check"] == "verdict"]
+        self.assertEqual(found["state"], "not_proven", found)
+        self.assertRegex(found["message"], "^the leader says well, these checks say degraded; ill by these checks alone: runtime-3$")
 
     def test_faults_of_runtimes_have_one_reason_everywhere(self):
         """What `status` shows of a runtime `doctor` names, once, with the same REASON, and no runtime in order beside it."""

@@ -12,7 +12,7 @@ import time
 import harness
 from api import collection
 from browser import Browser, need_browser
-from dev import Dev
+from dev import WATCHED, Dev
 from harness import BINARY, Process, free_port, runtime_watcher, wait_until
 from prometheus import Prometheus
 
@@ -74,14 +74,32 @@ class Fleet(harness.TestCase):
         self.note(f"{level}: {seen['page']}")
         return seen
 
+    def indicators(self):
+        """Runtimes in order, and all, of each service level indicator."""
+        found = {}
+        for each in self.prometheus.api("query", query="rw_fleet_sli_runtimes")["result"]:
+            labels = each["metric"]
+            found.setdefault(labels["sli"], {})[labels["state"]] = int(each["value"][1])
+        return {sli: (counts["good"], counts["all"]) for sli, counts in found.items()}
+
+    def until_indicator(self, name, counts):
+        wait_until(lambda: self.indicators()[name] == counts, PATIENCE, lambda: f"{name} is {counts}: {self.indicators()}", every=0.5)
+
     def test_most_runtimes_hang(self):
         self.begin(20, "--hanging-runtimes", "15")
         self.until_all_say("outage", r"15 of 20 runtimes are ill \(75 %\)")
         self.assertRegex(self.browser.text("#causes"), r"RuntimeUnreachable: 15: runtime-10, .*, …\n.*region")
+        # What hangs is silent, too, when its first heartbeat is due.
+        self.until_indicator("path", (5, 20))
 
     def test_fleet_is_well_until_a_rollout_is_paused(self):
         self.begin(4)
         self.until_all_say("well", "^well: 4 of 4 runtimes are well$")
+        self.until_indicator("path", (4, 4))
+        # The events of one runtime, however many, are one runtime's.
+        for i in range(20):
+            self.dev.skr("runtime-1").patch(WATCHED, {"spec": {"channel": f"channel-{i}"}})
+        self.until_indicator("delivery", (1, 1))
         self.assertEqual(self.manager.terminate(), 0)
         self.kcp.patch(ROLLOUT, {"spec": {"paused": True}})
         self.start_manager("--skr-image", "example.com/runtime-watcher:next")

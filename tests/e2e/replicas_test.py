@@ -1,5 +1,5 @@
-"""Each replica of the manager shows the leader's page: a standby's in Chromium before and after a fail-over, `status` by any of
-them, and what a standby says that can't reach the leader."""
+"""Each replica of the manager shows the leader's page: a standby's in Chromium before and after a fail-over, also during a CA
+rotation, `status` by any of them, and what a standby says that can't reach the leader."""
 
 import base64
 import json
@@ -11,11 +11,13 @@ from api import collection
 from browser import Browser, need_browser
 from dev import Dev
 from harness import BINARY, Process, free_port, metric_sum, runtime_watcher, wait_until
+from landscape import Issuer
 
 need_browser()
 
 PATIENCE = 60
 LEADER = collection("secrets", "runtime-watcher-system") + "/runtime-watcher-leader"
+ROOT_SECRET = collection("secrets", "istio-system") + "/klm-watcher"
 HISTORY = collection("secrets", "runtime-watcher-system") + "/runtime-watcher-history"
 
 
@@ -96,6 +98,22 @@ class Replicas(harness.TestCase):
         self.start_manager(0)
         self.assertEqual(self.until_says(0, "well: 3 of 3 runtimes are well"), 0)
 
+    def test_rotation_is_that_of_the_leader_and_then_of_the_next_one(self):
+        self.until_says(1, "well: 3 of 3 runtimes are well")
+        browser = Browser()
+        self.addCleanup(browser.kill)
+        browser.open(f"http://127.0.0.1:{self.pages[1]}/")
+        phase = "document.querySelector('#phases [aria-current]')?.innerText"
+        browser.wait(f"{phase} === 'settled'", "the leader's phase")
+        self.dev.kcp().patch(ROOT_SECRET, {"data": Issuer(self.folder / "next").root_secret["data"]})
+        browser.wait(f"{phase} === 'grace period'", "a rotation is under way")
+        browser.run(f"window.seen = []; new MutationObserver(() => seen.push({phase} ?? 'none')).observe(byId('phases'), {{childList: true}})")
+        self.leader.kill()
+        wait_until(lambda: self.standby.records(msg="this replica leads"), PATIENCE, "the second leads")
+        browser.wait(f"latest.leads && source.readyState === 1 && {phase} === 'grace period'", "it goes on", timeout=PATIENCE)
+        self.assertNotIn("settled", browser.run("return seen"))
+        self.assertEqual(browser.texts("#causes li"), [], "a rotation that goes on is no fault")
+
     def test_standby_that_cannot_reach_the_leader_says_so(self):
         kcp = self.dev.kcp()
         self.until_says(1, "well: 3 of 3")
@@ -106,6 +124,14 @@ class Replicas(harness.TestCase):
         said = self.verdict(1)[1]
         self.assertTrue(said.startswith("unknown: no leader: this replica does not lead, pod "), said)
         self.assertIn(f"port-forward pod/{leader['holder'].rsplit('_', 1)[0]} {self.pages[1]}", said)
+        shown = json.loads(fetch(self.pages[1], "/runtimes")[1])
+        self.assertEqual((shown["leads"], shown["rotation"], shown["conditions"]), (False, {}, []), "nothing else is a state")
+        self.assertEqual({(each["state"], each["condition"]) for each in shown["runtimes"]}, {("unknown", "unknown")})
+        # A third replica asks the second, which asks nobody on its behalf.
+        self.ports.append(free_port())
+        self.pages.append(free_port())
+        self.start_manager(2)
+        self.assertEqual(self.until_says(2, f"(127.0.0.1:{self.pages[1]} responds 421)"), 1)
         code, text = fetch(self.pages[1], "/runtimes", **{"X-Runtime-Watcher-Forwarded": "1"})
         self.assertEqual((code, text.strip()), (421, "this replica does not lead"), "what was forwarded is not forwarded again")
         wait_until(lambda: self.verdict(1)[0] == 0, PATIENCE, "the leader puts it right", every=0.5)
