@@ -94,6 +94,13 @@ def past(browser, folder, processes):
     return end
 
 
+def details(browser, folder, processes):
+    end = upstream_down(browser, folder, processes)
+    browser.run("location.hash = '#/runtime/runtime-7'")
+    browser.wait("document.querySelector('.events')", "the details are shown")
+    return end
+
+
 def rotation(browser, folder, processes):
     dev = Dev(folder, 20, "--rotate-root-every", "15s", "--ca-grace-period", "2m")
     processes.append(dev)
@@ -120,11 +127,11 @@ def many(browser, folder, processes, runtimes):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runtimes", type=int, default=5000)
-    parser.add_argument("--only", help="healthy, past, upstream-down, rotation or many")
+    parser.add_argument("--only", help="healthy, past, details, upstream-down, rotation or many")
     parser.add_argument("folder", nargs="?", type=pathlib.Path, default=ROOT / "deploy" / "screenshots")
     asked = parser.parse_args()
     asked.folder.mkdir(exist_ok=True)
-    scenes = {"healthy": ("light", healthy), "past": ("light", past), "upstream-down": ("dark", upstream_down), "rotation": ("light", rotation),
+    scenes = {"healthy": ("light", healthy), "past": ("light", past), "details": ("light", details), "upstream-down": ("dark", upstream_down), "rotation": ("light", rotation),
               "many": ("dark", lambda *of: many(*of, asked.runtimes))}
     browser = Browser(1280, 1000)
     try:
