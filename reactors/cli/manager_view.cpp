@@ -114,6 +114,8 @@ std::string_view manager_app::view::reason_of_heartbeats(const k8s::object_key& 
 std::string manager_app::view::runtimes(std::string_view query, std::string& error) {
   const auto wanted = runtimes_query::parse(query, error);
   if (!error.empty()) return {};
+  // First: the transitions below are as new as the conditions beside them.
+  if (manager_.leads_) judge();
   std::vector<runtime_summary> all;
   manager_.kymas_.objects().for_each(
       [&](const k8s::object& kyma) { all.push_back(summary_of(kyma.key())); });
@@ -124,7 +126,6 @@ std::string manager_app::view::runtimes(std::string_view query, std::string& err
                               if (!wanted.kyma.empty()) row["events"] = events_of(runtime.kyma);
                             });
   page["leads"] = manager_.leads_;
-  if (manager_.leads_) judge();
   const auto age =
       judged_at_ ? manager_.services_.clock.now() - *judged_at_ : core::duration::zero();
   page["verdict"] =

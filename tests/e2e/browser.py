@@ -88,5 +88,9 @@ class Browser:
                     found.add(f"{url.scheme}://{url.netloc}")
         return found
 
-    def screenshot(self, path):
-        self.driver.save_screenshot(str(path))
+    def screenshot(self, path, selector=None):
+        """Of the page, or of one element."""
+        if selector:
+            self.driver.find_element("css selector", selector).screenshot(str(path))
+        else:
+            self.driver.save_screenshot(str(path))

@@ -13,10 +13,11 @@ import re
 import threading
 import time
 import unittest
+import urllib.request
 
 from browser import Browser, need_browser
 from dev import WATCHED, Dev
-from harness import ROOT, TestCase, main
+from harness import ROOT, TestCase, main, wait_until
 
 need_browser()
 
@@ -213,9 +214,23 @@ class PageTest(TestCase):
 
 
 class WithManager(PageTest):
+    def check_transitions(self, page):
+        """From its first state on, the latest transition of a runtime is into the condition that is told with it."""
+        told = []
+        def well():
+            with urllib.request.urlopen(f"{page}runtimes?kyma=runtime-3", timeout=10) as answer:
+                [row] = json.load(answer)["runtimes"]
+            told.append(row["condition"])
+            if row["condition"] != "unknown":  # which it is before it is looked at
+                self.assertEqual(row["transitions"][0]["condition"], row["condition"])
+            return row["condition"] == "well"
+        wait_until(well, 60, lambda: f"it is well: {told[-3:]}", every=0.02)
+        self.assertIn("underWay", told)
+
     def test_page_follows_a_change_on_a_runtime(self):
         dev = self.start(Dev(self.folder / "dev", 8, "--bootstrapper-mode", "direct")).wait_up()
         page = f"http://127.0.0.1:{dev.wait_listening('dev-admin')}/"
+        self.check_transitions(page)
         self.open(page)
         self.browser.wait(f"{CELLS}.filter((cells) => cells[1] === '✓ installed' && cells[2] === '✓ live').length === 8",
                           "8 runtimes are live", timeout=40)

@@ -96,6 +96,7 @@ def past(browser, folder, processes):
 
 def details(browser, folder, processes):
     end = upstream_down(browser, folder, processes)
+    pause(20)
     browser.run("location.hash = '#/runtime/runtime-7'")
     browser.wait("document.querySelector('.events')", "the details are shown")
     return end
@@ -146,7 +147,7 @@ def main():
                     "width": 1280, "height": browser.run("return document.documentElement.scrollHeight"), "deviceScaleFactor": 1,
                     "mobile": False})
                 pause(1)
-                browser.screenshot(asked.folder / f"{name}.png")
+                browser.screenshot(asked.folder / f"{name}.png", "dialog" if name == "details" else None)
                 browser.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
                 end()
                 print(f"{name}.png", (asked.folder / f"{name}.png").stat().st_size // 1024, "KiB", flush=True)
