@@ -2,6 +2,7 @@
 
 #include "rw/k8s/devserver/discovery.hpp"
 #include "rw/k8s/devserver/openapi.hpp"
+#include "rw/k8s/devserver/openapi_protobuf.hpp"
 #include "rw/k8s/devserver/protobuf.hpp"
 #include "rw/k8s/devserver/roles.hpp"
 #include "rw/k8s/devserver/scale.hpp"
@@ -68,6 +69,16 @@ bool is_served(const cluster& in, std::string_view group, std::string_view versi
     found = found || (kind->group == group && kind->find(version) != nullptr);
   });
   return found;
+}
+
+void answer_openapi_v2(const cluster& in, const http::request& from, http::response& into) {
+  const auto document = describe_openapi_v2(in);
+  const auto accept = from.headers.get("accept");
+  const bool binary = accept.find(openapi_protobuf_accepted) != std::string_view::npos ||
+                      accept.find(openapi_protobuf_type) != std::string_view::npos;
+  into.status = 200;
+  into.headers.add("content-type", binary ? openapi_protobuf_type : "application/json");
+  into.body = binary ? openapi_to_protobuf(document) : boost::json::serialize(document);
 }
 
 void no_such_page(http::response& into) {
@@ -177,6 +188,10 @@ asio::awaitable<void> api::proceed(visit of, http::request& from, http::response
       into.body = boost::json::serialize(*all);
       return {};
     }
+  }
+  if (of.to.parts == std::vector<std::string>{"openapi", "v2"}) {
+    answer_openapi_v2(*of.in, from, into);
+    return {};
   }
   auto found = discover(*of.in, of.to.parts);
   if (!found) found = describe_openapi(*of.in, of.to.parts);

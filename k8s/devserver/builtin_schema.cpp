@@ -80,6 +80,10 @@ class container final : public leaf {
   bool atomic_object() const override { return has(field_, trait::atomic); }
   std::string_view patch_merge_key() const override { return field_.merge_key; }
   bool patch_merges() const override { return has(field_, trait::patch_merges); }
+  bool patch_replaces() const override { return has(field_, trait::replaces); }
+  bool allows(std::string_view name) const override {
+    return !patch_replaces() || items_.allows(name);
+  }
 
  private:
   bool is_object() const { return field_.in == holder::single; }
@@ -181,7 +185,8 @@ class type_graph {
   const schema& link(const builtin_field& field) {
     const auto& value = value_of(field);
     const bool owns = field.type == go_type::object && field.in == holder::single;
-    if (field.in == holder::single && !(owns && has(field, trait::atomic))) return value;
+    const bool differs = has(field, trait::atomic) || has(field, trait::replaces);
+    if (field.in == holder::single && !(owns && differs)) return value;
     return containers_.emplace_back(field, value);
   }
 

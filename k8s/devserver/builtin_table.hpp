@@ -31,11 +31,13 @@ struct trait {
   enum bits : unsigned {
     pointer = 1,
     omitempty = 2,
-    atomic = 4,         ///< one value for server-side apply; lists are unless they say otherwise
-    list_map = 8,       ///< items are identified by `keys`
-    list_set = 16,      ///< items are identified by their value
-    patch_merges = 32,  ///< a strategic merge patch merges the list, by `merge_key`
-    resource = 64,      ///< of a type: with apiVersion and kind
+    atomic = 4,          ///< one value for server-side apply; lists are unless they say otherwise
+    list_map = 8,        ///< items are identified by `keys`
+    list_set = 16,       ///< items are identified by their value
+    patch_merges = 32,   ///< a strategic merge patch merges the list, by `merge_key`
+    resource = 64,       ///< of a type: with apiVersion and kind
+    retains_keys = 128,  ///< a strategic merge patch names the fields that stay
+    replaces = 256,      ///< a strategic merge patch replaces the object
   };
 };
 

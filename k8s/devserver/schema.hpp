@@ -44,6 +44,8 @@ class schema {
   /// the list. A list of primitives that is merged as a set returns "".
   virtual std::string_view patch_merge_key() const = 0;
   virtual bool patch_merges() const = 0;
+  /// Returns true if a strategic merge patch replaces the object instead of merging it.
+  virtual bool patch_replaces() const { return false; }
 
   /// Fills in defaults, in place (idempotent).
   virtual void fill_defaults(boost::json::value& object) const = 0;

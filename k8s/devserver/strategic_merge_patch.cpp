@@ -163,7 +163,7 @@ outcome<void> merger::member(json::object& target, std::string_view name, const 
     return {};
   }
   auto& into = target[name];
-  if (change.is_object()) {
+  if (change.is_object() && (type == nullptr || !type->patch_replaces())) {
     if (!into.is_object()) into.emplace_object();
     return object(into.get_object(), change.get_object(), type);
   }

@@ -125,6 +125,45 @@ BOOST_FIXTURE_TEST_CASE(server_reports_its_health, sandbox) {
   }
 }
 
+BOOST_FIXTURE_TEST_CASE(openapi_v2_describes_how_fields_are_merged, sandbox) {
+  const auto document = parse(ok(api.raw("GET", "/openapi/v2", "", "")));
+  const auto& types = document.at("definitions").as_object();
+  const auto extension = [&](std::string_view type, std::string_view field, std::string_view name) {
+    const auto& properties = types.at(type).at("properties").as_object();
+    return text(properties.at(field), "/x-kubernetes-" + std::string(name));
+  };
+  BOOST_TEST(extension("io.k8s.api.apps.v1.DeploymentSpec", "strategy", "patch-strategy") ==
+             "retainKeys");
+  BOOST_TEST(extension("io.k8s.api.core.v1.PodSpec", "volumes", "patch-strategy") ==
+             "merge,retainKeys");
+  BOOST_TEST(extension("io.k8s.api.core.v1.ServiceSpec", "ports", "patch-merge-key") == "port");
+  BOOST_TEST(extension("io.k8s.api.core.v1.ServiceSpec", "ports", "list-type") == "map");
+  const auto& port = types.at("io.k8s.api.core.v1.ServicePort").at("properties");
+  BOOST_TEST(text(port, "/port/type") == "integer");
+  BOOST_TEST(text(types.at("io.k8s.api.core.v1.PodSpec"), "/properties/containers/items/$ref") ==
+             "#/definitions/io.k8s.api.core.v1.Container");
+}
+
+BOOST_FIXTURE_TEST_CASE(openapi_v2_describes_a_custom_kind, sandbox) {
+  const auto crd = definition(server.unique("o") + ".example.com", "Thing", "things", parse(R"({
+          "type": "object", "properties": {"spec": {"type": "object", "properties": {
+              "size": {"type": "integer", "format": "int32", "maximum": 7},
+              "part": {"x-kubernetes-int-or-string": true}}}}})"));
+  const auto things = define(crd);
+  json found;
+  eventually([&] {
+    const auto document = parse(ok(api.raw("GET", "/openapi/v2", "", "")));
+    for (const auto& [name, type] : document.at("definitions").as_object()) {
+      if (text(type, "/x-kubernetes-group-version-kind/0/group") != things.gvk.group) continue;
+      if (text(type, "/x-kubernetes-group-version-kind/0/kind") == "Thing") found = type;
+    }
+    return found.is_object();
+  });
+  BOOST_TEST(text(found, "/properties/spec/properties/size/type") == "integer");
+  BOOST_TEST(text(found, "/properties/spec/properties/part/x-kubernetes-int-or-string") == "true");
+  BOOST_TEST(text(found, "/properties/kind/type") == "string");
+}
+
 BOOST_FIXTURE_TEST_CASE(versions_of_a_custom_kind_are_reported_the_newest_first, sandbox) {
   auto crd = definition(server.unique("v") + ".example.com", "Thing", "things",
                         parse(R"({"type": "object"})"));

@@ -199,8 +199,6 @@ class Steps:
 
 class Embedded(Steps, harness.TestCase):
     def kcp_options(self):
-        if not control_plane.knows_openapi_v3(KUBECTL):
-            self.skipTest(f"{KUBECTL} knows no OpenAPI v3, which is all that is served")
         return ()
 
 

@@ -379,8 +379,6 @@ class Embedded(Story, harness.TestCase):
         return ROOT / "deploy" / "dev" / "infrastructuremanager.kyma-project.io_runtimes.yaml"
 
     def start_cluster(self):
-        if not control_plane.knows_openapi_v3(landscape.KUBECTL):
-            self.skipTest(f"{landscape.KUBECTL} knows no OpenAPI v3, which is all that is served")
         folder = self.folder / "clusters"
         server = self.start(Process("api-server", [DEV_BINARY, "api-server", "--address", "127.0.0.1:0", "--dir", folder,
                                                    "--cluster", "kcp", "--storage-delay", "1s"]))

@@ -41,12 +41,6 @@ def http2_server():
     return "kube-apiserver" if match and (int(match[1]), int(match[2])) >= (1, 30) else None
 
 
-def knows_openapi_v3(kubectl):
-    """True from kubectl 1.27 on. The embedded API server serves no older form of its schemas."""
-    version = json.loads(subprocess.check_output([kubectl, "version", "--client", "-o", "json"]))["clientVersion"]
-    return int(re.match(r"\d+", version["minor"])[0]) >= 27
-
-
 class ApiError(AssertionError):
     def __init__(self, method, path, status, body):
         super().__init__(f"{method} {path}: {status} {body[:500]!r}")

@@ -244,8 +244,6 @@ class Embedded(Landscape):
         return [ROOT / "deploy" / "crds", ROOT / "deploy" / "dev"]
 
     def start_clusters(self):
-        if not control_plane.knows_openapi_v3(KUBECTL):
-            self.skipTest(f"{KUBECTL} knows no OpenAPI v3, which is all that is served")
         folder = self.folder / "clusters"
         server = self.start(Process("api-server", [DEV_BINARY, "api-server", "--address", "127.0.0.1:0", "--dir", folder,
                                                    "--cluster", "kcp,skr"]))

@@ -292,8 +292,6 @@ class Upgrade(Fleet):
 
 class Embedded(Story, Upgrade, harness.TestCase):
     def kcp_options(self):
-        if not control_plane.knows_openapi_v3(KUBECTL):
-            self.skipTest(f"{KUBECTL} knows no OpenAPI v3, which is all that is served")
         return ()
 
 

@@ -136,6 +136,10 @@ class Table:
             field = {"name": name, "number": int(number[0]) if number else 0, "pointer": go.startswith("*"),
                      "omitempty": "omitempty" in options, "merge": "", "keys": "", "default": "", "flags": set()}
             self.resolve(package, go.lstrip("*"), field)
+            if "retainKeys" in tags.get("patchStrategy", ""):
+                field["flags"].add("retains_keys")
+            if tags.get("patchStrategy") == "replace":
+                field["flags"].add("replaces")
             lists, kinds = marker(about, "listType"), marker(about, "mapType") + marker(about, "structType")
             if field["holder"] == "list":
                 if tags.get("patchStrategy", "").startswith("merge"):

@@ -294,6 +294,17 @@ BOOST_AUTO_TEST_CASE(lists_without_a_merge_key_are_replaced) {
   BOOST_TEST(at(pod_spec(value), "/tolerations") == R"([{"key":"u"}])");
 }
 
+BOOST_AUTO_TEST_CASE(object_whose_type_says_so_is_replaced) {
+  auto budget = json::parse(R"({"spec": {"maxUnavailable": 1,
+                                         "selector": {"matchLabels": {"a": "1", "b": "2"}}}})");
+  const auto done = strategic_merge_patch(
+      budget, json::parse(R"({"spec": {"selector": {"matchLabels": {"a": "3"}}}})"),
+      *builtin_schema("policy/v1", "PodDisruptionBudget"));
+  BOOST_TEST(done.has_value());
+  BOOST_TEST(budget == json::parse(R"({"spec": {"maxUnavailable": 1,
+                                                "selector": {"matchLabels": {"a": "3"}}}})"));
+}
+
 BOOST_AUTO_TEST_CASE(items_are_deleted_by_a_directive) {
   BOOST_TEST(containers(R"({"containers":[{"name":"b","$patch":"delete"}]})") == "a,c");
   BOOST_TEST(containers(R"({"containers":[{"name":"b","$patch":"delete"},
