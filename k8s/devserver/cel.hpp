@@ -60,6 +60,10 @@ class cel_expression {
   /// result other than of type `wanted` ("bool" or "string").
   void check(const schema_node& self, std::string_view wanted);
 
+  /// Returns what it costs at most for a `self` of that schema, in the units of kube-apiserver. An
+  /// expression that is not evaluated costs nothing.
+  double most_cost(const schema_node& self) const;
+
   /// Evaluates, in a bounded number of steps. `old_self` is null if there is none.
   cel_result evaluate(const boost::json::value& self, const boost::json::value* old_self) const;
 
@@ -72,6 +76,9 @@ class cel_expression {
   std::shared_ptr<const cel_node> root_;
   bool uses_old_self_ = false;
 };
+
+/// Returns how often a value of that schema can be in a request.
+double most_times(const schema_node& of);
 
 /// Returns the name of a schema's property for an expression's identifier ("__dash__" is "-").
 std::string cel_property(std::string_view identifier);

@@ -43,6 +43,9 @@ class Steps:
         super().setUp()
         if not KUBECTL:
             self.skipTest("there is no kubectl")
+        version = json.loads(subprocess.check_output([KUBECTL, "version", "--client", "-o", "json"]))["clientVersion"]
+        if int(re.match(r"\d+", version["minor"])[0]) < 21:
+            self.skipTest(f"{KUBECTL} has a kustomize that knows no components")
         self.port = free_port()
         self.dev = self.start(Dev(self.folder / "dev", len(RUNTIMES), "--no-manager", "--backend", f"127.0.0.1:{self.port}",
                                   "--bootstrapper-mode", "signal", "--kim-duration", "100ms", *self.kcp_options())).wait_up()
