@@ -96,6 +96,9 @@ class webhooks::implementation {
 
   static std::vector<active_ptr> concerned(const configuration_map& among,
                                            const admission_attributes& write);
+  static outcome<void> report_missed(const configuration_map& among,
+                                     const admission_attributes& write,
+                                     std::vector<std::string>& warnings);
   asio::awaitable<std::optional<problem>> mutate_by(active_ptr active, admission_attributes* write,
                                                     mutation* made, bool* changed);
   std::shared_ptr<webhook_client> line_to(active_webhook& active_webhook, std::string& reason);
@@ -151,6 +154,24 @@ std::vector<active_ptr> webhooks::implementation::concerned(const configuration_
                          [&write](const auto& webhook) { return webhook->spec.concerns(write); });
   }
   return found;
+}
+
+/// Adds a warning for each webhook that is not called though kube-apiserver would call it.
+outcome<void> webhooks::implementation::report_missed(const configuration_map& among,
+                                                      const admission_attributes& write,
+                                                      std::vector<std::string>& warnings) {
+  if (write.other_versions.empty()) return {};
+  for (const auto& [name, all] : among) {
+    for (const auto& webhook : all) {
+      if (!webhook->spec.misses(write)) continue;
+      auto warning = "webhook \"" + webhook->spec.name +
+                     "\" is not called: its rules name another version, and this API server treats "
+                     "matchPolicy Equivalent as Exact";
+      if (write.refuse_unsupported) return unsupported(warning);
+      warnings.push_back(std::move(warning));
+    }
+  }
+  return {};
 }
 
 std::shared_ptr<webhook_client> webhooks::implementation::line_to(active_webhook& active_webhook,
@@ -231,6 +252,8 @@ asio::awaitable<std::optional<problem>> webhooks::implementation::mutate_by(
 
 asio::awaitable<outcome<mutation>> webhooks::implementation::mutate(admission_attributes write) {
   mutation made;
+  const auto reported = report_missed(mutating, write, made.warnings);
+  if (reported.has_error()) co_return reported.error();
   const auto called = concerned(mutating, write);
   if (called.empty()) co_return made;
   if (present_ >= most_writes) {
@@ -264,8 +287,10 @@ asio::awaitable<outcome<mutation>> webhooks::implementation::mutate(admission_at
 
 asio::awaitable<outcome<std::vector<std::string>>> webhooks::implementation::admit(
     admission_attributes write) {
-  const auto called = concerned(configurations, write);
   std::vector<std::string> warnings;
+  const auto reported = report_missed(configurations, write, warnings);
+  if (reported.has_error()) co_return reported.error();
+  const auto called = concerned(configurations, write);
   if (called.empty()) co_return warnings;
   if (present_ >= most_writes) {
     refused_.Increment();

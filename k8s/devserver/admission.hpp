@@ -34,6 +34,9 @@ struct admission_attributes {
   std::string user;
   std::vector<std::string> groups;
   bool dry_run = false;
+  /// Other versions that the resource is served in.
+  std::vector<std::string> other_versions = {};
+  bool refuse_unsupported = false;  ///< call::refuse_unsupported
 };
 
 /// What mutating webhooks make of a write.
@@ -46,7 +49,7 @@ struct mutation {
 /// selectors, timeouts, failurePolicy, sideEffects, warnings. Calls matching mutating webhooks one
 /// after the other, by the names of their configurations, then all matching validating ones at once
 /// and awaits all; the response is the first rejection. Treats matchPolicy
-/// Equivalent as Exact, and matchConditions as true.
+/// Equivalent as Exact, with a warning (or 501) where that matters, and matchConditions as true.
 ///
 /// As many writes wait for their webhooks at once as kube-apiserver admits (200, its
 /// max-mutating-requests-inflight); further ones get 429 with Retry-After.

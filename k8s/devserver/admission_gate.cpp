@@ -67,6 +67,10 @@ admission_attributes attributes_of(const call& to, const write_plan& plan,
   made.user = to.by.user;
   made.groups = to.by.groups;
   made.dry_run = context.dry_run;
+  made.refuse_unsupported = to.refuse_unsupported;
+  for (const auto& version : to.view.of->versions) {
+    if (version.served && &version != to.view.version) made.other_versions.push_back(version.name);
+  }
   return made;
 }
 

@@ -18,7 +18,13 @@ enum class base : std::uint8_t { dyn, boolean, number, text, list, map, object }
 struct type {
   base is = base::dyn;
   const schema_node* of = nullptr;
+  std::string_view format = {};  ///< of a text that CEL has a type of its own for
 };
+
+/// Returns true for a format whose texts are timestamps, durations or bytes in CEL.
+bool own_type(std::string_view format) {
+  return format == "date" || format == "date-time" || format == "duration" || format == "byte";
+}
 
 type type_of(const schema_node* of) {
   if (of == nullptr || of->int_or_string) return {};
@@ -28,8 +34,11 @@ type type_of(const schema_node* of) {
     case value_type::integer:
     case value_type::number:
       return {base::number};
-    case value_type::string:
-      return {base::text};
+    case value_type::string: {
+      const auto format =
+          of->rules != nullptr ? std::string_view(of->rules->format_name) : std::string_view();
+      return {base::text, nullptr, own_type(format) ? format : std::string_view()};
+    }
     case value_type::array:
       return {base::list, of->element.get()};
     case value_type::object:
@@ -54,6 +63,17 @@ class checker {
   explicit checker(const schema_node& self) : self_(type_of(&self)) {}
 
   type infer(const cel_node& node) {
+    const auto made = infer_kind(node);
+    // Whether there is such a text can be asked.
+    if (!made.format.empty() && node.is != kind::has) format = made.format;
+    return made;
+  }
+
+  std::string error;
+  std::string_view format;  ///< of a text that the expression reads, and that is no text in CEL
+
+ private:
+  type infer_kind(const cel_node& node) {
     switch (node.is) {
       case kind::literal:
         return literal(node);
@@ -95,9 +115,6 @@ class checker {
     return {};
   }
 
-  std::string error;
-
- private:
   void fail(std::string reason) {
     if (error.empty()) error = std::move(reason);
   }
@@ -219,6 +236,11 @@ void cel_expression::check(const schema_node& self, std::string_view wanted) {
   cel::checker types(self);
   const auto made = types.infer(*root_);
   error = types.error;
+  if (!types.format.empty()) {
+    unsupported = "the type of format " + std::string(types.format);
+    error.clear();
+    return;
+  }
   if (!error.empty() || made.is == cel::base::dyn || cel::name_of(made.is) == wanted) return;
   error = "must evaluate to " + std::string(wanted);
 }

@@ -149,6 +149,7 @@ void webhook::read_policies(const json::object& from) {
   timeout = std::chrono::seconds(
       std::clamp<std::int64_t>(number(from, "timeoutSeconds").value_or(10), 1, 30));
   may_fail = text_of(from, "failurePolicy") == "Ignore";
+  equivalent = text_of(from, "matchPolicy") != "Exact";
   const auto effects = text_of(from, "sideEffects");
   reinvoked = text_of(from, "reinvocationPolicy") == "IfNeeded";
   side_effects = effects != "None" && effects != "NoneOnDryRun";
@@ -179,6 +180,14 @@ bool webhook::concerns(const admission_attributes& write) const {
     return !object.is_null() && objects.matches(labels_of(object));
   };
   return chosen(write.object) || chosen(write.old_object);
+}
+
+bool webhook::misses(admission_attributes write) const {
+  if (!equivalent || concerns(write)) return false;
+  return std::ranges::any_of(write.other_versions, [&](const std::string& other) {
+    write.type.gvk.version = other;
+    return concerns(write);
+  });
 }
 
 }  // namespace rw::k8s::devserver

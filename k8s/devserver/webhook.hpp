@@ -40,6 +40,8 @@ struct webhook {
   /// Treats matchPolicy Equivalent as Exact (a write is reviewed only as the resource that it was
   /// sent to), and matchConditions (CEL) as true.
   bool concerns(const admission_attributes& write) const;
+  /// Returns true if kube-apiserver would call the webhook, with the object in another version.
+  bool misses(admission_attributes write) const;
 
   std::string name;
   std::string url = {};     ///< clientConfig.url; empty: a service
@@ -53,6 +55,7 @@ struct webhook {
   std::chrono::seconds timeout{10};
   bool may_fail = false;      ///< failurePolicy Ignore
   bool side_effects = false;  ///< it does not support dry run
+  bool equivalent = true;     ///< matchPolicy
   bool mutates = false;       ///< it is of a MutatingWebhookConfiguration
   bool reinvoked = false;     ///< again, if a later webhook changes the object
   std::string version = {};   ///< of AdmissionReview, "v1" or "v1beta1"

@@ -60,7 +60,7 @@ outcome<write_plan> write_planner::finish_create(const call& to, json::value obj
   good = check_room(to);
   if (good.has_error()) return good.error();
   begin_life(object, now(), random_);
-  good = report_gaps(to, object, plan.warnings);
+  good = report_gaps(to, object, true, plan.warnings);
   if (good.has_error()) return good.error();
   fill_defaults(to, object);
   const bool tracked = !applied && !with.manager.empty();
@@ -136,7 +136,7 @@ outcome<write_plan> write_planner::finish_update(const call& to, record_ptr befo
   keep_identity(old, object);
   auto good = prune_unknown(to, object, with, plan.warnings);
   if (good.has_error()) return good.error();
-  good = report_gaps(to, object, plan.warnings);
+  good = report_gaps(to, object, false, plan.warnings);
   if (good.has_error()) return good.error();
   keep_other_parts(to, old, object);
   fill_defaults(to, object);

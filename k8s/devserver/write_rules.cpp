@@ -5,6 +5,7 @@
 #include "rw/k8s/devserver/definitions.hpp"
 #include "rw/k8s/devserver/json_access.hpp"
 #include "rw/k8s/devserver/object_meta.hpp"
+#include "rw/k8s/devserver/plugin_gaps.hpp"
 #include "rw/k8s/devserver/roles.hpp"
 #include "rw/k8s/devserver/scale.hpp"
 
@@ -124,15 +125,22 @@ outcome<void> prune_unknown(const call& to, json::value& object, const write_opt
                      ": strict decoding error: " + all);
 }
 
-outcome<void> report_gaps(const call& to, const json::value& object,
+outcome<void> report_gaps(const call& to, const json::value& object, bool creates,
                           std::vector<std::string>& warnings) {
   const auto& of = *to.view.of;
   if (!to.subresource.empty()) return {};
   std::vector<std::string> gaps;
+  if (creates) add_plugin_gaps(*to.in, of, to.key.ns, object, gaps);
   if (of.custom && to.view.version->type) {
-    gaps = to.view.version->type->gaps();
+    std::ranges::copy(to.view.version->type->gaps(), std::back_inserter(gaps));
   } else if (of.storage_key == definitions_key) {
     gaps = unsupported_parts(object);
+  } else if (of.storage_key == "namespaces") {
+    static constexpr std::string_view label = "pod-security.kubernetes.io/enforce";
+    const auto level = find_string(object, {"metadata", "labels", label});
+    if (!level.empty() && level != "privileged") {
+      gaps.push_back(std::string(label) + ": this API server enforces no standards of pods");
+    }
   } else if (of.storage_key.ends_with("webhookconfigurations.admissionregistration.k8s.io")) {
     const auto* const webhooks = find(object, {"webhooks"});
     const auto has_conditions = [](const json::value& webhook) {

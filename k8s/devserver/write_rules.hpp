@@ -33,7 +33,7 @@ outcome<void> prune_unknown(const call& to, boost::json::value& object, const wr
 
 /// Reports what kube-apiserver does with such an object and this server does not: as warnings, or
 /// 501 (`call::refuse_unsupported`).
-outcome<void> report_gaps(const call& to, const boost::json::value& object,
+outcome<void> report_gaps(const call& to, const boost::json::value& object, bool creates,
                           std::vector<std::string>& warnings);
 
 void fill_defaults(const call& to, boost::json::value& object);

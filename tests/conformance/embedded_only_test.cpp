@@ -117,6 +117,103 @@ BOOST_FIXTURE_TEST_CASE(rules_with_unknown_functions_are_admitted_with_a_warning
              "server does not know isURL(); the rule is not evaluated\"");
 }
 
+BOOST_FIXTURE_TEST_CASE(rules_about_texts_with_a_format_are_admitted_with_a_warning, sandbox) {
+  const auto crd = definition(server.unique("u") + ".example.com", "Time", "times", parse(R"x({
+      "type": "object", "properties": {"at": {"type": "string", "format": "date-time"}},
+      "x-kubernetes-validations": [{"rule": "!has(self.at)"},
+                                   {"rule": "self.at == '2024-01-01T00:00:00Z'"}]})x"));
+  BOOST_TEST(warning_of_creating(*this, crds, crd) ==
+             "299 - \"openAPIV3Schema.x-kubernetes-validations[1].rule: this API server does not "
+             "know the type of format date-time; the rule is not evaluated\"");
+}
+
+BOOST_FIXTURE_TEST_CASE(quota_that_a_new_object_counts_for_is_a_warning, sandbox) {
+  create({{"", "v1", "ResourceQuota"}, "resourcequotas", true},
+         with(object({{"", "v1", "ResourceQuota"}, "resourcequotas", true}, "q"), "/spec/hard",
+              {{"configmaps", "0"}}));
+  const auto warned = server.http("POST", path(config_maps), serialize(config_map("a")));
+  BOOST_TEST(warned.headers.get("warning") ==
+             R"(299 - "ResourceQuota \"q\": this API server enforces no quotas")");
+  const auto other = server.http("POST", path(secrets), serialize(object(secrets, "a")));
+  BOOST_TEST(other.status == 201u);
+  BOOST_TEST(other.headers.get("warning") == "");
+}
+
+BOOST_FIXTURE_TEST_CASE(plugins_of_pods_that_do_nothing_are_warnings, sandbox) {
+  const k8s::resource_type ranges{{"", "v1", "LimitRange"}, "limitranges", true};
+  create(ranges, with(object(ranges, "r"), "/spec",
+                      parse(R"({"limits": [{"type": "Container", "default": {"cpu": "1"}}]})")));
+  const auto pod = parse(R"({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"},
+      "spec": {"runtimeClassName": "none", "containers": [{"name": "a", "image": "a"}]}})");
+  const auto made = server.http("POST", "/api/v1/namespaces/" + ns + "/pods", serialize(pod));
+  BOOST_TEST(made.status == 201u);
+  std::string warnings;
+  for (std::size_t i = 0; i < made.headers.size(); ++i) {
+    if (http::iequals(made.headers[i].name, "warning")) warnings += made.headers[i].value;
+  }
+  BOOST_TEST(warnings.find("LimitRange \\\"r\\\": this API server applies no limits") !=
+             std::string::npos);
+  BOOST_TEST(warnings.find("spec.runtimeClassName") != std::string::npos);
+
+  const auto restricted = with(object(namespaces, server.unique("restricted")), "/metadata/labels",
+                               {{"pod-security.kubernetes.io/enforce", "restricted"}});
+  BOOST_TEST(warning_of_creating(*this, namespaces, restricted)
+                 .find("pod-security.kubernetes.io/enforce") != std::string::npos);
+}
+
+BOOST_FIXTURE_TEST_CASE(default_class_that_is_not_set_is_a_warning, sandbox) {
+  const k8s::resource_type classes{
+      {"storage.k8s.io", "v1", "StorageClass"}, "storageclasses", false};
+  const auto name = server.unique("class");
+  const auto annotations = parse(R"({"storageclass.kubernetes.io/is-default-class": "true"})");
+  create(classes, with(with(object(classes, name), "/provisioner", "example.com/p"),
+                       "/metadata/annotations", annotations));
+  const auto claim = parse(R"({"apiVersion": "v1", "kind": "PersistentVolumeClaim",
+      "metadata": {"name": "a"}, "spec": {"accessModes": ["ReadWriteOnce"],
+      "resources": {"requests": {"storage": "1Gi"}}}})");
+  const auto made =
+      server.http("POST", "/api/v1/namespaces/" + ns + "/persistentvolumeclaims", serialize(claim));
+  BOOST_TEST(made.status == 201u);
+  BOOST_TEST(made.headers.get("warning").find(name) != std::string::npos);
+  ok(api.remove(classes, {"", name}));
+}
+
+BOOST_FIXTURE_TEST_CASE(webhook_of_another_version_is_a_warning, hooked) {
+  auto crd = definition(server.unique("e") + ".example.com", "Thing", "things",
+                        parse(R"({"type": "object"})"));
+  auto& versions = crd.at_pointer("/spec/versions").as_array();
+  versions.push_back(with(with(versions.front(), "/name", "v2"), "/storage", false));
+  const auto things = define(crd);
+  auto of_v1 = rule(things, {"CREATE"});
+  hook.call_for(boost::json::array{of_v1});
+  const auto write = [&](const std::string& version) {
+    const json thing{{"apiVersion", things.gvk.group + "/" + version},
+                     {"kind", "Thing"},
+                     {"metadata", {{"generateName", "a"}}}};
+    return server.http(
+        "POST", "/apis/" + things.gvk.group + "/" + version + "/namespaces/" + ns + "/things",
+        serialize(thing));
+  };
+  BOOST_TEST(write("v1").headers.get("warning") == "");
+  const auto other = write("v2");
+  BOOST_TEST(other.status == 201u);
+  BOOST_TEST(other.headers.get("warning").find("its rules name another version") !=
+             std::string::npos);
+}
+
+BOOST_FIXTURE_TEST_CASE(change_of_a_scale_by_a_webhook_is_an_error, sandbox) {
+  create(deployments, deployment("a"));
+  webhook hook(*this, webhook_kind::mutating);
+  hook.call_for(boost::json::array{rule(deployments, {"*"}, "deployments/scale")});
+  hook.answer(
+      patch_by(boost::json::array{{{"op", "replace"}, {"path", "/spec/replicas"}, {"value", 7}}}));
+  const auto why =
+      failed(api.patch(deployments, {ns, "a"}, k8s::patch_type::merge,
+                       parse(R"({"spec": {"replicas": 4}})"), {.subresource = "scale"}));
+  BOOST_TEST(why.status == 500u);
+  BOOST_TEST(why.message.find("by a mutating webhook") != std::string::npos);
+}
+
 BOOST_FIXTURE_TEST_CASE(match_conditions_are_admitted_with_a_warning, sandbox) {
   const k8s::resource_type type{
       {"admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration"},

@@ -384,16 +384,76 @@ class OwnFlags(harness.TestCase):
         self.api(folder, "cluster-1").expect(404, "GET", spaces + "/a")
 
     def test_unsupported_parts_are_refused_or_warned_about(self):
-        conditions = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
-                      "metadata": {"name": "w"}, "webhooks": [{
-                          "name": "a.b.c", "sideEffects": "None", "admissionReviewVersions": ["v1"], "failurePolicy": "Ignore",
-                          "clientConfig": {"url": "https://127.0.0.1:1/"}, "matchConditions": [{"name": "a", "expression": "true"}]}]}
-        path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
-        folder = self.start_server()
-        self.api(folder, "cluster-1").expect(201, "POST", path, conditions)
-        self.assertEqual(self.server.terminate(), 0)
-        folder = self.start_server("--refuse-unsupported")
-        self.assertIn("matchConditions", self.api(folder, "cluster-1").expect(501, "POST", path, conditions)["message"])
+        """The list of k8s/devserver/README.md: each entry is a warning, or 501, or an error in both cases."""
+        admission, crds = "/apis/admissionregistration.k8s.io/v1/", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+        space = "/api/v1/namespaces/default/"
+        webhook = {"name": "a.b.c", "sideEffects": "None", "admissionReviewVersions": ["v1"], "failurePolicy": "Ignore",
+                   "clientConfig": {"url": "https://127.0.0.1:1/"}}
+
+        def configuration(name, **parts):
+            return {"metadata": {"name": name}, "webhooks": [{**webhook, **parts}]}
+
+        def definition(kind, spec, **parts):
+            plural = kind.lower() + "s"
+            versions = [{"name": name, "served": True, "storage": name == "v1", "schema": {"openAPIV3Schema": {
+                "type": "object", "properties": {"spec": spec}}}} for name in ("v1", "v2")]
+            return {"metadata": {"name": plural + ".e.io"}, "spec": {"group": "e.io", "scope": "Cluster", "versions": versions,
+                                                                    "names": {"kind": kind, "plural": plural}, **parts}}
+
+        def ruled(kind, rule):
+            return definition(kind, {"type": "object", "properties": {"at": {"type": "string", "format": "date-time"}},
+                                     "x-kubernetes-validations": [{"rule": rule}]})
+
+        pod = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "a", "image": "a"}]}}
+        prepared = [
+            (space + "resourcequotas", {"metadata": {"name": "q"}, "spec": {"hard": {"configmaps": "0"}}}),
+            ("/apis/storage.k8s.io/v1/storageclasses", {"metadata": {"name": "c", "annotations": {
+                "storageclass.kubernetes.io/is-default-class": "true"}}, "provisioner": "e.io/p"}),
+            ("/apis/networking.k8s.io/v1/ingressclasses", {"metadata": {"name": "c", "annotations": {
+                "ingressclass.kubernetes.io/is-default-class": "true"}}, "spec": {"controller": "e.io/c"}}),
+            (crds, definition("Thing", {"type": "object"})),
+            (admission + "validatingwebhookconfigurations", configuration("of-v1", rules=[
+                {"operations": ["*"], "apiGroups": ["e.io"], "apiVersions": ["v1"], "resources": ["things"]}])),
+            ("/api/v1/namespaces", {"metadata": {"name": "limited"}}),
+            ("/api/v1/namespaces/limited/limitranges", {"metadata": {"name": "r"}, "spec": {"limits": [
+                {"type": "Container", "default": {"cpu": "1"}}]}})]
+        gaps = {
+            "matchConditions": (admission + "validatingwebhookconfigurations", configuration("w", matchConditions=[
+                {"name": "a", "expression": "true"}])),
+            "isURL()": (crds, ruled("Url", "isURL(self.at)")),
+            "format date-time": (crds, ruled("Date", "self.at == 'a'")),
+            "matchPolicy": ("/apis/e.io/v2/things", {"apiVersion": "e.io/v2", "kind": "Thing", "metadata": {"name": "a"}}),
+            "ResourceQuota": (space + "configmaps", {"metadata": {"name": "a"}}),
+            "LimitRange": ("/api/v1/namespaces/limited/pods", pod),
+            "RuntimeClass": (space + "pods", {**pod, "spec": {**pod["spec"], "runtimeClassName": "r"}}),
+            "StorageClass": (space + "persistentvolumeclaims", {"metadata": {"name": "a"}, "spec": {
+                "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}),
+            "IngressClass": ("/apis/networking.k8s.io/v1/namespaces/default/ingresses", {"metadata": {"name": "a"}, "spec": {
+                "defaultBackend": {"service": {"name": "a", "port": {"number": 80}}}}}),
+            "pod-security": ("/api/v1/namespaces", {"metadata": {"name": "safe", "labels": {
+                "pod-security.kubernetes.io/enforce": "restricted"}}})}
+        for options, status in (((), 201), (("--refuse-unsupported",), 501)):
+            one = self.api(self.start_server(*options), "cluster-1")
+            for path, body in prepared:
+                one.expect(201, "POST", path, body)
+            for name, (path, body) in gaps.items():
+                with self.subTest(name, status=status):
+                    answer = one.expect(status, "POST", path, body)
+                    said = " ".join(one.answer.headers.get_all("Warning", [])) if status == 201 else answer["message"]
+                    self.assertIn(name, said)
+            rules = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview", "spec": {"namespace": "default"}}
+            one.expect(201, "POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", rules)
+            self.assertIn("rule of paths", one.answer.headers["Warning"])
+            converted = definition("Webhook", {"type": "object"}, conversion={"strategy": "Webhook"})
+            self.assertIn("conversion", one.expect(422, "POST", crds, converted)["message"])
+            one.expect(404, "GET", "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas")
+            for sub in ("log", "exec", "portforward", "attach", "proxy", "resize"):
+                one.expect(404, "GET", f"{space}pods/a/{sub}")
+            one.expect(415, "POST", crds, b"k8s\0" + b"\x0a\x00", PROTOBUF)
+            one.expect(406, "GET", "/apis/e.io/v1/things", accept=PROTOBUF)
+            one.expect(200, "GET", "/apis/e.io/v1/things", accept=PROTOBUF + ",application/json")
+            self.assertEqual(one.answer.headers["Content-Type"], "application/json")
+            self.assertEqual(self.server.terminate(), 0)
 
     def test_thousand_clusters_take_little(self):
         began = time.monotonic()
