@@ -1,6 +1,7 @@
 """kube-devserver as a process: as envtest of controller-runtime starts it, and by its own flags, with faults.
 
-RW_TEST_KUBE may name the folder of a recorded operator's conversation: its Lease election, in protobuf, is sent again.
+RW_TEST_KUBE may name the folder of a recorded operator's conversation: its Lease election, in protobuf, is sent again, in
+place of one that is made here.
 """
 
 import base64
@@ -75,6 +76,37 @@ def with_text(data, path, text):
             _, at = varint(data, at)
         out += data[begin:at]
     return out
+
+
+def message(*fields):
+    """A protobuf message of (number, value): text, bytes or a number."""
+    out = b""
+    for number, value in fields:
+        if isinstance(value, int):
+            out += coded(number << 3) + coded(value)
+        else:
+            value = value.encode() if isinstance(value, str) else value
+            out += coded(number << 3 | 2) + coded(len(value)) + value
+    return out
+
+
+def made_election():
+    """An election in the shape of the recorded one, for where there is none."""
+    path = "/apis/coordination.k8s.io/v1/namespaces/election/leases"
+    begun = int(time.time())
+
+    def step(method, path, status, lease=b""):
+        if lease:
+            lease = MAGIC + message((1, message((1, "coordination.k8s.io/v1"), (2, "Lease"))), (2, lease), (3, ""), (4, ""))
+        return {"method": method, "path": path, "status": status, "request_base64": base64.b64encode(lease), "accept": PROTOBUF,
+                "request_content_type": PROTOBUF, "response_content_type": PROTOBUF}
+
+    def lease(renewed, *identity):
+        metadata = message((1, "operator"), (3, "election"), *identity)
+        spec = message((1, "operator_1"), (2, 15), (3, message((1, begun))), (4, message((1, begun + renewed))), (5, 0))
+        return message((1, metadata), (2, spec))
+    return [step("GET", path + "/operator", 404), step("POST", path, 201, lease(0)),
+            *(step("PUT", path + "/operator", 200, lease(i, (5, "uid"), (6, "version"))) for i in range(1, 4))]
 
 
 def text_at(data, path):
@@ -207,11 +239,15 @@ class Envtest(harness.TestCase):
             listed = api.expect(200, "GET", f"/apis/{group}/{version}")["resources"]
             self.assertLessEqual(plurals, {one["name"] for one in listed})
 
-    def elect(self, api):
-        """The recorded election, up to the second renewal of the Lease."""
-        folder = pathlib.Path(os.environ["RW_TEST_KUBE"])
-        lines = (folder / "conversation-operator.jsonl").read_text().splitlines()
-        steps = [one for one in map(json.loads, lines) if "/leases" in one["path"]]
+    def read_election(self):
+        folder = os.environ.get("RW_TEST_KUBE")
+        if not folder:
+            return made_election()
+        lines = (pathlib.Path(folder) / "conversation-operator.jsonl").read_text().splitlines()
+        return [one for one in map(json.loads, lines) if "/leases" in one["path"]]
+
+    def elect(self, api, steps):
+        """The election, up to the second renewal of the Lease."""
         namespace = steps[0]["path"].split("/")[5]
         api.expect(201, "POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
         uid = version = None
@@ -230,11 +266,8 @@ class Envtest(harness.TestCase):
                 uid, version = (text_at(api.text[4:], [2, 1, field]) for field in (5, 6))
         self.assertEqual(kinds, ["Status", "Lease", "Lease", "Lease", "Lease"])
 
-    def test_envtest_starts_uses_and_stops_both_programs(self):
-        crds = os.environ.get("RW_TEST_CRDS")
-        files = sorted(pathlib.Path(crds).glob("operator*.yaml") if crds else (ROOT / "deploy" / "crds").glob("*.yaml"))
-        self.assertTrue(files)
-        context = self.context(self.user)
+    def use_once(self, files, context, election):
+        """Starts, uses and stops both programs as a suite does. Returns milliseconds, of CPU as well."""
         cpu = os.times().children_user + os.times().children_system
         self.laps, began = {}, time.monotonic()
         self.last = began
@@ -243,16 +276,29 @@ class Envtest(harness.TestCase):
         api.expect(200, "GET", "/api/v1/namespaces/default")
         self.apply_definitions(api, files)
         self.lap("definitions")
-        if "RW_TEST_KUBE" in os.environ:
-            self.elect(api)
-            self.lap("election")
+        self.elect(api, election)
+        self.lap("election")
         self.stop()
         self.lap("stop")
         whole = (time.monotonic() - began) * 1000
         used = os.times()
-        cpu = (used.children_user + used.children_system - cpu) * 1000
-        self.note(f"envtest-shaped start to stop {whole:.0f} ms, CPU of the programs {cpu:.0f} ms: " + ", ".join(f"{k} {v:.0f}" for k, v in self.laps.items()))
         self.assertEqual((self.apiserver.returncode, self.etcd.returncode), (0, 0))
+        return whole, (used.children_user + used.children_system - cpu) * 1000
+
+    def test_envtest_starts_uses_and_stops_both_programs_in_100_ms(self):
+        crds = os.environ.get("RW_TEST_CRDS")
+        files = sorted(pathlib.Path(crds).glob("operator*.yaml") if crds else (ROOT / "deploy" / "crds").glob("*.yaml"))
+        self.assertTrue(files)
+        context, election = self.context(self.user), self.read_election()
+        # The machine may be busy: the best of ten counts.
+        runs = []
+        for _ in range(10):
+            runs.append((*self.use_once(files, context, election), self.laps))
+        best, cpu, laps = min(runs, key=lambda run: run[0])
+        middle = sorted(run[0] for run in runs)[len(runs) // 2]
+        self.note(f"envtest-shaped start to stop {best:.0f} ms at best, {middle:.0f} ms in the middle, CPU of the programs "
+                  f"{cpu:.0f} ms: " + ", ".join(f"{name} {time_:.0f}" for name, time_ in laps.items()))
+        self.assertLess(best, 100)
 
     def test_rights_follow_the_groups_of_client_certificates(self):
         self.laps, self.last = {}, time.monotonic()
