@@ -136,6 +136,14 @@ call get_call(const resource_type& type, object_key key, bool metadata_only,
   return out;
 }
 
+call get_subresource_call(const resource_type& type, object_key key, std::string_view subresource,
+                          const std::string& ns) {
+  auto out = make(verb::get, type, placed(type, std::move(key), ns));
+  out.wire.target = object_path(type, out.key, subresource);
+  need_name(out);
+  return out;
+}
+
 call list_call(const resource_type& type, const selection& objects, const list_options& page) {
   auto out = make(verb::list, type, {objects.ns, {}});
   out.wire.target = collection_path(type, objects.ns);
@@ -182,7 +190,8 @@ call write_call(verb verb, std::string_view content_type, const resource_type& t
   query(out.wire.target)
       .add("fieldManager", options.field_manager)
       .flag("force", options.force)
-      .add("dryRun", options.dry_run ? "All" : "");
+      .add("dryRun", options.dry_run ? "All" : "")
+      .add("fieldValidation", options.field_validation);
   // Other subresources have kinds of their own, such as Scale.
   if (options.subresource.empty() || options.subresource == "status") out.kind = type.gvk.kind;
   const bool is_named_there =

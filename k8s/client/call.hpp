@@ -60,6 +60,8 @@ struct call {
 // object that names none.
 
 call get_call(const resource_type& type, object_key key, bool metadata_only, const std::string& ns);
+call get_subresource_call(const resource_type& type, object_key key, std::string_view subresource,
+                          const std::string& ns);
 call list_call(const resource_type& type, const selection& objects, const list_options& page);
 call watch_call(const resource_type& type, const selection& objects, const watch_options& options,
                 http::body_sink& into);

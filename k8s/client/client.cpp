@@ -9,7 +9,10 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
+#include <optional>
+#include <set>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace rw::k8s {
@@ -64,6 +67,61 @@ asio::awaitable<result<std::string>> ask_text(session_ptr api, call request, cal
                            "the answer is not JSON: " + quoted_line(response->body));
   }
   co_return std::move(response->body);
+}
+
+/// Puts the pages of one list together, and notices one that has no end.
+class page_collector {
+ public:
+  /// Returns the error of a page that does not bring the list nearer to its end.
+  std::string_view add(json::value page) {
+    token = find_string(page, {"metadata", "continue"});
+    auto& items = page.at("items").as_array();
+    empty_pages_ = items.empty() ? empty_pages_ + 1 : 0;
+    if (list.is_null()) {
+      list = std::move(page);
+    } else {
+      auto& all = list.at("items").as_array();
+      for (auto& item : items) all.push_back(std::move(item));
+    }
+    if (token.empty()) return {};
+    if (!tokens_.insert(token).second) return "the continue token repeats: the list has no end";
+    if (empty_pages_ == empty_pages_at_most) return "the list's pages stay empty";
+    return {};
+  }
+
+  json::value list;
+  std::string token;
+
+ private:
+  static constexpr unsigned empty_pages_at_most = 1000;
+  std::set<std::string> tokens_;
+  unsigned empty_pages_ = 0;
+};
+
+asio::awaitable<result<json::value>> ask_all(session_ptr api, resource_type type, selection objects,
+                                             call_options bounds) {
+  constexpr std::uint32_t page_size = 500;
+  std::optional<page_collector> pages(std::in_place);
+  bool begun_again = false;
+  for (;;) {
+    auto request = list_call(type, objects, {.limit = page_size, .continue_token = pages->token});
+    auto page = co_await ask(api, request, bounds);
+    if (!page) {
+      const bool forgotten = page.error().is(errc::gone) && !pages->token.empty();
+      if (!forgotten || std::exchange(begun_again, true)) co_return page.error();
+      pages.emplace();
+      continue;
+    }
+    const auto wrong = pages->add(std::move(*page));
+    if (!wrong.empty()) co_return bad_response(request, {}, std::string(wrong));
+    if (!pages->token.empty()) continue;
+    auto* const metadata = pages->list.get_object().if_contains("metadata");
+    if (metadata != nullptr && metadata->is_object()) {
+      metadata->get_object().erase("continue");
+      metadata->get_object().erase("remainingItemCount");
+    }
+    co_return std::move(pages->list);
+  }
 }
 
 asio::awaitable<result<opened_watch>> open(session_ptr api, call request) {
@@ -206,6 +264,18 @@ client client::dry(std::shared_ptr<const bool> is_dry) const {
 asio::awaitable<result<json::value>> client::get(resource_type type, object_key key,
                                                  bool metadata_only, call_options bounds) {
   return ask(impl_->api, get_call(type, std::move(key), metadata_only, impl_->ns()), bounds);
+}
+
+asio::awaitable<result<json::value>> client::get_subresource(resource_type type, object_key key,
+                                                             std::string subresource,
+                                                             call_options bounds) {
+  return ask(impl_->api, get_subresource_call(type, std::move(key), subresource, impl_->ns()),
+             bounds);
+}
+
+asio::awaitable<result<json::value>> client::list_all(resource_type type, selection objects,
+                                                      call_options bounds) {
+  return ask_all(impl_->api, std::move(type), std::move(objects), bounds);
 }
 
 asio::awaitable<result<json::value>> client::list(resource_type type, selection objects,

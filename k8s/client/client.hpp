@@ -111,6 +111,9 @@ struct write_options {
   bool force = false;  ///< only of an apply: it takes fields over from other managers
   bool dry_run = false;
   std::string subresource = {};  ///< such as "status"
+  /// What happens to unknown fields: "Strict" (400), "Warn", "Ignore"; empty: the server's default,
+  /// a warning (Kubernetes API concepts, "Field validation").
+  std::string field_validation = {};
 };
 using apply_options = write_options;
 
@@ -188,11 +191,21 @@ class client {
 
   boost::asio::awaitable<result<value>> get(resource_type type, object_key key,
                                             bool metadata_only = false, call_options bounds = {});
+  /// Gets a part of an object, such as "scale", of whatever kind that has.
+  boost::asio::awaitable<result<value>> get_subresource(resource_type type, object_key key,
+                                                        std::string subresource,
+                                                        call_options bounds = {});
 
   /// One page, with `items`, `metadata.resourceVersion` and `metadata.continue`.
   boost::asio::awaitable<result<value>> list(resource_type type, selection objects,
                                              list_options page = {}, call_options bounds = {});
-  /// The same, as the server wrote it.
+  /// All objects, in pages of 500 that are put together: those of one resourceVersion, that of the
+  /// list. The pages begin again, once, if the server has forgotten that version meanwhile (410).
+  /// Fails (`errc::bad_response`) if a continue token repeats, or if 1,000 pages in a row are
+  /// empty.
+  boost::asio::awaitable<result<value>> list_all(resource_type type, selection objects,
+                                                 call_options bounds = {});
+  /// The same as `list`, as the server wrote it.
   boost::asio::awaitable<result<std::string>> list_text(resource_type type, selection objects,
                                                         list_options page = {},
                                                         call_options bounds = {});

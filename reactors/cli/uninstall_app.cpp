@@ -85,17 +85,12 @@ asio::awaitable<k8s::result<uninstall_app::list>> uninstall_app::read_all(k8s::r
                                                                           std::string ns,
                                                                           std::string finalizer) {
   list out;
-  k8s::list_options page{.limit = 500};
-  do {
-    auto got = co_await kcp_.list(type, {.ns = ns, .metadata_only = finalizer.empty()}, page);
-    if (!got && got.error().is(k8s::errc::not_found)) co_return out;
-    if (!got) co_return got.error();
-    for (auto& entry : got->at("items").as_array()) {
-      if (finalizer.empty() || k8s::has_finalizer(entry, finalizer))
-        out.push_back(std::move(entry));
-    }
-    page.continue_token = k8s::find_string(*got, {"metadata", "continue"});
-  } while (!page.continue_token.empty());
+  auto got = co_await kcp_.list_all(type, {.ns = ns, .metadata_only = finalizer.empty()});
+  if (!got && got.error().is(k8s::errc::not_found)) co_return out;
+  if (!got) co_return got.error();
+  for (auto& entry : got->at("items").as_array()) {
+    if (finalizer.empty() || k8s::has_finalizer(entry, finalizer)) out.push_back(std::move(entry));
+  }
   co_return out;
 }
 

@@ -164,6 +164,83 @@ BOOST_AUTO_TEST_CASE(lists_are_read_in_pages) {
   BOOST_TEST(f.script.last().line() == "GET /apis/apps/v1/deployments");
 }
 
+namespace {
+
+/// A page with one ConfigMap of that name, or (empty) none.
+script::answer page_of(std::string_view name, std::string_view token, unsigned status = 200) {
+  json::object page{{"kind", "ConfigMapList"},
+                    {"apiVersion", "v1"},
+                    {"metadata", {{"resourceVersion", "5"}, {"continue", token}}},
+                    {"items", json::array()}};
+  if (!name.empty()) page["items"].as_array().push_back({{"metadata", {{"name", name}}}});
+  if (status != 200) page = {{"kind", "Status"}, {"code", status}, {"reason", "Expired"}};
+  return [status, body = json::serialize(page)](const seen_request&, http::response& into) {
+    into.status = status;
+    into.headers.add("content-type", "application/json");
+    into.body = body;
+  };
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(pages_of_a_list_are_put_together) {
+  api_fixture f;
+  f.script.answers_in_turn({page_of("a", "1"), page_of("", "2"), page_of("b", "")});
+  const auto all = f.call(f.api().list_all(config_maps, {.ns = "team"}));
+  BOOST_REQUIRE_MESSAGE(all.has_value(), all.error().message);
+  BOOST_TEST(json::serialize(*all) ==
+             R"({"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"5"},)"
+             R"("items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}]})");
+  BOOST_TEST(f.script.last().line() ==
+             "GET /api/v1/namespaces/team/configmaps?limit=500&continue=2");
+}
+
+BOOST_AUTO_TEST_CASE(list_in_pages_begins_again_once_where_its_version_is_forgotten) {
+  api_fixture f;
+  f.script.answers_in_turn({page_of("a", "1"), page_of("", "", 410), page_of("b", "")});
+  const auto all = f.call(f.api().list_all(config_maps, {}));
+  BOOST_REQUIRE_MESSAGE(all.has_value(), all.error().message);
+  BOOST_TEST(all->at("items").as_array().size() == 1u);
+  f.script.answers_in_turn({page_of("a", "1"), page_of("", "", 410), page_of("a", "1"),
+                            page_of("", "", 410), page_of("b", "")});
+  const auto again = f.call(f.api().list_all(config_maps, {}));
+  BOOST_REQUIRE(again.has_error());
+  BOOST_TEST(again.error().is(errc::gone));
+}
+
+BOOST_AUTO_TEST_CASE(list_in_pages_without_end_is_an_error) {
+  api_fixture f;
+  f.script.answers_in_turn({page_of("a", "1"), page_of("b", "2"), page_of("a", "1")});
+  const auto repeated = f.call(f.api().list_all(config_maps, {}));
+  BOOST_REQUIRE(repeated.has_error());
+  BOOST_TEST(repeated.error().is(errc::bad_response));
+  BOOST_TEST(repeated.error().message.find("repeats") != std::string::npos);
+  auto count = std::make_shared<unsigned>(0);
+  f.script.answers([count](const seen_request& from, http::response& into) {
+    page_of("", std::to_string((*count)++))(from, into);
+  });
+  const auto empty = f.call(f.api().list_all(config_maps, {}));
+  BOOST_REQUIRE(empty.has_error());
+  BOOST_TEST(empty.error().message.find("stay empty") != std::string::npos);
+  BOOST_TEST(*count == 1000u);
+}
+
+BOOST_AUTO_TEST_CASE(part_of_an_object_is_read_of_whatever_kind) {
+  api_fixture f;
+  f.script.answers(200, R"({"kind":"Scale","spec":{"replicas":3}})");
+  const auto scale = f.call(f.api().get_subresource(deployments, {"team", "a"}, "scale"));
+  BOOST_REQUIRE_MESSAGE(scale.has_value(), scale.error().message);
+  BOOST_TEST(f.script.last().line() == "GET /apis/apps/v1/namespaces/team/deployments/a/scale");
+}
+
+BOOST_AUTO_TEST_CASE(field_validation_is_requested_of_writes) {
+  api_fixture f;
+  const auto done =
+      f.call(f.api().create(config_maps, parsed(object), {.field_validation = "Strict"}));
+  BOOST_TEST(done.has_value());
+  BOOST_TEST(f.script.last().line().find("fieldValidation=Strict") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(metadata_can_be_asked_for_alone) {
   api_fixture f;
   f.script.answers(200, R"({"kind":"PartialObjectMetadata","metadata":{"name":"a"}})");
