@@ -18,11 +18,10 @@ import time
 
 import harness
 from harness import BINARY, ROOT, Process, free_port, wait_until
+from wire import MAGIC, PROTOBUF, message, text_at, with_text
 
 PROGRAM = pathlib.Path(BINARY).parent / "kube-devserver"
 ASSETS = pathlib.Path(BINARY).parent / "envtest"
-PROTOBUF = "application/vnd.kubernetes.protobuf"
-MAGIC = b"k8s\0"
 
 
 def openssl(*arguments):
@@ -37,57 +36,6 @@ def make_pair(folder, name, subject, ca=None, extensions=()):
             *(["-CA", f"{ca}.crt", "-CAkey", f"{ca}.key"] if ca else []), *(x for e in extensions for x in ("-addext", e)))
     os.chmod(f"{base}.key", 0o640)
     return base
-
-
-def varint(data, at):
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            return value, at
-
-
-def coded(value):
-    out = b""
-    while value > 127:
-        out += bytes([value & 127 | 128])
-        value >>= 7
-    return out + bytes([value])
-
-
-def with_text(data, path, text):
-    """The protobuf message with another value in the field at `path`, a list of field numbers."""
-    out, at = b"", 0
-    while at < len(data):
-        begin = at
-        key, at = varint(data, at)
-        if key & 7 == 2:
-            size, at = varint(data, at)
-            value, at = data[at:at + size], at + size
-            if key >> 3 == path[0]:
-                value = with_text(value, path[1:], text) if len(path) > 1 else text.encode()
-                out += coded(key) + coded(len(value)) + value
-                continue
-        else:
-            assert key & 7 == 0, key
-            _, at = varint(data, at)
-        out += data[begin:at]
-    return out
-
-
-def message(*fields):
-    """A protobuf message of (number, value): text, bytes or a number."""
-    out = b""
-    for number, value in fields:
-        if isinstance(value, int):
-            out += coded(number << 3) + coded(value)
-        else:
-            value = value.encode() if isinstance(value, str) else value
-            out += coded(number << 3 | 2) + coded(len(value)) + value
-    return out
 
 
 def made_election():
@@ -107,19 +55,6 @@ def made_election():
         return message((1, metadata), (2, spec))
     return [step("GET", path + "/operator", 404), step("POST", path, 201, lease(0)),
             *(step("PUT", path + "/operator", 200, lease(i, (5, "uid"), (6, "version"))) for i in range(1, 4))]
-
-
-def text_at(data, path):
-    at = 0
-    while at < len(data):
-        key, at = varint(data, at)
-        value, after = varint(data, at)
-        if key & 7 == 2:
-            after, value = after + value, data[after:after + value]
-        if key >> 3 == path[0]:
-            return text_at(value, path[1:]) if len(path) > 1 else value.decode()
-        at = after
-    raise AssertionError(f"no field {path}")
 
 
 class Api:
