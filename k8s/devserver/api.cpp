@@ -8,6 +8,7 @@
 #include "rw/k8s/devserver/scale.hpp"
 #include "rw/k8s/objects/types.hpp"
 
+#include <boost/json/monotonic_resource.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
@@ -49,7 +50,8 @@ problem on_demand(const fault& wrong) {
 void to_protobuf(http::response& into) {
   if (into.headers.get("content-type") != "application/json") return;
   boost::system::error_code error;
-  const auto object = boost::json::parse(into.body, error);
+  boost::json::monotonic_resource memory;
+  const auto object = boost::json::parse(into.body, error, &memory);
   std::string body;
   if (error || !append_protobuf(body, object)) return;
   into.body = std::move(body);

@@ -6,6 +6,7 @@
 #include "rw/k8s/devserver/refusals.hpp"
 #include "rw/k8s/devserver/table.hpp"
 
+#include <boost/json/monotonic_resource.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
@@ -91,7 +92,8 @@ void begin_table(std::string& out, const served_resource& in, const presentation
 /// Replaces the event in JSON that begins at `from` by a frame.
 void to_frame(std::string& out, std::size_t from, const presentation& presentation) {
   if (!presentation.protobuf) return;
-  const auto event = boost::json::parse(std::string_view(out).substr(from));
+  boost::json::monotonic_resource memory;
+  const auto event = boost::json::parse(std::string_view(out).substr(from), &memory);
   out.resize(from);
   append_protobuf_event(out, event);
 }

@@ -190,6 +190,48 @@ BOOST_FIXTURE_TEST_CASE(object_is_read_in_each_version, sandbox) {
   BOOST_TEST(text(listed, "/items/0/apiVersion") == second.gvk.api_version());
 }
 
+namespace {
+
+/// A definition of v1, which is stored, and v2, which alone has the field `size`, with a default.
+json definition_of_two(const std::string& group) {
+  auto crd = definition(group, "Thing", "things",
+                        parse(R"({"type": "object", "properties": {"spec": {"type": "object"}}})"));
+  auto& versions = crd.at_pointer("/spec/versions").as_array();
+  auto second = with(with(versions.front(), "/name", "v2"), "/storage", false);
+  versions.push_back(with(
+      std::move(second), "/schema/openAPIV3Schema/properties/spec",
+      parse(R"({"type": "object", "properties": {"size": {"type": "integer", "default": 3}}})")));
+  return crd;
+}
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(defaults_of_a_version_apply_to_objects_that_another_one_stored, sandbox) {
+  const auto things = define(definition_of_two(server.unique("t") + ".example.com"));
+  create(things, object(things, "a", {{"spec", boost::json::object()}}));
+  auto second = things;
+  second.gvk.version = "v2";
+  BOOST_TEST(text(get(second, "a"), "/spec/size") == "3");
+}
+
+BOOST_FIXTURE_TEST_CASE(fields_that_the_stored_version_lacks_are_not_kept, sandbox) {
+  const auto things = define(definition_of_two(server.unique("t") + ".example.com"));
+  auto second = things;
+  second.gvk.version = "v2";
+  create(second, object(second, "a", {{"spec", {{"size", 7}}}}));
+  BOOST_TEST(!has(get(things, "a"), "/spec/size"));
+}
+
+BOOST_FIXTURE_TEST_CASE(version_that_objects_may_be_stored_in_cannot_be_removed, sandbox) {
+  const auto things = define(definition_of_two(server.unique("t") + ".example.com"));
+  const auto name = things.plural + "." + things.gvk.group;
+  auto crd = get(crds, name);
+  auto& versions = crd.at_pointer("/spec/versions").as_array();
+  versions.erase(versions.begin());
+  versions.front().as_object()["storage"] = true;
+  refuse(api.update(crds, crd), {422, "Invalid", "status.storedVersions[0]"});
+}
+
 BOOST_FIXTURE_TEST_CASE(version_that_is_added_is_served, sandbox) {
   auto crd = one_field(*this, R"({"type": "string"})");
   const auto first = define(crd);
