@@ -10,6 +10,8 @@
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 
+#include <cmath>
+#include <cstdint>
 #include <limits>
 #include <string_view>
 
@@ -77,8 +79,8 @@ bool is_zero(const json::value& value) {
 
 class decoder {
  public:
-  decoder(std::string_view kind, std::vector<std::string>& unknown)
-      : kind_(kind), unknown_(unknown) {}
+  decoder(std::string_view kind, std::vector<std::string>& unknown, number_reading numbers)
+      : kind_(kind), unknown_(unknown), converts_(numbers == number_reading::converted) {}
 
   void decode(const builtin_type& type, json::object& object, const std::string& path) {
     const bool resource = (type.traits & trait::resource) != 0;
@@ -148,6 +150,7 @@ class decoder {
         return;
       case go_type::integer32:
       case go_type::integer:
+        if (converts_) convert(value, field.type == go_type::integer32);
         expect(is_integer(value, field.type == go_type::integer32));
         return;
       case go_type::number:
@@ -164,6 +167,7 @@ class decoder {
       case go_type::quantity:
         return decode_quantity(field, value, path);
       case go_type::bytes:
+        encode_numbers(value);
         if (expect(value.is_string()) && !base64_decode(view(value.get_string()))) {
           fail("illegal base64 data in " + std::string(kind_) + "." + path);
         }
@@ -179,6 +183,29 @@ class decoder {
         expect(value.is_string());
         return;
     }
+  }
+
+  /// Go reads bytes from a list of numbers, too.
+  static void encode_numbers(json::value& value) {
+    if (!value.is_array()) return;
+    std::string bytes;
+    for (const auto& entry : value.get_array()) {
+      if (!entry.is_null() && !entry.is_int64()) return;
+      const auto number = entry.is_null() ? 0 : entry.get_int64();
+      if (number < 0 || number > 255) return;
+      bytes += static_cast<char>(number);
+    }
+    value = base64_encode(bytes);
+  }
+
+  /// As Go converts numbers: modulo the type's range, and a float without a fraction is an integer.
+  static void convert(json::value& value, bool short_one) {
+    if (value.is_double()) {
+      const auto number = value.get_double();
+      if (number != std::trunc(number) || std::abs(number) >= 9.2e18) return;
+      value = static_cast<std::int64_t>(number);
+    }
+    if (short_one && value.is_int64()) value = static_cast<std::int32_t>(value.get_int64());
   }
 
   static bool is_integer(const json::value& value, bool short_one) {
@@ -214,6 +241,7 @@ class decoder {
 
   std::string_view kind_;
   std::vector<std::string>& unknown_;
+  const bool converts_;
 };
 
 void fill(const builtin_type& type, json::object& object);
@@ -268,9 +296,9 @@ void fill(const builtin_type& type, json::object& object) {
 }  // namespace
 
 std::string decode_builtin(const builtin_type& type, json::value& object,
-                           std::vector<std::string>& unknown) {
+                           std::vector<std::string>& unknown, number_reading numbers) {
   if (!object.is_object()) return {};
-  decoder reading(type.name, unknown);
+  decoder reading(type.name, unknown, numbers);
   reading.decode(type, object.get_object(), "");
   return reading.error;
 }

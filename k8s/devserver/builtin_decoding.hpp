@@ -4,17 +4,23 @@
 
 #include <boost/json/value.hpp>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace rw::k8s::devserver {
+
+/// How numbers are read: as in JSON, or as Go converts an object without types to its type, which
+/// server-side apply and strategic merge patches do (apimachinery, runtime/converter.go).
+enum class number_reading : std::uint8_t { strict, converted };
 
 /// Decodes an object of a built-in kind as Go's decoder does, in place: null means absent, unknown
 /// fields are removed and added to `unknown`, zero values are left out where the type says so,
 /// quantities become canonical. Returns why the object can't be decoded, in the words of Go's
 /// decoder; empty if it can.
 std::string decode_builtin(const builtin_type& type, boost::json::value& object,
-                           std::vector<std::string>& unknown);
+                           std::vector<std::string>& unknown,
+                           number_reading numbers = number_reading::strict);
 
 /// Adds the fields that Go writes even if they are empty, and the defaults of builtin_defaults.cpp,
 /// in place (idempotent).

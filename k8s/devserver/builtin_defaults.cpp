@@ -165,6 +165,11 @@ void default_target_port(json::object& port) {
   }
 }
 
+/// A volume that names no source is empty.
+void default_volume(json::object& volume) {
+  if (volume.size() == (volume.contains("name") ? 1u : 0u)) volume["emptyDir"].emplace_object();
+}
+
 /// The older field has the same value.
 void default_service_account(json::object& spec) {
   if (const auto* const name = spec.if_contains("serviceAccountName")) {
@@ -283,6 +288,7 @@ constexpr rule rules[] = {
     {"core/v1.Container", &default_pull_policy},
     {"core/v1.EphemeralContainerCommon", &default_pull_policy},
     {"core/v1.ServicePort", &default_target_port},
+    {"core/v1.Volume", &default_volume},
     {"core/v1.PodSpec", &default_service_account},
     {"core/v1.Pod", &default_requests},
     {"core/v1.Pod", &default_qos_class},
@@ -298,7 +304,16 @@ struct field_default {
   const row* of;
   std::string_view name;
   json::value value;
+  bool empty_is_none;  ///< a text that is no pointer
 };
+
+/// Returns true for a field whose empty text is the same as none.
+bool is_plain_text(const builtin_type& type, std::string_view name) {
+  const auto fields = fields_of(type);
+  const auto found = std::ranges::find(fields, name, &builtin_field::name);
+  return found != fields.end() && found->type == go_type::text && found->in == holder::single &&
+         (found->traits & trait::pointer) == 0;
+}
 
 struct type_defaults {
   std::vector<field_default> fields;
@@ -315,12 +330,14 @@ std::vector<type_defaults> collect() {
     for (const auto& field : fields_of(type)) {
       // An empty text is no value of its own.
       if (field.by_default.empty() || field.by_default == "\"\"") continue;
-      all[at].fields.push_back({nullptr, field.name, json::parse(field.by_default)});
+      all[at].fields.push_back(
+          {nullptr, field.name, json::parse(field.by_default), is_plain_text(type, field.name)});
     }
   }
   for (const auto& row : rows) {
-    all[index.at(std::string(row.type))].fields.push_back(
-        {&row, row.field, json::parse(row.value)});
+    const auto at = index.at(std::string(row.type));
+    all[at].fields.push_back(
+        {&row, row.field, json::parse(row.value), is_plain_text(builtin_types()[at], row.field)});
   }
   for (const auto& rule : rules) all[index.at(std::string(rule.type))].rules.push_back(rule.apply);
   return all;
@@ -332,7 +349,9 @@ void apply_defaults(const builtin_type& type, json::object& object) {
   static const auto all = collect();
   const auto& here = all[static_cast<std::size_t>(&type - builtin_types().data())];
   for (const auto& field : here.fields) {
-    if (field.of == nullptr || holds(*field.of, object)) object.emplace(field.name, field.value);
+    if (field.of != nullptr && !holds(*field.of, object)) continue;
+    const auto [at, added] = object.emplace(field.name, field.value);
+    if (!added && field.empty_is_none && at->value() == "") at->value() = field.value;
   }
   for (const auto rule : here.rules) rule(object);
 }

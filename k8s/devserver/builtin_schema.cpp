@@ -21,11 +21,12 @@ namespace json = boost::json;
 /// A value without fields that are known: of a basic type, or any JSON.
 class leaf : public schema {
  public:
-  explicit leaf(bool free_form) : free_form_(free_form) {}
+  explicit leaf(value_form form, bool free_form = false) : form_(form), free_form_(free_form) {}
 
   const schema* property(std::string_view) const override { return free_form_ ? this : nullptr; }
   bool declares(std::string_view) const override { return free_form_; }
   const schema* items() const override { return nullptr; }
+  value_form form() const override { return form_; }
   list_type merge() const override { return list_type::atomic; }
   const std::vector<std::string>& list_map_keys() const override { return keys_; }
   bool atomic_object() const override { return false; }
@@ -39,15 +40,32 @@ class leaf : public schema {
   std::vector<std::string> keys_;
 
  private:
+  const value_form form_;
   const bool free_form_;
 };
 
-const leaf& scalar() {
-  static const leaf leaf(false);
-  return leaf;
+const leaf& scalar(go_type type) {
+  static const leaf text(value_form::text);
+  static const leaf boolean(value_form::boolean);
+  static const leaf number(value_form::number);
+  static const leaf any(value_form::any);
+  switch (type) {
+    case go_type::text:
+    case go_type::bytes:
+    case go_type::duration:
+      return text;
+    case go_type::boolean:
+      return boolean;
+    case go_type::integer32:
+    case go_type::integer:
+    case go_type::number:
+      return number;
+    default:
+      return any;
+  }
 }
 const leaf& anything() {
-  static const leaf leaf(true);
+  static const leaf leaf(value_form::any, true);
   return leaf;
 }
 
@@ -58,7 +76,10 @@ bool has(const builtin_field& field, trait::bits bits) {
 /// A list or map, or an object that is atomic as this field's value.
 class container final : public leaf {
  public:
-  container(const builtin_field& of, const schema& items) : leaf(false), field_(of), items_(items) {
+  container(const builtin_field& of, const schema& items)
+      : leaf(of.in == holder::list ? value_form::list : value_form::map),
+        field_(of),
+        items_(items) {
     for (auto rest = of.keys; !rest.empty();) {
       const auto end = std::min(rest.find(' '), rest.size());
       keys_.emplace_back(rest.substr(0, end));
@@ -100,7 +121,7 @@ class object_type final : public leaf {
     const schema* type;
   };
 
-  explicit object_type(unsigned traits) : leaf(false), traits_(traits) {}
+  explicit object_type(unsigned traits) : leaf(value_form::map), traits_(traits) {}
 
   const schema* property(std::string_view name) const override {
     const auto found = members.find(name);
@@ -147,7 +168,8 @@ class object_type final : public leaf {
 /// A kind that is not known: free-form, with the metadata of all.
 class unknown_kind final : public leaf {
  public:
-  explicit unknown_kind(const schema& metadata) : leaf(true), metadata_(metadata) {}
+  explicit unknown_kind(const schema& metadata)
+      : leaf(value_form::any, true), metadata_(metadata) {}
   const schema* property(std::string_view name) const override {
     return name == "metadata" ? &metadata_ : &anything();
   }
@@ -194,8 +216,10 @@ class type_graph {
     static constexpr builtin_field texts{"", 0, go_type::text, holder::list, 0, 0};
     if (field.type == go_type::object) return types_[field.of];
     if (field.type == go_type::raw) return anything();
-    if (field.type == go_type::texts) return containers_.emplace_back(texts, scalar());
-    return scalar();
+    if (field.type == go_type::texts) {
+      return containers_.emplace_back(texts, scalar(go_type::text));
+    }
+    return scalar(field.type);
   }
 
   std::deque<object_type> types_;

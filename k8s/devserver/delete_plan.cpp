@@ -55,6 +55,21 @@ bool delete_gracefully(json::value& pod, std::int64_t grace, const delete_option
   return true;
 }
 
+/// A conflict names the kind, and for namespaces the resource (apiserver, registry/rest/delete.go;
+/// pkg/registry/core/namespace/storage).
+problem precondition_failed(const call& to, const std::string& what, const std::string& asked,
+                            std::string_view has) {
+  const std::string found(has);
+  if (is_namespace(to)) {
+    return conflict(to.target(), "Precondition failed: " + what + " in precondition: " + asked +
+                                     ", " + what + " in object meta: " + found);
+  }
+  return conflict(to.what_kind(), "the " + what + " in the precondition (" + asked +
+                                      ") does not match the " + what + " in record (" + found +
+                                      "). The object might have been " +
+                                      (what == "UID" ? "deleted and then recreated" : "modified"));
+}
+
 }  // namespace
 
 outcome<write_plan> write_planner::remove(const call& to, const delete_options& with) const {
@@ -67,17 +82,10 @@ outcome<write_plan> write_planner::remove(const call& to, const delete_options& 
   plan.old = before->parse();
   to_view(plan.old, to.view);
   const auto uid = find_string(plan.old, {"metadata", "uid"});
-  if (!with.uid.empty() && with.uid != uid) {
-    return conflict(to.target(), "the UID in the precondition (" + with.uid +
-                                     ") does not match the UID in record (" + std::string(uid) +
-                                     "). The object might have been deleted and then recreated");
-  }
+  if (!with.uid.empty() && with.uid != uid) return precondition_failed(to, "UID", with.uid, uid);
   const auto version = std::to_string(before->version());
   if (!with.resource_version.empty() && with.resource_version != version) {
-    return conflict(to.target(), "the ResourceVersion in the precondition (" +
-                                     with.resource_version +
-                                     ") does not match the ResourceVersion in record (" + version +
-                                     "). The object might have been modified");
+    return precondition_failed(to, "ResourceVersion", with.resource_version, version);
   }
   plan.before = std::move(before);
   plan.key = to.key;

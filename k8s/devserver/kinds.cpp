@@ -20,6 +20,7 @@ enum traits : unsigned {
   gives_back = 64,     // the response to a delete is the object
   extensions = 128,    // category "api-extensions"
   review = 256,        // answered, not stored
+  creates = 512,       // an update creates what is not there
 };
 
 struct row {
@@ -38,9 +39,9 @@ using enum naming;
 // deletes are the strategies of its registry.
 constexpr std::array rows{
     row{"", "v1", "configmaps", "ConfigMap", "cm"},
-    row{"", "v1", "endpoints", "Endpoints", "ep"},
-    row{"", "v1", "events", "Event", "ev"},
-    row{"", "v1", "limitranges", "LimitRange", "limits"},
+    row{"", "v1", "endpoints", "Endpoints", "ep", creates},
+    row{"", "v1", "events", "Event", "ev", creates},
+    row{"", "v1", "limitranges", "LimitRange", "limits", creates},
     row{"", "v1", "namespaces", "Namespace", "ns", cluster_scoped | status | gives_back, label},
     row{"", "v1", "nodes", "Node", "no", cluster_scoped | status},
     row{"", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", "pvc", status | gives_back},
@@ -52,8 +53,8 @@ constexpr std::array rows{
     row{"", "v1", "resourcequotas", "ResourceQuota", "quota", status | gives_back},
     row{"", "v1", "secrets", "Secret", ""},
     row{"", "v1", "serviceaccounts", "ServiceAccount", "sa", gives_back},
-    row{"", "v1", "services", "Service", "svc", status | in_all | gives_back, label_1035},
-    row{"events.k8s.io", "v1", "events", "Event", ""},
+    row{"", "v1", "services", "Service", "svc", status | in_all | gives_back | creates, label_1035},
+    row{"events.k8s.io", "v1", "events", "Event", "", creates},
     row{"authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", "",
         cluster_scoped | review},
     row{"authentication.k8s.io", "v1", "tokenreviews", "TokenReview", "", cluster_scoped | review},
@@ -82,18 +83,19 @@ constexpr std::array rows{
     row{"policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", "pdb",
         status | generation | needs_version},
     row{"rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", "",
-        cluster_scoped, path_segment},
-    row{"rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", "", cluster_scoped,
+        cluster_scoped | creates, path_segment},
+    row{"rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", "",
+        cluster_scoped | creates, path_segment},
+    row{"rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding", "", creates,
         path_segment},
-    row{"rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding", "", none, path_segment},
-    row{"rbac.authorization.k8s.io", "v1", "roles", "Role", "", none, path_segment},
+    row{"rbac.authorization.k8s.io", "v1", "roles", "Role", "", creates, path_segment},
     row{"storage.k8s.io", "v1", "csidrivers", "CSIDriver", "", cluster_scoped},
     row{"storage.k8s.io", "v1", "csinodes", "CSINode", "", cluster_scoped},
     row{"storage.k8s.io", "v1", "storageclasses", "StorageClass", "sc",
         cluster_scoped | gives_back},
     row{"storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment", "",
         cluster_scoped | status},
-    row{"node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", "", cluster_scoped},
+    row{"node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", "", cluster_scoped | creates},
     row{"admissionregistration.k8s.io", "v1", "mutatingwebhookconfigurations",
         "MutatingWebhookConfiguration", "",
         cluster_scoped | generation | extensions | needs_version},
@@ -104,7 +106,7 @@ constexpr std::array rows{
         "crd crds", cluster_scoped | status | generation | extensions | needs_version},
     row{"scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", "pc",
         cluster_scoped | generation},
-    row{"coordination.k8s.io", "v1", "leases", "Lease", "", needs_version},
+    row{"coordination.k8s.io", "v1", "leases", "Lease", "", needs_version | creates},
     row{"discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", "", generation},
 };
 
@@ -143,6 +145,7 @@ std::shared_ptr<const resource> make(const row& from) {
   made->generation = has(generation);
   made->needs_version = has(needs_version);
   made->returns_deleted = has(gives_back);
+  made->creates_on_update = has(creates);
   made->review = has(review);
   made->deletes_collections = from.plural != "namespaces" && !made->review;
   // Both groups' events are the same objects.

@@ -80,6 +80,7 @@ struct resource {
   bool deletes_collections = true;  ///< has the verb deletecollection
   bool review = false;              ///< is created only: it is answered, and not stored
   bool returns_deleted = false;     ///< the response to a delete is the object instead of a Status
+  bool creates_on_update = false;   ///< an update of an object that is not there creates it
   std::vector<served_version> versions = {};
   std::size_t stored = 0;        ///< index of the version that objects are stored in
   std::string storage_key = {};  ///< "deployments.apps"; two groups may share their objects

@@ -1,5 +1,6 @@
 #include "rw/k8s/devserver/managed_fields.hpp"
 
+#include "rw/k8s/devserver/json_access.hpp"
 #include "rw/k8s/devserver/managers.hpp"
 #include "rw/k8s/devserver/typed_fields.hpp"
 
@@ -128,6 +129,12 @@ void update(field_managers& managers, const field_manager& by, const field_chang
   now.time = now.fields == was.fields ? was.time : by.time;
 }
 
+void reconcile(field_managers& managers, const json::value& live, const schema& type) {
+  for (auto& manager : managers.all()) {
+    manager.fields = owned(reconciled_fields(manager.fields, live, type));
+  }
+}
+
 /// Removes fields that were applied the last time, are not applied now, and have no other owner.
 void prune(json::value& merged, const field_managers& managers, const field_set& last,
            const schema& type) {
@@ -174,8 +181,20 @@ void restore_identity(json::value& pruned, const json::value& merged) {
   }
 }
 
-problem unfit(const std::vector<std::string>& errors) {
-  problem made{.code = 500, .reason = "", .message = "failed to create typed patch object: "};
+/// Prints what an applied object says of itself: "ns/name; apps/v1, Kind=Deployment".
+std::string printed_identity(const json::value& object) {
+  const auto text = [&object](std::initializer_list<std::string_view> path) {
+    return std::string(find_string(object, path));
+  };
+  return text({"metadata", "namespace"}) + "/" + text({"metadata", "name"}) + "; " +
+         text({"apiVersion"}) + ", Kind=" + text({"kind"});
+}
+
+problem unfit(const json::value& applied, const std::vector<std::string>& errors) {
+  problem made{
+      .code = 500,
+      .reason = "",
+      .message = "failed to create typed patch object (" + printed_identity(applied) + "): "};
   if (errors.size() == 1) {
     made.message += errors.front();
     return made;
@@ -201,7 +220,7 @@ outcome<json::value> apply(const json::value& live, const json::value& applied, 
       without_metadata(applied, {"managedFields", "creationTimestamp", "generation", "selfLink"});
   std::vector<std::string> errors;
   auto fields = owned(fields_of(wanted, type, errors));
-  if (!errors.empty()) return unfit(errors);
+  if (!errors.empty()) return unfit(applied, errors);
 
   const field_manager self{by.manager, true, by.api_version, by.subresource, by.time};
   const auto was = field_managers::of(live);
@@ -213,6 +232,7 @@ outcome<json::value> apply(const json::value& live, const json::value& applied, 
         std::string(before_first_apply), false, by.api_version, {}, by.time};
     update(managers, earlier, changes_between(json::object(), before, type));
   }
+  reconcile(managers, before, type);
   auto merged = before;
   merge_fields(merged, wanted, type);
   const auto* const own = managers.find(self);
@@ -238,6 +258,7 @@ void track_update(const json::value& before, json::value& after, const schema& t
     managers.write_to(after);
     return;
   }
+  if (!before.is_null()) reconcile(managers, before, type);
   const field_manager self{by.manager, false, by.api_version, by.subresource, by.time};
   const auto changes =
       changes_between(before.is_null() ? json::value(json::object()) : before, after, type);

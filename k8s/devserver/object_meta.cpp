@@ -204,12 +204,20 @@ outcome<void> check_shape(const call& to, const json::value& object) {
 
 }  // namespace
 
-outcome<void> check_envelope(const call& to, json::value& object) {
+outcome<void> check_decodable(const call& to, json::value& object) {
   if (!object.is_object()) {
     return bad_request("couldn't get version/kind; json parse error: the body is no object");
   }
   auto& fields = object.get_object();
   const auto expected = to.view.api_version();
+  for (const std::string_view field : {"apiVersion", "kind"}) {
+    const auto* const value = fields.if_contains(field);
+    if (value == nullptr || value->is_null() || value->is_string()) continue;
+    return bad_request(
+        "couldn't get version/kind; json parse error: json: cannot unmarshal into Go "
+        "struct field ." +
+        std::string(field) + " of type string");
+  }
   const auto version = std::string(find_string(object, {"apiVersion"}));
   const auto kind = std::string(find_string(object, {"kind"}));
   if (to.view.of->custom && kind.empty()) {
@@ -234,15 +242,26 @@ outcome<void> check_envelope(const call& to, json::value& object) {
   }
   fields["apiVersion"] = expected;
   fields["kind"] = to.view.of->kind;
-  auto& metadata = object_in(fields, "metadata");
-  const auto good = check_shape(to, object);
+  const auto* const metadata = fields.if_contains("metadata");
+  if (metadata != nullptr && !metadata->is_object() && !metadata->is_null()) {
+    return bad_request(cannot_be_handled(to, to.view.of->kind, to.view.version->name) +
+                       "json: cannot unmarshal metadata into Go value of type v1.ObjectMeta");
+  }
+  object_in(fields, "metadata");
+  return check_shape(to, object);
+}
+
+outcome<void> check_envelope(const call& to, json::value& object) {
+  const auto good = check_decodable(to, object);
   if (good.has_error()) return good;
   const auto ns = find_string(object, {"metadata", "namespace"});
   if (!ns.empty() && ns != to.key.ns) {
     return bad_request(
         "the namespace of the provided object does not match the namespace sent on the request");
   }
-  if (to.view.of->namespaced) metadata["namespace"] = to.key.ns;
+  if (to.view.of->namespaced) {
+    object_in(object.get_object(), "metadata")["namespace"] = to.key.ns;
+  }
   return {};
 }
 

@@ -14,6 +14,10 @@
 
 namespace rw::k8s::devserver {
 
+/// Checks that `object` can be read as the kind that the path names. Sets missing apiVersion and
+/// kind from the path.
+outcome<void> check_decodable(const call& to, boost::json::value& object);
+
 /// Checks that `object` is of the kind that the path names. Sets missing apiVersion, kind and
 /// namespace from the path.
 outcome<void> check_envelope(const call& to, boost::json::value& object);

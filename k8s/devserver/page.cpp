@@ -136,8 +136,12 @@ outcome<std::uint64_t> parse_version(std::string_view text) {
   if (end.ec == std::errc() && end.ptr == text.data() + text.size()) {
     return parsed(boost::system::in_place_value, version);
   }
-  return bad_request("Invalid value: \"" + std::string(text) + "\": strconv.ParseUint: parsing \"" +
-                     std::string(text) + "\": invalid syntax");
+  // No error of the API's own (apiserver, storage/api_object_versioner.go).
+  return problem{.code = 500,
+                 .reason = "",
+                 .message = "resourceVersion: Invalid value: \"" + std::string(text) +
+                            "\": strconv.ParseUint: parsing \"" + std::string(text) +
+                            "\": invalid syntax"};
 }
 
 outcome<page> list_page(const storage& in, const collection& collection, const selection& selection,

@@ -51,22 +51,43 @@ void restore_kind(const json::value& old, json::value& object) {
   if (kind.is_null() || kind == "") kind = *find(old, {"kind"});
 }
 
-/// Checks that a patch has left the object's identity as it was.
-outcome<void> check_patched(const call& to, const json::value& object) {
+/// Returns why Go's type of a built-in kind can't hold the object; empty if it can. Numbers that
+/// are converted get the value that they have there.
+std::string decode_error(const call& to, json::value& object, number_reading numbers) {
   const auto* const type = to.view.of->custom ? nullptr : builtin_type_of(to.view);
+  if (type == nullptr) return {};
   std::vector<std::string> unknown;
-  auto copy = object;
-  const auto type_error = type != nullptr ? decode_builtin(*type, copy, unknown) : std::string();
+  auto decoded = object;
+  auto error = decode_builtin(*type, decoded, unknown, numbers);
+  // Unknown fields stay, for warnings.
+  if (error.empty() && unknown.empty() && numbers == number_reading::converted) {
+    object = std::move(decoded);
+  }
+  return error;
+}
+
+/// Checks that a patch has left the object's identity as it was.
+outcome<void> check_patched(const call& to, patch_kind patch_kind, json::value& object) {
+  auto type_error = decode_error(
+      to, object,
+      patch_kind == patch_kind::strategic ? number_reading::converted : number_reading::strict);
+  // Without a version it is read as the internal type, whose fields have no names in JSON.
+  const auto* const version = find(object, {"apiVersion"});
+  if (!to.view.of->custom && type_error.empty() &&
+      (version == nullptr || version->is_null() || *version == "")) {
+    return bad_request("the name of the object (" + to.key.name +
+                       " based on URL) was undeterminable: name must be provided");
+  }
+  if (type_error.empty()) {
+    auto copy = object;
+    const auto decodable = check_decodable(to, copy);
+    if (decodable.has_error()) type_error = decodable.error().message;
+  }
   if (!type_error.empty()) {
     return invalid({"", "", ""},
                    {{"patch", "FieldValueInvalid",
                      "Invalid value: " + json::serialize(json::string(json::serialize(object))) +
                          ": " + type_error}});
-  }
-  for (const std::string_view field : {"apiVersion", "kind"}) {
-    const auto* const text = find(object, {field});
-    if (text != nullptr && text->is_string()) continue;
-    return bad_request("Object '" + std::string(field) + "' is missing in the patched object");
   }
   const std::string name(find_string(object, {"metadata", "name"}));
   if (name != to.key.name) {
@@ -125,7 +146,7 @@ outcome<write_plan> write_planner::patch(const call& to, patch_kind patch_kind,
   auto object = patched(to, patch_kind, old, change);
   if (object.has_error()) return object.error();
   if (!to.view.of->custom) restore_kind(old, *object);
-  auto good = check_patched(to, *object);
+  auto good = check_patched(to, patch_kind, *object);
   if (good.has_error()) return good.error();
   good = check_envelope(to, *object);
   if (good.has_error()) return good.error();
@@ -160,10 +181,6 @@ outcome<write_plan> write_planner::apply(const call& to, json::value change,
       return modified_meanwhile(to.target());
     }
   }
-  write_plan unused;
-  // Unknown fields of a built-in kind don't fit its schema, below.
-  if (to.view.of->custom) good = prune_unknown(to, change, with, unused.warnings);
-  if (good.has_error()) return good.error();
   good = check_storable(to, change);
   if (good.has_error()) return good.error();
   reset_fields(to, change);
@@ -172,21 +189,18 @@ outcome<write_plan> write_planner::apply(const call& to, json::value change,
   metadata.erase("resourceVersion");
   const auto type = schema_of(to.view);
   auto merged = devserver::apply(old, change, *type, writer_of(to, with), with.force);
-  if (merged.has_error()) {
-    auto error = merged.error();
-    error.name = to.key.name;
-    error.group = to.view.of->group;
-    error.kind = to.view.of->plural;
-    return error;
+  if (merged.has_error()) return merged.error();
+  if (const auto undecodable = decode_error(to, *merged, number_reading::converted);
+      !undecodable.empty()) {
+    return problem{.code = 500,
+                   .reason = "",
+                   .message = "failed to convert new object (" + to.key.ns + "/" + to.key.name +
+                              "; " + to.view.api_version() + ", Kind=" + to.view.of->kind +
+                              ") to proper version: " + undecodable};
   }
-  auto plan =
-      before ? finish_update(to, std::move(before), std::move(old), std::move(*merged), with, true)
+  return before
+             ? finish_update(to, std::move(before), std::move(old), std::move(*merged), with, true)
              : finish_create(to, std::move(*merged), with, true);
-  if (plan.has_value()) {
-    auto& warnings = plan->warnings;
-    warnings.insert(warnings.end(), unused.warnings.begin(), unused.warnings.end());
-  }
-  return plan;
 }
 
 }  // namespace rw::k8s::devserver

@@ -88,9 +88,6 @@ class pod_checker {
 
   void check_volume(const json::value& volume, const std::string& at) {
     check_name(volume, at, volumes_);
-    if (volume.is_object() && volume.get_object().size() < 2) {
-      found_.push_back({at, "FieldValueRequired", "Required value: must specify a volume type"});
-    }
     if (const auto* const secret = find(volume, {"secret"});
         secret != nullptr && find_string(*secret, {"secretName"}).empty()) {
       require(found_, at + ".secret.secretName");
@@ -237,7 +234,26 @@ class pod_checker {
     }
   }
 
+  /// Names without a prefix are those that Kubernetes knows.
+  void check_resource_names(const json::value& container, const std::string& at,
+                            const std::string& field) {
+    const auto* const all = find(container, {"resources", field});
+    if (all == nullptr || !all->is_object()) return;
+    for (const auto& [key, value] : all->get_object()) {
+      const std::string name(key);
+      if (name == "cpu" || name == "memory" || name == "ephemeral-storage" ||
+          name.starts_with("hugepages-") || name.find('/') != std::string::npos) {
+        continue;
+      }
+      const auto where = at + "." + field + "[" + name + "]";
+      invalid(where, json::string(name), "must be a standard resource type or fully qualified");
+      invalid(where, json::string(name), "must be a standard resource for containers");
+    }
+  }
+
   void check_resources(const json::value& container, const std::string& at) {
+    check_resource_names(container, at, "limits");
+    check_resource_names(container, at, "requests");
     const auto* const requests = find(container, {"resources", "requests"});
     if (requests == nullptr || !requests->is_object()) return;
     for (const auto& [name, value] : requests->get_object()) {

@@ -15,6 +15,10 @@ namespace rw::k8s::devserver {
 /// How server-side apply merges a list, and what identifies its items.
 enum class list_type : std::uint8_t { atomic, set, map };
 
+/// What server-side apply takes for a value (structured-merge-diff, schema/elements.go). `any`:
+/// what may be of several types, and texts with a format, such as quantities and times.
+enum class value_form : std::uint8_t { any, text, number, boolean, list, map };
+
 /// One node of a structural schema (Kubernetes API concepts, "CustomResourceDefinition": structural
 /// schemas), compiled once. Immutable, shared, thread-safe.
 ///
@@ -36,6 +40,7 @@ class schema {
   /// unknown.
   virtual const schema* items() const = 0;
 
+  virtual value_form form() const = 0;
   virtual list_type merge() const = 0;
   virtual const std::vector<std::string>& list_map_keys() const = 0;
   /// Returns true if an object is replaced as a whole (x-kubernetes-map-type: atomic).

@@ -51,6 +51,28 @@ const schema* schema_node::property(std::string_view name) const {
   return found != properties.end() ? found->second.get() : nullptr;
 }
 
+value_form schema_node::form() const {
+  if (int_or_string) return value_form::any;
+  switch (type) {
+    case value_type::object:
+      return value_form::map;
+    case value_type::array:
+      return value_form::list;
+    case value_type::string:
+      return rules == nullptr || rules->format_name.empty() || rules->format_name == "byte"
+                 ? value_form::text
+                 : value_form::any;
+    case value_type::integer:
+    case value_type::number:
+      return value_form::number;
+    case value_type::boolean:
+      return value_form::boolean;
+    case value_type::any:
+      break;
+  }
+  return value_form::any;
+}
+
 const schema* schema_node::items() const {
   return element.get();
 }

@@ -84,6 +84,7 @@ class schema_node final : public schema {
   const schema* items() const override;
   bool declares(std::string_view field) const override;
   bool allows(std::string_view field) const override;
+  value_form form() const override;
   list_type merge() const override { return list; }
   const std::vector<std::string>& list_map_keys() const override { return map_keys; }
   bool atomic_object() const override { return atomic; }

@@ -13,6 +13,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 namespace rw::k8s::devserver {
 namespace {
@@ -273,10 +274,20 @@ void check_service(const json::value& before, const json::value& object,
                          ": supported values: \"ClusterIP\", \"ExternalName\", "
                          "\"LoadBalancer\", \"NodePort\""});
   }
+  std::set<std::string> names;
+  std::set<std::string> pairs;
   for (std::size_t i = 0; i < count; ++i) {
     const auto& port = (*ports)[i];
     const auto at = "spec.ports[" + std::to_string(i) + "]";
-    if (count > 1 && find_string(port, {"name"}).empty()) require(found, at + ".name");
+    const std::string name(find_string(port, {"name"}));
+    if (count > 1 && name.empty()) require(found, at + ".name");
+    const auto pair = std::to_string(integer_at(port, {"port"}).value_or(0)) + "/" +
+                      std::string(find_string(port, {"protocol"}));
+    for (const auto& [field, text, taken] :
+         {std::tuple(at + ".name", name, &names), std::tuple(at, pair, &pairs)}) {
+      if (text.empty() || taken->insert(text).second) continue;
+      found.push_back({field, "FieldValueDuplicate", "Duplicate value: \"" + text + "\""});
+    }
     for (const auto* field : {"port", "targetPort"}) {
       const auto number = integer_at(port, {field});
       if (!number || (*number > 0 && *number < 65536)) continue;

@@ -175,22 +175,24 @@ outcome<void> merger::member(json::object& target, std::string_view name, const 
   return {};
 }
 
-/// Checks that items are all objects, or all something else.
+/// Checks that items are all objects, or all something else. Lists of lists are not supported.
 outcome<void> check_alike(const json::array& target, const json::array& change, bool& objects) {
   bool has_others = false;
   for (const auto* const list : {&target, &change}) {
     for (const auto& entry : *list) {
-      if (entry.is_array()) {
+      if (entry.is_array() && !objects && !has_others) {
         return problem{.code = 422,
                        .reason = "Invalid",
                        .message = "the server rejected our request due to an error in our request"};
       }
       (entry.is_object() ? objects : has_others) = true;
+      if ((objects && has_others) || entry.is_array()) {
+        return contradictory("list element types are not identical: [" + go_text(target) + " " +
+                             go_text(change) + "]");
+      }
     }
   }
-  if (!objects || !has_others) return {};
-  return contradictory("list element types are not identical: [" + go_text(target) + " " +
-                       go_text(change) + "]");
+  return {};
 }
 
 /// Checks that the items of the patch are in the order that the patch requests.

@@ -98,15 +98,36 @@ items_by_element index_items(const json::value* list, const schema& type) {
   return found;
 }
 
+/// Returns what is wrong with a value's type; empty if nothing is.
+std::string type_error(const json::value& value, const schema* type) {
+  if (type == nullptr || value.is_null()) return {};
+  const auto printed = [&value] { return "&{" + go_text(value) + "}"; };
+  switch (type->form()) {
+    case value_form::text:
+      if (value.is_string()) return {};
+      return "expected string, got &value.valueUnstructured{Value:" + go_value(value) + "}";
+    case value_form::number:
+      if (value.is_number()) return {};
+      return "expected numeric (int or float), got *value.valueUnstructured";
+    case value_form::boolean:
+      return value.is_bool() ? std::string() : "expected boolean, got " + printed();
+    case value_form::list:
+      return value.is_array() ? std::string() : "expected list, got " + printed();
+    case value_form::map:
+      return value.is_object() ? std::string() : "expected map, got " + printed();
+    case value_form::any:
+      break;
+  }
+  return {};
+}
+
 class field_collector {
  public:
   explicit field_collector(std::vector<std::string>& errors) : errors_(errors) {}
 
   void visit(const json::value& value, const schema* type, field_set& into) {
-    if (associative(type) && !value.is_null()) {
-      if (value.is_array()) return visit_items(value.get_array(), *type, into);
-      return fail("expected list, got &{" + go_text(value) + "}");
-    }
+    if (auto wrong = type_error(value, type); !wrong.empty()) return fail(wrong);
+    if (associative(value, type)) return visit_items(value.get_array(), *type, into);
     if (!granular(value, type)) {
       into.member = true;
       check_declared(value, type);
@@ -130,8 +151,7 @@ class field_collector {
       std::string reason;
       const auto element = item_element(items[i], type, &reason);
       if (!element) {
-        fail("element " + std::to_string(i) + ": " + reason);
-        continue;
+        return fail("element " + std::to_string(i) + ": " + reason);
       }
       auto& child = into.children[*element];
       if (child.member) {
@@ -148,6 +168,7 @@ class field_collector {
   /// Checks what is in a value that is applied as a whole.
   void check_declared(const json::value& value, const schema* type) {
     if (type == nullptr) return;
+    if (auto wrong = type_error(value, type); !wrong.empty()) return fail(wrong);
     if (value.is_array()) {
       for (std::size_t i = 0; i < value.get_array().size(); ++i) {
         path_.push_back("i:" + std::to_string(i));
@@ -361,6 +382,54 @@ void remove(json::value& from, const field_set& set, const schema* type) {
   }
 }
 
+class reconciler {
+ public:
+  reconciler(const json::value& object, const schema& root) : object_(object), root_(root) {}
+
+  /// `path` leads to the node.
+  void visit(field_set& node, const schema* type) {
+    if (type == nullptr) return;
+    const auto form = type->form();
+    if (form != value_form::map && form != value_form::list) return;
+    const bool list = form == value_form::list;
+    const bool atomic = list ? !associative(type) : type->atomic_object();
+    const bool whole = node.member && node.children.empty();
+    if (atomic && !node.children.empty()) {
+      node = {.member = true, .children = {}};
+      return;
+    }
+    if (!atomic && whole) node.unite(at_path());
+    for (auto& [element, child] : node.children) {
+      const bool field = element.starts_with("f:");
+      path_.push_back(element);
+      visit(child,
+            field && !list ? child_of(type, std::string_view(element).substr(2)) : items_of(type));
+      path_.pop_back();
+    }
+  }
+
+ private:
+  /// All fields that the object has at the path.
+  field_set at_path() {
+    if (!all_) {
+      std::vector<std::string> ignored;
+      all_ = fields_of(object_, root_, ignored);
+    }
+    const auto* at = &*all_;
+    for (const auto& element : path_) {
+      const auto found = at->children.find(element);
+      if (found == at->children.end()) return {};
+      at = &found->second;
+    }
+    return *at;
+  }
+
+  const json::value& object_;
+  const schema& root_;
+  std::optional<field_set> all_;
+  field_set::path path_;
+};
+
 field_set declared(const field_set& set, const schema* type) {
   field_set made;
   made.member = set.member;
@@ -396,6 +465,12 @@ void merge_fields(json::value& into, const json::value& from, const schema& type
 
 void remove_fields(json::value& object, const field_set& set, const schema& type) {
   remove(object, set, &type);
+}
+
+field_set reconciled_fields(const field_set& set, const json::value& object, const schema& type) {
+  auto made = set;
+  reconciler(object, type).visit(made, &type);
+  return made;
 }
 
 field_set with_declared_fields(const field_set& set, const schema& type) {

@@ -38,4 +38,11 @@ void remove_fields(boost::json::value& object, const field_set& set, const schem
 /// Returns the set, with the declared fields added that have a field of the set below them.
 field_set with_declared_fields(const field_set& set, const schema& type);
 
+/// Returns the set as the schema has it (structured-merge-diff, typed/reconcile_schema.go): what is
+/// atomic is owned as a whole; an owned map or list that is not, of which no part is, is owned with
+/// all that `object` has there. That is a change of the schema, and also what is left to a manager
+/// whose fields another one has taken over.
+field_set reconciled_fields(const field_set& set, const boost::json::value& object,
+                            const schema& type);
+
 }  // namespace rw::k8s::devserver

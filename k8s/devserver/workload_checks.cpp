@@ -97,6 +97,11 @@ const json::value& at_or_null(const json::value& of, std::initializer_list<std::
 void check_workload(const json::value& before, const json::value& object,
                     std::vector<cause>& found) {
   check_count(object, "replicas", found);
+  const auto* const rolling = find(object, {"spec", "strategy", "rollingUpdate"});
+  if (rolling != nullptr && find_string(object, {"spec", "strategy", "type"}) == "Recreate") {
+    found.push_back({"spec.strategy.rollingUpdate", "FieldValueForbidden",
+                     "Forbidden: may not be specified when strategy `type` is 'Recreate'"});
+  }
   const auto* selector = find(object, {"spec", "selector"});
   const auto* labels = find(object, {"spec", "template", "metadata", "labels"});
   const auto shown = labels == nullptr ? std::string("null") : json::serialize(*labels);

@@ -8,6 +8,10 @@
 #include "rw/k8s/devserver/write_rules.hpp"
 #include "rw/k8s/objects/types.hpp"
 
+#include <boost/json/array.hpp>
+
+#include <algorithm>
+
 namespace rw::k8s::devserver {
 namespace {
 
@@ -29,6 +33,21 @@ void track_sent(json::value& object, const schema& type, const field_writer& by)
   const bool has_status = fields.erase("status") > 0;
   track_update({}, object, type, by);
   if (has_status) object.as_object()["status"] = std::move(status);
+}
+
+bool has_empty_list(const json::value& in) {
+  if (const auto* const list = in.if_array()) {
+    return list->empty() || std::ranges::any_of(*list, has_empty_list);
+  }
+  const auto* const fields = in.if_object();
+  return fields != nullptr && std::ranges::any_of(*fields, [](const auto& field) {
+           return has_empty_list(field.value());
+         });
+}
+
+problem uid_conflict(const call& to, std::string_view asked, std::string_view has) {
+  return conflict(to.target(), "Precondition failed: UID in precondition: " + std::string(asked) +
+                                   ", UID in object meta: " + std::string(has));
 }
 
 }  // namespace
@@ -114,16 +133,19 @@ outcome<write_plan> write_planner::update(const call& to, json::value object,
     return problem;
   };
   auto before = to.objects()->find(to.path());
-  if (!before) return reject(not_found(to.target()));
+  const auto uid = find_string(object, {"metadata", "uid"});
+  if (!before) {
+    if (!to.view.of->creates_on_update || !to.subresource.empty()) {
+      return reject(not_found(to.target()));
+    }
+    if (!uid.empty()) return reject(uid_conflict(to, uid, ""));
+    metadata.erase("resourceVersion");
+    return finish_create(to, std::move(object), with, false);
+  }
   auto old = before->parse();
   to_view(old, to.view);
-  const auto uid = find_string(object, {"metadata", "uid"});
   const auto had = find_string(old, {"metadata", "uid"});
-  if (!uid.empty() && uid != had) {
-    return reject(
-        conflict(to.target(), "Precondition failed: UID in precondition: " + std::string(uid) +
-                                  ", UID in object meta: " + std::string(had)));
-  }
+  if (!uid.empty() && uid != had) return reject(uid_conflict(to, uid, had));
   const auto current = check_version(to, old, object);
   if (current.has_error()) return reject(current.error());
   return finish_update(to, std::move(before), std::move(old), std::move(object), with, false);
@@ -134,19 +156,30 @@ outcome<write_plan> write_planner::finish_update(const call& to, record_ptr befo
                                                  bool applied) const {
   write_plan plan;
   keep_identity(old, object);
+  // An empty list differs from none for this kind alone (pkg/registry/networking/networkpolicy).
+  const auto* const spec = find(object, {"spec"});
+  const bool counts_anyway = to.view.of->storage_key == "networkpolicies.networking.k8s.io" &&
+                             spec != nullptr && has_empty_list(*spec);
   auto good = prune_unknown(to, object, with, plan.warnings);
   if (good.has_error()) return good.error();
   good = report_gaps(to, object, false, plan.warnings);
   if (good.has_error()) return good.error();
   keep_other_parts(to, old, object);
   fill_defaults(to, object);
+  keep_managers(old, object);
+  tidy_metadata(object);
+  // Before the server adds something, which nobody owns.
+  if (!applied && !with.manager.empty()) {
+    track_update(old, object, *schema_of(to.view), writer_of(to, with));
+  }
   if (!to.view.of->custom) {
     carry_allocated(*to.view.of, old, object);
     if (to.subresource.empty()) warn_of_builtin(*to.view.of, object, plan.warnings);
   }
   auto& metadata = object_in(object.get_object(), "metadata");
   metadata["resourceVersion"] = old.at("metadata").at("resourceVersion");
-  if ((to.view.of->custom || to.view.of->generation) && !same_generation(to, old, object)) {
+  if ((to.view.of->custom || to.view.of->generation) &&
+      (counts_anyway || !same_generation(to, old, object))) {
     metadata["generation"] = integer_at(old, {"metadata", "generation"}).value_or(0) + 1;
   }
   good = check_object(to, old, object);
@@ -154,11 +187,6 @@ outcome<write_plan> write_planner::finish_update(const call& to, record_ptr befo
   good = check_rights(to, old, object);
   if (good.has_error()) return good.error();
   if (!to.view.of->custom) settle_builtin(*to.in, *to.view.of, object, now());
-  keep_managers(old, object);
-  tidy_metadata(object);
-  if (!applied && !with.manager.empty() && object != old) {
-    track_update(old, object, *schema_of(to.view), writer_of(to, with));
-  }
   if (!to.view.of->custom) good = allocate_builtin(*to.in, *to.view.of, old, object);
   if (good.has_error()) return good.error();
   plan.before = std::move(before);

@@ -240,8 +240,9 @@ outcome<void> check_version(const call& to, const json::value& before, const jso
   const auto asked = find_string(after, {"metadata", "resourceVersion"});
   if (asked.empty()) {
     if (!to.view.of->custom && !to.view.of->needs_version) return {};
-    return invalid(to.what_kind(), {{"metadata.resourceVersion", "FieldValueInvalid",
-                                     "Invalid value: 0x0: must be specified for an update"}});
+    // The resource takes the kind's place (apiserver, registry/generic/registry/store.go).
+    return invalid(to.target(), {{"metadata.resourceVersion", "FieldValueInvalid",
+                                  "Invalid value: 0x0: must be specified for an update"}});
   }
   if (asked != find_string(before, {"metadata", "resourceVersion"})) {
     return modified_meanwhile(to.target());

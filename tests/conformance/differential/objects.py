@@ -68,6 +68,7 @@ BASES = [
     ("fuzz.io/v1", "Widget", "widgets", True, {"spec": {"size": 3, "parts": [{"name": "a", "count": 1}], "tags": ["x"]}}),
 ]
 
+# Without x-kubernetes-int-or-string, of which 1.20 can't make a model: it then deduces the types of what is applied.
 WIDGETS = {
     "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "widgets.fuzz.io"},
     "spec": {
@@ -81,7 +82,6 @@ WIDGETS = {
                     "mode": {"type": "string", "enum": ["fast", "slow"], "default": "slow"},
                     "name": {"type": "string", "pattern": "^[a-z]*$", "maxLength": 8},
                     "any": {"x-kubernetes-preserve-unknown-fields": True, "type": "object"},
-                    "port": {"x-kubernetes-int-or-string": True},
                     "maybe": {"type": "string", "nullable": True},
                     "labels": {"type": "object", "additionalProperties": {"type": "string"}, "x-kubernetes-map-type": "atomic"},
                     "tags": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
@@ -101,6 +101,15 @@ def paths_in(value, at=()):
         yield from paths_in(inner, at + (key,))
 
 
+def without_nulls_in_lists(value, listed=False):
+    """A merge patch that all versions take for the same: nulls in lists are items since 1.23 (evanphx/json-patch PR 143)."""
+    if isinstance(value, list):
+        return [without_nulls_in_lists(one, True) for one in value if one is not None]
+    if isinstance(value, dict):
+        return {name: without_nulls_in_lists(inner, listed) for name, inner in value.items() if inner is not None or not listed}
+    return value
+
+
 def parent_of(value, path):
     for key in path[:-1]:
         value = value[key]
@@ -117,10 +126,13 @@ def change(random, object_, values=VALUES):
     action = random.choice(["set", "set", "remove", "copy", "add"])
     if action == "remove":
         del into[path[-1]]
-    elif action == "copy" and isinstance(into, list):
+    elif action == "copy" and isinstance(into, list) and path[-2] != "env":  # two variables of one name have owners since 1.29
         into.append(copy.deepcopy(into[path[-1]]))
     elif action == "add" and isinstance(into, dict):
         into["unknownField"] = random.choice(values)
     else:
         into[path[-1]] = copy.deepcopy(random.choice(values))
+    # A number as a quantity can be applied since 1.27 (kubernetes PR 115324).
+    if isinstance(into, dict) and len(path) > 1 and path[-2] in ("limits", "requests"):
+        into.update({name: str(value) for name, value in into.items() if type(value) in (int, float)})
     return path

@@ -217,7 +217,7 @@ BOOST_AUTO_TEST_CASE(applies_conflict_with_updates_even_by_the_same_name) {
   of.update("m", R"({"data":{"b":"9","c":"7"},"metadata":)" + of.at("/metadata") + "}");
   BOOST_TEST(of.managers() == R"(m Apply {"f:data":{"f:b":{}}})"
                               "\n"
-                              R"(pp Update {"f:data":{}})"
+                              R"(pp Update {"f:data":{".":{},"f:b":{}}})"
                               "\n"
                               R"(m Update {"f:data":{"f:c":{}}})"
                               "\n");
@@ -342,6 +342,20 @@ BOOST_AUTO_TEST_CASE(list_without_a_type_is_one_piece) {
              R"(Apply failed with 1 conflict: conflict with "m": .spec.template.spec.tolerations)");
 }
 
+BOOST_AUTO_TEST_CASE(manager_of_a_map_without_fields_of_its_own_shares_all_at_the_next_request) {
+  history of;
+  of.update("u", R"({"data":{"a":"1"}})");
+  of.apply("b", R"({"data":{"a":"2"}})", true);
+  BOOST_TEST(of.managers() == R"(b Apply {"f:data":{"f:a":{}}}
+u Update {"f:data":{}}
+)");
+  of.update("v", R"({"data":{"a":"2","b":"1"}})");
+  BOOST_TEST(of.managers() == R"(b Apply {"f:data":{"f:a":{}}}
+u Update {"f:data":{".":{},"f:a":{}}}
+v Update {"f:data":{"f:b":{}}}
+)");
+}
+
 BOOST_AUTO_TEST_CASE(atomic_object_is_one_piece) {
   history of("apps/v1", "Deployment");
   of.apply("m", R"({"spec":{"selector":{"matchLabels":{"a":"b"}}}})");
@@ -384,7 +398,8 @@ BOOST_AUTO_TEST_CASE(always_present_field_is_not_owned_itself) {
 BOOST_AUTO_TEST_CASE(apply_rejects_a_wrong_type_in_the_words_of_kube_apiserver) {
   const auto refused = [](std::string_view object, std::string_view why) {
     history of("apps/v1", "Deployment");
-    BOOST_TEST(of.apply("m", object) == "failed to create typed patch object: " + std::string(why));
+    BOOST_TEST(of.apply("m", object) ==
+               "failed to create typed patch object (/; , Kind=): " + std::string(why));
     BOOST_TEST(of.failure.code == 500u);
     BOOST_TEST(of.failure.reason == "");
   };
