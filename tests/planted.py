@@ -3,7 +3,8 @@
 it, and prints which cases fail. The faults of simulation/planted/ are planted by planted.sh there. Ends with 1 if a fault
 stays unnoticed, or no longer fits the sources. By hand: not part of CI.
 
-  tests/planted.py [--here] [--fits] [FAULT...]     such as: token_bucket xfcc_twice
+  tests/planted.py [--here] [--fits] [FAULT...]     such as: token_bucket xfcc_twice; `differential` are all of the embedded API
+                                                    server, which are compared with kube-apiserver (KUBEBUILDER_ASSETS)
 
   --here   plants in this tree itself, whose build is warm, and takes each fault out again
   --fits   only checks that each fault fits
@@ -113,6 +114,38 @@ FAULTS = (
      "dev_issuer.order"),
 )
 
+# The same of the embedded API server, which tests/conformance/differential is to notice in a run of OPERATIONS.
+OPERATIONS = 2000
+DIFFERENTIAL = (
+    ("forced_apply_takes_nothing", "k8s/devserver/managed_fields.cpp", "    manager.fields.subtract(shared);\n", ""),
+    ("apply_never_conflicts", "k8s/devserver/managed_fields.cpp", "if (!shared.empty() && !force) {", "if (false && !force) {"),
+    ("field_no_longer_applied_stays", "k8s/devserver/managed_fields.cpp", "if (last.empty()) return;", "return;"),
+    ("emptied_map_is_not_shared", "k8s/devserver/typed_fields.cpp", "if (!atomic && whole) node.unite(at_path());", ""),
+    ("applied_types_are_not_checked", "k8s/devserver/typed_fields.cpp", "if (type == nullptr || value.is_null()) return {};", "if (true) return {};"),
+    ("target_port_without_default", "k8s/devserver/builtin_defaults.cpp", "    {\"core/v1.ServicePort\", &default_target_port},\n", ""),
+    ("default_is_always_pulled", "k8s/devserver/builtin_defaults.cpp", 'moves ? "Always" : "IfNotPresent"', 'moves ? "Always" : "Always"'),
+    ("unknown_field_stays", "k8s/devserver/schema_node.cpp", "      removed.push_back(below(path, name));\n      field = fields.stable_erase(field);",
+     "      removed.push_back(below(path, name));\n      ++field;"),
+    ("zero_value_is_written", "k8s/devserver/builtin_decoding.cpp", "field == nullptr || at->value().is_null() || is_omitted(*field, at->value());",
+     "field == nullptr || at->value().is_null();"),
+    ("quantity_keeps_its_text", "k8s/devserver/builtin_decoding.cpp", "    value = std::move(*canonical);\n", ""),
+    ("label_is_not_validated", "k8s/devserver/object_meta.cpp", "  check_labels(object, found);\n", ""),
+    ("service_without_ports", "k8s/devserver/services.cpp", 'if (count == 0 && has_address(object) && address != "None")', "if (false)"),
+    ("null_does_not_remove", "k8s/devserver/strategic_merge_patch.cpp", "    target.stable_erase(name);\n    return {};", "    return {};"),
+    ("merge_patch_keeps_what_is_null", "k8s/devserver/merge_patch.cpp", "into.stable_erase(name);", "into[name];"),
+    ("test_of_a_json_patch_passes", "k8s/devserver/json_patch.cpp", 'if (*kind == "test") return test(*to, value);', 'if (*kind == "test") return true;'),
+    ("finalizer_does_not_hold", "k8s/devserver/delete_plan.cpp", "if (names.empty() && !holds_content", "if (!holds_content"),
+    ("foreground_deletes_at_once", "k8s/devserver/delete_plan.cpp", 'want("foregroundDeletion", with.propagation == "Foreground");', ""),
+    ("precondition_is_ignored", "k8s/devserver/delete_plan.cpp", "if (!with.uid.empty() && with.uid != uid)", "if (false)"),
+    ("old_version_is_accepted", "k8s/devserver/write_rules.cpp", 'if (asked != find_string(before, {"metadata", "resourceVersion"})) {', "if (false) {"),
+    ("page_has_one_more", "k8s/devserver/page.cpp", "result.items.size() == options->limit", "result.items.size() > options->limit"),
+    ("update_writes_the_status", "k8s/devserver/write_rules.cpp", 'if (to.view.version->status) keep(fields, "status", field_of(before, {"status"}));', ""),
+    ("generation_does_not_count", "k8s/devserver/write_plan.cpp", ".value_or(0) + 1;\n  }\n  good = check_object(to, old, object);",
+     ".value_or(0);\n  }\n  good = check_object(to, old, object);"),
+    ("dry_run_is_stored", "k8s/devserver/writes.cpp", "if (request.context.dry_run) {", "if (false) {"),
+    ("label_selector_selects_all", "k8s/devserver/page.cpp", "if (selection.matches(**at))", "if (true)"),
+)
+
 
 def plant(tree, name, path, old, new):
     """The text before; None if the fault does not fit, which is said."""
@@ -124,8 +157,27 @@ def plant(tree, name, path, old, new):
     return text
 
 
+def notice_by_comparison(tree):
+    """The fields that differ from kube-apiserver, or what else happens."""
+    built = subprocess.run(["cmake", "--build", "build", "--target", "kube-devserver"], cwd=tree, text=True, capture_output=True)
+    if built.returncode != 0:
+        return "does not compile: " + next((line for line in built.stdout.splitlines() if "error:" in line), "")
+    try:
+        done = subprocess.run([sys.executable, "-B", ROOT / "tests/conformance/differential/differential.py", f"--operations={OPERATIONS}"],
+                              text=True, capture_output=True, timeout=LIMIT, env=os.environ | {"RW_DOOR": str(tree / "build/envtest/kube-apiserver")})
+    except subprocess.TimeoutExpired:
+        return "the comparison hangs"
+    if done.returncode == 77:
+        return "NOT NOTICED: no KUBEBUILDER_ASSETS to compare with"
+    found = re.findall(r"^ *(\d+) (\w+ \| .*)", done.stdout, re.M)
+    shown = ", ".join(f"{path} ({count})" for count, path in found[:2]) + (f" and {len(found) - 2} more" if len(found) > 2 else "")
+    return shown or ("" if done.returncode == 0 else f"the comparison ends with {done.returncode}")
+
+
 def notice(tree, suite):
     """The cases that fail, or what else happens."""
+    if suite == "differential":
+        return notice_by_comparison(tree)
     folder, _, name = suite.partition(".")
     built = subprocess.run(["cmake", "--build", "build", "--target", f"{folder}_tests"], cwd=tree, text=True, capture_output=True)
     if built.returncode != 0:
@@ -146,11 +198,12 @@ def main(arguments):
     if {"-h", "--help"} & set(arguments):
         print(__doc__)
         return 0
-    unknown = set(arguments) - {"--here", "--fits"} - {fault[0] for fault in FAULTS}
+    every = FAULTS + tuple((*fault, "differential") for fault in DIFFERENTIAL)
+    unknown = set(arguments) - {"--here", "--fits"} - {fault[0] for fault in every} - {"differential"}
     if unknown:
         print(f"planted.py: unknown {', '.join(sorted(unknown))}; see --help", file=sys.stderr)
         return 2
-    chosen = [fault for fault in FAULTS if fault[0] in arguments or all(each.startswith("--") for each in arguments)]
+    chosen = [fault for fault in every if {fault[0], fault[-1]} & set(arguments) or all(each.startswith("--") for each in arguments)]
     with tempfile.TemporaryDirectory() as scratch:
         tree = ROOT if "--here" in arguments or "--fits" in arguments else pathlib.Path(scratch)
         if tree != ROOT:
@@ -166,7 +219,7 @@ def main(arguments):
                 found = "fits" if "--fits" in arguments else notice(tree, suite)
             finally:
                 (tree / path).write_text(before)
-            missed += not found or found.startswith("does not compile")
+            missed += not found or found.startswith(("does not compile", "NOT NOTICED"))
             print(f"{name}: {found or 'NOT NOTICED'}" + ("" if found == "fits" else f" ({suite})"), flush=True)
         print(f"{len(chosen)} faults, {missed} not noticed")
     return 1 if missed else 0

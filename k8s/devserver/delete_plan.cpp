@@ -57,17 +57,17 @@ bool delete_gracefully(json::value& pod, std::int64_t grace, const delete_option
 
 /// A conflict names the kind, and for namespaces the resource (apiserver, registry/rest/delete.go;
 /// pkg/registry/core/namespace/storage).
-problem precondition_failed(const call& to, const std::string& what, const std::string& asked,
+problem precondition_failed(const call& to, const std::string& field, const std::string& asked,
                             std::string_view has) {
   const std::string found(has);
   if (is_namespace(to)) {
-    return conflict(to.target(), "Precondition failed: " + what + " in precondition: " + asked +
-                                     ", " + what + " in object meta: " + found);
+    return conflict(to.target(), "Precondition failed: " + field + " in precondition: " + asked +
+                                     ", " + field + " in object meta: " + found);
   }
-  return conflict(to.what_kind(), "the " + what + " in the precondition (" + asked +
-                                      ") does not match the " + what + " in record (" + found +
+  return conflict(to.what_kind(), "the " + field + " in the precondition (" + asked +
+                                      ") does not match the " + field + " in record (" + found +
                                       "). The object might have been " +
-                                      (what == "UID" ? "deleted and then recreated" : "modified"));
+                                      (field == "UID" ? "deleted and then recreated" : "modified"));
 }
 
 }  // namespace

@@ -66,6 +66,21 @@ std::string decode_error(const call& to, json::value& object, number_reading num
   return error;
 }
 
+/// A custom resource is read whatever kind it says it is.
+std::vector<cause> wrong_kind(const call& to, const json::value& object) {
+  std::vector<cause> found;
+  const auto check = [&](const std::string& field, const std::string& expected) {
+    const std::string has(find_string(object, {field}));
+    if (has.empty() || has == expected) return;
+    found.push_back(
+        {field, "FieldValueInvalid", "Invalid value: \"" + has + "\": must be " + expected});
+  };
+  if (!to.view.of->custom) return found;
+  check("kind", to.view.of->kind);
+  check("apiVersion", to.view.api_version());
+  return found;
+}
+
 /// Checks that a patch has left the object's identity as it was.
 outcome<void> check_patched(const call& to, patch_kind patch_kind, json::value& object) {
   auto type_error = decode_error(
@@ -77,6 +92,13 @@ outcome<void> check_patched(const call& to, patch_kind patch_kind, json::value& 
       (version == nullptr || version->is_null() || *version == "")) {
     return bad_request("the name of the object (" + to.key.name +
                        " based on URL) was undeterminable: name must be provided");
+  }
+  if (auto wrong = wrong_kind(to, object); !wrong.empty()) {
+    const auto written = find_string(object, {"apiVersion"});
+    const auto group = written.substr(0, std::min(written.rfind('/'), written.size()));
+    const bool core = written.find('/') == std::string_view::npos;
+    return invalid({core ? std::string_view() : group, find_string(object, {"kind"}), to.key.name},
+                   std::move(wrong));
   }
   if (type_error.empty()) {
     auto copy = object;

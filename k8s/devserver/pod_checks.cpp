@@ -241,6 +241,9 @@ class pod_checker {
     if (all == nullptr || !all->is_object()) return;
     for (const auto& [key, value] : all->get_object()) {
       const std::string name(key);
+      if (value.is_string() && compare_quantities(view(value.get_string()), "0") < 0) {
+        invalid(at + "." + field + "[" + name + "]", value, "must be greater than or equal to 0");
+      }
       if (name == "cpu" || name == "memory" || name == "ephemeral-storage" ||
           name.starts_with("hugepages-") || name.find('/') != std::string::npos) {
         continue;

@@ -2,6 +2,7 @@
 
 #include "rw/k8s/devserver/builtin_content.hpp"
 #include "rw/k8s/devserver/json_access.hpp"
+#include "rw/k8s/devserver/network_checks.hpp"
 #include "rw/k8s/devserver/refusals.hpp"
 #include "rw/k8s/objects/qualified_name.hpp"
 
@@ -288,11 +289,14 @@ void check_service(const json::value& before, const json::value& object,
       if (text.empty() || taken->insert(text).second) continue;
       found.push_back({field, "FieldValueDuplicate", "Duplicate value: \"" + text + "\""});
     }
+    if (!name.empty()) {
+      for (const auto& error : dns_label_errors(name)) {
+        add_invalid(found, at + ".name", json::serialize(json::value(name)), error);
+      }
+    }
     for (const auto* field : {"port", "targetPort"}) {
-      const auto number = integer_at(port, {field});
-      if (!number || (*number > 0 && *number < 65536)) continue;
-      add_invalid(found, at + "." + field, std::to_string(*number),
-                  "must be between 1 and 65535, inclusive");
+      const auto* const value = find(port, {field});
+      if (value != nullptr) check_port_value(*value, at + "." + field, found);
     }
   }
   const auto had = find_string(before, {"spec", "clusterIP"});

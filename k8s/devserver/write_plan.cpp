@@ -135,10 +135,10 @@ outcome<write_plan> write_planner::update(const call& to, json::value object,
   auto before = to.objects()->find(to.path());
   const auto uid = find_string(object, {"metadata", "uid"});
   if (!before) {
+    if (!uid.empty()) return reject(uid_conflict(to, uid, ""));
     if (!to.view.of->creates_on_update || !to.subresource.empty()) {
       return reject(not_found(to.target()));
     }
-    if (!uid.empty()) return reject(uid_conflict(to, uid, ""));
     metadata.erase("resourceVersion");
     return finish_create(to, std::move(object), with, false);
   }

@@ -132,8 +132,9 @@ def first_cause(status):
     """The field that a request was rejected for, without indices: that of the first cause, or named at the message's beginning."""
     if not isinstance(status, dict):
         return ""
-    # Services of 1.20 complain of an update without a version, too, which alone is none.
-    causes = [one for one in (status.get("details") or {}).get("causes") or [] if "must be specified for an update" not in one["message"]] or [{}]
+    # Services of 1.20 complain of an update without a version, too.
+    every = (status.get("details") or {}).get("causes") or [{}]
+    causes = [cause for cause in every if "must be specified for an update" not in cause.get("message", "")] or every
     named = re.match(r"(?:failed to create typed patch object(?: \([^)]*\))?: )?(\.?\w[^ :]*): ", status.get("message") or "")
     field = causes[0].get("field") or (named[1] if named else "")
     return re.sub(r"\[[^]]*\]", "", field).removeprefix(".")
@@ -195,8 +196,8 @@ class Known:
             return any(self.covers("managed struct " + one, path) for one in self.empty)
         if not what.startswith("managed "):  # who owns it, too
             path = path.removeprefix("managed ")
-        if what.startswith("500 "):
-            path = re.sub("^500/(ok|...) ", "500 ", path)
+        if re.match("[0-9]+ ", what):
+            path = re.sub("/(ok|...) ", " ", path)
         if "struct " not in what:
             return path == what
         what = what.replace("struct ", "")

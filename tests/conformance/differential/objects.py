@@ -132,7 +132,7 @@ def change(random, object_, values=VALUES):
         into["unknownField"] = random.choice(values)
     else:
         into[path[-1]] = copy.deepcopy(random.choice(values))
-    # A number as a quantity can be applied since 1.27 (kubernetes PR 115324).
+    # What is no text can be applied as a quantity, and is read or rejected later, since 1.27 (kubernetes PR 115324).
     if isinstance(into, dict) and len(path) > 1 and path[-2] in ("limits", "requests"):
-        into.update({name: str(value) for name, value in into.items() if type(value) in (int, float)})
+        into.update({name: str(value) for name, value in into.items() if value is not None})
     return path
