@@ -164,14 +164,14 @@ def notice_by_comparison(tree):
         return "does not compile: " + next((line for line in built.stdout.splitlines() if "error:" in line), "")
     try:
         done = subprocess.run([sys.executable, "-B", ROOT / "tests/conformance/differential/differential.py", f"--operations={OPERATIONS}"],
-                              text=True, capture_output=True, timeout=LIMIT, env=os.environ | {"RW_DOOR": str(tree / "build/envtest/kube-apiserver")})
+                              text=True, capture_output=True, timeout=LIMIT, env=os.environ | {"RW_DOOR": str(tree / "build/envtest")})
     except subprocess.TimeoutExpired:
         return "the comparison hangs"
     if done.returncode == 77:
         return "NOT NOTICED: no KUBEBUILDER_ASSETS to compare with"
     found = re.findall(r"^ *(\d+) (\w+ \| .*)", done.stdout, re.M)
     shown = ", ".join(f"{path} ({count})" for count, path in found[:2]) + (f" and {len(found) - 2} more" if len(found) > 2 else "")
-    return shown or ("" if done.returncode == 0 else f"the comparison ends with {done.returncode}")
+    return shown or ("" if done.returncode == 0 else "NOT NOTICED: the comparison itself fails, " + (done.stderr.splitlines() or [""])[-1])
 
 
 def notice(tree, suite):

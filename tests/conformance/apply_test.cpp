@@ -327,4 +327,37 @@ BOOST_FIXTURE_TEST_CASE(emptied_managed_fields_are_forgotten, managers) {
   BOOST_TEST((managed_by(next, "two", "Apply") != nullptr));
 }
 
+BOOST_FIXTURE_TEST_CASE(applied_value_of_a_wrong_type_is_rejected, managers) {
+  by("one", config_map("a", {{"k", "v"}}));
+  for (const auto* const data : {R"({"k": [1]})", R"({"k": 1})", R"(["k"])"}) {
+    const auto why = failed(api.apply(config_maps, here(config_map("a", parse(data))),
+                                      {.field_manager = "one", .force = true}));
+    BOOST_TEST(why.status == 500u);
+    BOOST_TEST(why.message.find("expected ") != std::string::npos, why.message);
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(manager_that_is_left_a_map_alone_shares_it_from_the_next_request_on,
+                        managers) {
+  create(config_maps, config_map("a", {{"k", "1"}}), {.field_manager = "one"});
+  const auto taken = forced("two", config_map("a", {{"k", "2"}}));
+  BOOST_TEST(owned(taken, "one", "Update") == parse(R"({"f:data": {}})"));
+  const auto next = merge(config_maps, "a", R"({"data": {"l": "1"}})", {.field_manager = "three"});
+  BOOST_TEST(owned(next, "one", "Update") == parse(R"({"f:data": {".": {}, "f:k": {}}})"));
+  BOOST_TEST(owned(next, "two") == parse(R"({"f:data": {"f:k": {}}})"));
+}
+
+BOOST_FIXTURE_TEST_CASE(equal_quantity_of_another_text_is_in_conflict, managers) {
+  const auto limited = [](std::string_view cpu) {
+    auto object = deployment("a");
+    object.at_pointer("/spec/template/spec/containers/0").as_object()["resources"] = {
+        {"limits", {{"cpu", cpu}}}};
+    return object;
+  };
+  const auto made = create(deployments, limited("1000m"), {.field_manager = "one"});
+  BOOST_TEST(text(made, "/spec/template/spec/containers/0/resources/limits/cpu") == "1");
+  refuse_by("two", limited("1000m"), {409, "Conflict", ".resources.limits.cpu"});
+  by("two", limited("1"));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -361,4 +361,41 @@ BOOST_FIXTURE_TEST_CASE(objects_may_come_as_yaml, sandbox) {
   BOOST_TEST(text(made, "/data/k") == "two\nlines\n");
 }
 
+BOOST_FIXTURE_TEST_CASE(update_of_an_absent_lease_creates_it, sandbox) {
+  const std::string_view lease =
+      R"({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "a"}})";
+  ok(api.raw("PUT", path(leases, "a"), "application/json", std::string(lease)));
+  BOOST_TEST(there(leases, "a"));
+}
+
+BOOST_FIXTURE_TEST_CASE(update_of_an_absent_object_with_a_uid_is_in_conflict, sandbox) {
+  refuse(api.raw("PUT", path(config_maps, "a"), "application/json",
+                 R"({"metadata": {"name": "a", "uid": "another"}})"),
+         {409, "Conflict", "UID in precondition: another"});
+  refuse(
+      api.raw("PUT", path(config_maps, "a"), "application/json", R"({"metadata": {"name": "a"}})"),
+      {404, "NotFound"});
+}
+
+BOOST_FIXTURE_TEST_CASE(service_has_no_port_twice, sandbox) {
+  const auto with_ports = [](std::string_view ports) {
+    return object(services, "a", {{"spec", {{"ports", parse(ports)}}}});
+  };
+  for (const auto* const ports :
+       {R"([{"name": "a", "port": 80}, {"name": "a", "port": 81}])",
+        R"([{"name": "a", "port": 80}, {"name": "b", "port": 80}])",
+        R"([{"name": "UPPER", "port": 80}])", R"([{"port": 80, "targetPort": "80"}])"}) {
+    refuse(api.create(services, here(with_ports(ports))), {422, "Invalid", "spec.ports["});
+  }
+  create(services, with_ports(R"([{"name": "a", "port": 80},
+                                  {"name": "b", "port": 80, "protocol": "UDP"}])"));
+}
+
+BOOST_FIXTURE_TEST_CASE(deployment_that_recreates_has_no_rolling_update, sandbox) {
+  create(deployments, deployment("a"));
+  refuse(api.patch(deployments, key("a"), k8s::patch_type::merge,
+                   parse(R"({"spec": {"strategy": {"type": "Recreate"}}})")),
+         {422, "Invalid", "may not be specified when strategy `type` is 'Recreate'"});
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -222,4 +222,10 @@ BOOST_FIXTURE_TEST_CASE(columns_of_a_custom_resources_table_are_its_definitions,
   BOOST_TEST(text(table, "/rows/0/cells/1") == "7");
 }
 
+BOOST_FIXTURE_TEST_CASE(list_at_a_version_that_is_no_number_fails, sandbox) {
+  const auto why = failed(api.raw("GET", path(config_maps) + "?resourceVersion=x", "", ""));
+  BOOST_TEST(why.status == 500u);
+  BOOST_TEST(why.message.find("resourceVersion: Invalid value: \"x\"") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

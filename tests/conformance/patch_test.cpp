@@ -269,4 +269,16 @@ BOOST_FIXTURE_TEST_CASE(custom_resources_take_no_strategic_patch, sandbox) {
           "application/merge-patch+json, application/apply-patch+yaml"});
 }
 
+BOOST_FIXTURE_TEST_CASE(patch_that_changes_the_kind_is_invalid, one_map) {
+  refuse_patch(patch_type::json, R"([{"op": "replace", "path": "/kind", "value": "Other"}])",
+               {422, "Invalid", "patch: Invalid value"});
+  refuse_patch(patch_type::json, R"([{"op": "replace", "path": "/apiVersion", "value": 1}])",
+               {422, "Invalid", "patch: Invalid value"});
+}
+
+BOOST_FIXTURE_TEST_CASE(patch_that_removes_the_version_leaves_no_name, one_map) {
+  refuse_patch(patch_type::json, R"([{"op": "remove", "path": "/apiVersion"}])",
+               {400, "BadRequest", "name must be provided"});
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -44,4 +44,17 @@ BOOST_FIXTURE_TEST_CASE(pod_keeps_its_spec, sandbox) {
       {422, "Invalid", "spec: Forbidden: pod updates may not change fields other than"});
 }
 
+BOOST_FIXTURE_TEST_CASE(volume_without_a_source_is_an_empty_directory, sandbox) {
+  const auto made = create(pods, with(pod_of("a"), "/spec/volumes", parse(R"([{"name": "v"}])")));
+  BOOST_TEST(made.at_pointer("/spec/volumes/0/emptyDir") == parse("{}"));
+}
+
+BOOST_FIXTURE_TEST_CASE(resource_without_a_prefix_is_known_and_not_negative, sandbox) {
+  for (const auto* const limits : {R"({"apples": "1"})", R"({"cpu": "-1"})"}) {
+    auto pod = pod_of("a");
+    pod.at_pointer("/spec/containers/0").as_object()["resources"] = {{"limits", parse(limits)}};
+    refuse(api.create(pods, here(std::move(pod))), {422, "Invalid", "resources.limits["});
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
