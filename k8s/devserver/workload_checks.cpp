@@ -46,11 +46,12 @@ void check_immutable_field(const json::value& before, const json::value& object,
                        ": field is immutable"});
 }
 
-void check_count(const json::value& object, std::string_view field, std::vector<cause>& found) {
-  const auto count = integer_at(object, {"spec", field});
+void check_count(const json::value& object, std::string_view field, std::vector<cause>& found,
+                 std::string_view part = "spec") {
+  const auto count = integer_at(object, {part, field});
   if (!count || *count >= 0) return;
   found.push_back(
-      {"spec." + std::string(field), "FieldValueInvalid",
+      {std::string(part) + "." + std::string(field), "FieldValueInvalid",
        "Invalid value: " + std::to_string(*count) + ": must be greater than or equal to 0"});
 }
 
@@ -97,6 +98,10 @@ const json::value& at_or_null(const json::value& of, std::initializer_list<std::
 void check_workload(const json::value& before, const json::value& object,
                     std::vector<cause>& found) {
   check_count(object, "replicas", found);
+  for (const auto* field : {"replicas", "updatedReplicas", "readyReplicas", "availableReplicas",
+                            "unavailableReplicas", "fullyLabeledReplicas", "observedGeneration"}) {
+    check_count(object, field, found, "status");
+  }
   const auto* const rolling = find(object, {"spec", "strategy", "rollingUpdate"});
   if (rolling != nullptr && find_string(object, {"spec", "strategy", "type"}) == "Recreate") {
     found.push_back({"spec.strategy.rollingUpdate", "FieldValueForbidden",

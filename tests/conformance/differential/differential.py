@@ -226,7 +226,7 @@ class Sequence:
             if first != self.object:  # it may have been rejected
                 yield self.request("POST", self.path, self.object)
         for _ in range(self.chance.randint(3, 8)):
-            yield self.chance.choice([self.update, self.patch, self.patch, self.apply, self.apply, self.read, self.metadata, self.remove_dry])()
+            yield self.chance.choice([self.update, self.patch, self.patch, self.apply, self.apply, self.read, self.metadata, self.status, self.remove_dry])()
         yield self.remove()
         yield self.request("GET", self.one)
 
@@ -265,8 +265,17 @@ class Sequence:
 
     def apply(self):
         object_ = self.changed() if self.chance.random() < 0.6 else copy.deepcopy(self.object)
+        if self.kind == "Widget":
+            object_ = objects.without_nulls(object_)
+        if self.chance.random() < 0.3:  # what the next apply of this manager may leave out
+            object_["metadata"]["annotations"] = {self.chance.choice(["x", "y"]): self.chance.choice(["1", "2"])}
         options = f"?fieldManager={self.chance.choice('ab')}" + self.chance.choice(["", "&force=true"])
         return self.request("PATCH", self.dry(self.one + options), object_, PATCHES["apply"])
+
+    def status(self):
+        if self.kind not in objects.STATUS:
+            return self.read()
+        return self.request("PATCH", self.dry(self.one + "/status"), {"status": self.chance.choice(objects.STATUS[self.kind])}, PATCHES["merge"])
 
     def metadata(self):
         change = self.chance.choice([{"namespace": "other"}] * self.namespaced + [

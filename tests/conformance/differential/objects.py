@@ -90,6 +90,14 @@ WIDGETS = {
                             "name": {"type": "string"}, "count": {"type": "integer", "default": 1}}}}}},
                 "status": {"type": "object", "properties": {"size": {"type": "integer"}, "phase": {"type": "string"}}}}}}}]}}
 
+# Writes of the status alone: what else such a request has is not owned since 1.21, and would be different everywhere.
+STATUS = {
+    "Widget": [{"size": 1, "phase": "a"}, {"phase": 1}, {"other": 1}],
+    "Deployment": [{"observedGeneration": 1, "replicas": 1}, {"replicas": "a"}, {"replicas": -1}],
+    "ReplicaSet": [{"replicas": 1}],
+    "Ingress": [{"loadBalancer": {"ingress": [{"ip": "1.2.3.4"}]}}],
+}
+
 # Values for fields: of the right type, of a wrong one, or at the edge of what is valid.
 VALUES = ["text", "a-b", "", "UPPER", "1", "80", 0, 1, 2, 3, -1, 65536, 2 ** 40, 1.5, True, False, None, [], {}, ["x"], {"a": "b"}]
 
@@ -108,6 +116,13 @@ def without_nulls_in_lists(value, listed=False):
     if isinstance(value, dict):
         return {name: without_nulls_in_lists(inner, listed) for name, inner in value.items() if inner is not None or not listed}
     return value
+
+
+def without_nulls(value):
+    """A custom resource that kube-devserver takes for the same: it drops a null that is applied, kube-apiserver rejects it."""
+    if isinstance(value, list):
+        return [without_nulls(one) for one in value]
+    return {name: without_nulls(inner) for name, inner in value.items() if inner is not None} if isinstance(value, dict) else value
 
 
 def parent_of(value, path):
