@@ -45,6 +45,13 @@ class pod_checker {
     each(spec, "tolerations", at, [&](const json::value& toleration, const std::string& path) {
       check_toleration(toleration, path);
     });
+    for (const auto* field : {"serviceAccountName", "nodeName", "priorityClassName"}) {
+      const auto name = find_string(spec, {field});
+      if (name.empty()) continue;
+      for (const auto& error : dns_subdomain_errors(name)) {
+        invalid(at + "." + field, json::string(name), error);
+      }
+    }
     const auto policy = find_string(spec, {"restartPolicy"});
     if (!policy.empty()) {
       supported(policy, {"Always", "OnFailure", "Never"}, at + ".restartPolicy");

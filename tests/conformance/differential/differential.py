@@ -391,6 +391,9 @@ class Differential(harness.TestCase):
                 self.assertEqual(server.send({"method": "POST", "path": path, "body": body})[0], 201, path)
             wait_until(lambda: server.send({"method": "GET", "path": f"/apis/fuzz.io/v1/namespaces/{objects.NAMESPACE}/widgets"})[0] == 200,
                        20, "the custom resource is served")
+            for number in range(3):  # what lists have beside the sequence's object
+                body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"beside-{number}"}}
+                self.assertEqual(server.send({"method": "POST", "path": f"/api/v1/namespaces/{objects.NAMESPACE}/configmaps", "body": body})[0], 201)
         return servers
 
     def test_servers_respond_alike(self):
