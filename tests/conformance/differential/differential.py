@@ -245,7 +245,7 @@ class Sequence:
     def update(self):
         object_ = self.changed()
         if self.chance.random() < 0.5:
-            object_["metadata"]["resourceVersion"] = "${version}"
+            object_["metadata"]["resourceVersion"] = self.chance.choice(["${version}"] * 4 + ["1"])
         if self.chance.random() < 0.2:
             object_["metadata"]["uid"] = self.chance.choice(["${uid}", "other"])
         return self.request("PUT", self.dry(self.one), object_)

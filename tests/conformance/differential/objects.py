@@ -67,7 +67,7 @@ BASES = [
     ("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", False, {"value": 1000}),
     ("fuzz.io/v1", "Widget", "widgets", True, {"spec": {"size": 3, "parts": [{"name": "a", "count": 1}], "tags": ["x"]}}),
     ("fuzz.io/v1", "Widget", "widgets", True, {"spec": {
-        "size": 1, "mode": "fast", "name": "abc", "any": {"x": 1}, "maybe": "x"}}),
+        "size": 1, "mode": "fast", "any": {"x": 1}, "maybe": "x"}}),
 ]
 
 # Without x-kubernetes-int-or-string, of which 1.20 can't make a model: it then deduces the types of what is applied.
