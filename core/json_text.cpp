@@ -1,7 +1,11 @@
 #include "rw/core/json_text.hpp"
 
 #include <array>
+#include <bit>
 #include <cstddef>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 namespace rw::core {
 namespace {
@@ -11,6 +15,25 @@ constexpr auto plain = [] {
   for (unsigned c = 0x20; c < 0x80; ++c) table[c] = c != '"' && c != '\\';
   return table;
 }();
+
+/// Number of bytes at the beginning of `text` that stand for themselves: ASCII but controls, the
+/// quotation mark and the backslash.
+std::size_t plain_length(std::string_view text) {
+  std::size_t length = 0;
+#ifdef __SSE2__
+  for (; text.size() - length >= 16; length += 16) {
+    const auto bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text.data() + length));
+    // Signed: bytes from 0x80 on are less than a space, too.
+    const auto escaped = _mm_or_si128(_mm_cmplt_epi8(bytes, _mm_set1_epi8(' ')),
+                                      _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')),
+                                                   _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'))));
+    const auto mask = static_cast<unsigned>(_mm_movemask_epi8(escaped));
+    if (mask != 0) return length + static_cast<std::size_t>(std::countr_zero(mask));
+  }
+#endif
+  while (length < text.size() && plain[static_cast<unsigned char>(text[length])]) ++length;
+  return length;
+}
 
 void append_control(std::string& out, unsigned char c) {
   static constexpr char hex[] = "0123456789abcdef";
@@ -58,8 +81,7 @@ std::size_t utf8_length(std::string_view text) {
 void append_json_string(std::string& out, std::string_view text) {
   out += '"';
   while (!text.empty()) {
-    std::size_t length = 0;
-    while (length < text.size() && plain[static_cast<unsigned char>(text[length])]) ++length;
+    const auto length = plain_length(text);
     out.append(text.substr(0, length));
     text.remove_prefix(length);
     if (text.empty()) break;

@@ -1,7 +1,5 @@
 #include "rw/core/stream.hpp"
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/deferred.hpp>
 #include <boost/asio/error.hpp>
 
 #include <cerrno>
@@ -61,14 +59,6 @@ class plain_transport final : public transport {
 };
 
 }  // namespace
-
-asio::awaitable<boost::system::error_code> ready(asio::ip::tcp::socket& socket, want direction) {
-  const auto kind =
-      direction == want::write ? asio::socket_base::wait_write : asio::socket_base::wait_read;
-  // Deferred, since use_awaitable would take one more coroutine frame for each wait.
-  const auto [error] = co_await socket.async_wait(kind, asio::as_tuple(asio::deferred));
-  co_return error;
-}
 
 void interrupt(asio::ip::tcp::socket& socket) noexcept {
   boost::system::error_code ignored;

@@ -1,6 +1,7 @@
 #pragma once
 
-#include <boost/asio/awaitable.hpp>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/deferred.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/system/error_code.hpp>
 
@@ -65,9 +66,14 @@ class stream {
 };
 
 /// Waits until the socket is readable or writable, as `direction` says. Has no deadline: the
-/// owner's watchdog cancels the socket, and the wait ends with `operation_aborted`.
-boost::asio::awaitable<boost::system::error_code> ready(boost::asio::ip::tcp::socket& socket,
-                                                        want direction);
+/// owner's watchdog cancels the socket, and the wait ends with `operation_aborted`. To be awaited
+/// at once, without a coroutine frame of its own; the result is a tuple with the error.
+[[nodiscard]] inline auto ready(boost::asio::ip::tcp::socket& socket, want direction) {
+  using boost::asio::socket_base;
+  return socket.async_wait(
+      direction == want::write ? socket_base::wait_write : socket_base::wait_read,
+      boost::asio::as_tuple(boost::asio::deferred));
+}
 
 /// Ends the waits on the socket, with `operation_aborted`. Does nothing on a closed socket.
 void interrupt(boost::asio::ip::tcp::socket& socket) noexcept;

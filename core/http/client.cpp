@@ -262,7 +262,7 @@ asio::awaitable<boost::system::error_code> client::implementation::shake_hands(
   for (;;) {
     const auto step = stream->handshake();
     if (step.wants == core::want::nothing) co_return step.error;
-    const auto error = co_await core::ready(stream->socket(), step.wants);
+    const auto [error] = co_await core::ready(stream->socket(), step.wants);
     if (error || late_) co_return late_ ? client_error::timed_out : error;
   }
 }

@@ -2,7 +2,10 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <malloc.h>
+#include <new>
 #include <sys/mman.h>
+#include <utility>
 
 namespace rw::http {
 namespace {
@@ -10,11 +13,21 @@ namespace {
 constexpr std::size_t page = 4096;
 constexpr std::size_t room = 5 * page;  // a frame and its header
 
+// With AddressSanitizer a use of what was freed is to be found.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool keeps = false;
+#elif defined(__has_feature)
+constexpr bool keeps = !__has_feature(address_sanitizer);
+#else
+constexpr bool keeps = true;
+#endif
+
 }  // namespace
 
 struct frame_memory_functions {
   static void* allocate(std::size_t size, void* user) {
     auto& owner = *static_cast<frame_memory*>(user);
+    if (size <= frame_memory::sizes * frame_memory::step) return owner.take_block(size);
     if (size < 4 * page || size > room || owner.frame_ != nullptr) return std::malloc(size);
     auto* const found =
         ::mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -25,7 +38,8 @@ struct frame_memory_functions {
 
   static void release(void* pointer, void* user) {
     auto& owner = *static_cast<frame_memory*>(user);
-    if (pointer == nullptr || pointer != owner.frame_) return std::free(pointer);
+    if (pointer == nullptr) return;
+    if (pointer != owner.frame_) return owner.give_block(pointer);
     owner.frame_ = nullptr;
     ::munmap(pointer, room);
   }
@@ -46,11 +60,37 @@ struct frame_memory_functions {
   }
 };
 
+/// A kept block, or a new one.
+void* frame_memory::take_block(std::size_t size) noexcept {
+  const auto at = size == 0 ? 0 : (size - 1) / step;
+  auto* const found = blocks_[at];
+  if (found == nullptr) return std::malloc((at + 1) * step);
+  blocks_[at] = found->next;
+  --kept_;
+  return found;
+}
+
+void frame_memory::give_block(void* pointer) noexcept {
+  const auto steps = keeps ? ::malloc_usable_size(pointer) / step : 0;
+  if (steps == 0 || steps > sizes || kept_ == kept_blocks) return std::free(pointer);
+  auto*& first = blocks_[steps - 1];
+  first = ::new (pointer) block{first};
+  ++kept_;
+}
+
+void frame_memory::drop_blocks() noexcept {
+  for (auto& first : blocks_) {
+    while (first != nullptr) std::free(std::exchange(first, first->next));
+  }
+  kept_ = 0;
+}
+
 frame_memory::frame_memory() noexcept
     : interface_{this, frame_memory_functions::allocate, frame_memory_functions::release,
                  frame_memory_functions::allocate_zeroed, frame_memory_functions::reallocate} {}
 
 void frame_memory::trim() noexcept {
+  drop_blocks();
   if (!used_ || frame_ == nullptr) return;
   used_ = false;
   ::madvise(frame_, room, MADV_DONTNEED);

@@ -208,7 +208,7 @@ asio::awaitable<bool> http1_connection::flush() {
       account_->enter(account::phase::receiving, shared_->now());
       hold();
       if (may_wait()) {
-        const auto error = co_await core::ready(stream_->socket(), last.wants);
+        const auto [error] = co_await core::ready(stream_->socket(), last.wants);
         if (!error && may_wait()) continue;
       }
     }

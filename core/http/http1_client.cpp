@@ -157,7 +157,7 @@ void http1_client::write_head(const request& request) {
 
 asio::awaitable<boost::system::error_code> http1_client::wait(core::want direction) {
   if (expired_) co_return client_error::timed_out;
-  const auto error = co_await core::ready(stream_->socket(), direction);
+  const auto [error] = co_await core::ready(stream_->socket(), direction);
   if (expired_) co_return client_error::timed_out;
   // Closed from here, or the exchange was cancelled.
   if (shut_down_ || error == asio::error::operation_aborted) co_return client_error::shut_down;

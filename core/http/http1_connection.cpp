@@ -144,7 +144,7 @@ asio::awaitable<bool> http1_connection::receive(bool* complete) {
       rest();
     }
     if (!may_wait()) co_return refuse_late();
-    const auto error = co_await core::ready(stream_->socket(), got.wants);
+    const auto [error] = co_await core::ready(stream_->socket(), got.wants);
     if (error || !may_wait() || refused_) co_return refuse_late();
   }
 }

@@ -17,6 +17,7 @@ namespace asio = boost::asio;
 // holds no memory here; one that is too small costs a round trip for each window's length.
 constexpr std::uint32_t stream_window = 1u << 20;
 constexpr std::int32_t client_window = 8 << 20;
+constexpr std::size_t kept_calls = 16;
 
 }  // namespace
 
@@ -129,7 +130,10 @@ bool http2_client::start(call& call, const request& request) {
   }
   const bool is_known = std::ranges::find(permits_out_, call.permit) != permits_out_.end();
   if (call.permit && !is_known) permits_out_.push_back(call.permit);
-  call.self = calls_.insert(calls_.end(), &call);
+  if (spare_calls_.empty()) spare_calls_.emplace_back();
+  call.self = spare_calls_.begin();
+  *call.self = &call;
+  calls_.splice(calls_.end(), spare_calls_, call.self);
   last_use_ = environment_.watchdog->now();
   look_at(call.time.due());
   if (options_.limits.ping.count() > 0) look_at(last_use_ + options_.limits.ping);
@@ -178,7 +182,9 @@ void http2_client::finish(call& call, boost::system::error_code error) {
   call.finished = true;
   call.error = error;
   last_use_ = environment_.watchdog->now();
-  calls_.erase(call.self);
+  auto& spare = spare_calls_;
+  spare.splice(spare.begin(), calls_, call.self);
+  if (spare.size() > kept_calls) spare.pop_back();
   nghttp2_session_set_stream_user_data(session_.get(), call.id, nullptr);
   if (call.on_end) return std::exchange(call.on_end, nullptr)(error);  // which may destroy it
   if (call.into != nullptr && call.done) return call.done->set();

@@ -167,6 +167,7 @@ class http2_client final : public client_connection,
   core::task_group tasks_;
   core::deadline deadline_;
   std::list<call*> calls_;
+  std::list<call*> spare_calls_;  ///< nodes of ended ones, for those that begin
   std::string authority_;
   core::time_point next_look_ = core::time_point::max();
   core::time_point last_use_;

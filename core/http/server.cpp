@@ -117,7 +117,7 @@ asio::awaitable<bool> server::shake_hands(const accepted* parts) {
   if (stream.encrypted()) step.wants = core::want::read;
   while (!step.error && !pending.ended) {
     if (step.wants != core::want::nothing) {
-      step.error = co_await core::ready(stream.socket(), step.wants);
+      step.error = std::get<0>(co_await core::ready(stream.socket(), step.wants));
       if (step.error || pending.ended) break;
       co_await pending.place.turn();
       if (pending.ended) break;

@@ -179,7 +179,7 @@ asio::awaitable<void> server_connection::linger(bool more) {
     if (reads % reads_per_turn == 0) co_await asio::post(executor_, asio::use_awaitable);
     if (n > 0 && shared_->now() < end) continue;
     limit.arm(std::min(end, shared_->now() + shared_->options.limits.linger));
-    error = co_await core::ready(socket, core::want::read);
+    error = std::get<0>(co_await core::ready(socket, core::want::read));
     if (error) break;
   }
 }

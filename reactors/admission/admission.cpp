@@ -91,13 +91,20 @@ struct webhook::counters {
   std::atomic<std::uint64_t> overflowed = 0;
 };
 
+struct webhook::kept_reader {
+  explicit kept_reader(contract agreed) : read(agreed) {}
+
+  reader read;
+  review_decision decided;
+};
+
 /// A reader for the length of one review. The webhook keeps the latest one used; concurrent reviews
 /// in other threads make their own.
 class webhook::borrowed_reader {
  public:
   explicit borrowed_reader(webhook& owner)
       : owner_(owner), reader_(owner.spare_reader_.exchange(nullptr, std::memory_order_acquire)) {
-    if (!reader_) reader_ = std::make_unique<reader>(owner.options_.contract);
+    if (!reader_) reader_ = std::make_unique<kept_reader>(owner.options_.contract);
   }
   ~borrowed_reader() {
     delete owner_.spare_reader_.exchange(reader_.release(), std::memory_order_acq_rel);
@@ -105,11 +112,12 @@ class webhook::borrowed_reader {
   borrowed_reader(const borrowed_reader&) = delete;
   borrowed_reader& operator=(const borrowed_reader&) = delete;
 
-  reader* operator->() const noexcept { return reader_.get(); }
+  reader* operator->() const noexcept { return &reader_->read; }
+  review_decision& decided() const noexcept { return reader_->decided; }
 
  private:
   webhook& owner_;
-  std::unique_ptr<reader> reader_;
+  std::unique_ptr<kept_reader> reader_;
 };
 
 /// An event that waits for room in the channel. The destructor counts it as lost if its connection
@@ -206,13 +214,14 @@ asio::awaitable<void> webhook::decide(const http::request& from, http::response&
   const auto known = options_.managers != nullptr ? options_.managers->current() : nullptr;
   const auto* const watched = known ? known->find(manager) : nullptr;
   const borrowed_reader review(*this);
-  auto read = review->read(from.body, watched != nullptr ? std::span(*watched) : no_subresources);
+  auto& decided = review.decided();
+  const auto read = review->read_into(decided, from.body,
+                                      watched != nullptr ? std::span(*watched) : no_subresources);
   if (read.has_error()) {
     refuse(from, into, 400, reason(read.error()));
     return {};
   }
-  auto& decided = *read;
-  decided.event.manager = manager;
+  if (decided.effect != review_effect::no_change) decided.event.manager = manager;
   if (is_probe(manager)) {
     respond_to_probe(from, decided, into);
     return {};

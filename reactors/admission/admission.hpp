@@ -92,6 +92,7 @@ class webhook final : public http::handler {
 
  private:
   struct counters;
+  struct kept_reader;
   class borrowed_reader;
   class waiting_event;
 
@@ -122,7 +123,7 @@ class webhook final : public http::handler {
   core::log_limit observer_log_;
   core::log_limit unknown_manager_log_;
   const std::unique_ptr<counters> counters_;
-  std::atomic<reader*> spare_reader_{nullptr};
+  std::atomic<kept_reader*> spare_reader_{nullptr};
 };
 
 /// Returns the manager in a path `/validate/<manager>`. Empty if the path has another form; sets

@@ -104,6 +104,10 @@ class reader {
 
   /// `event.manager` is left empty. The body needs no padding.
   review_result read(const std::string& body, std::span<const std::string> subresources = {});
+  /// The same into a decision that may be of an earlier review, whose memory it reuses.
+  boost::system::result<void, review_error> read_into(review_decision& decided,
+                                                      const std::string& body,
+                                                      std::span<const std::string> subresources);
 
   /// Returns the number of bodies passed to the reference so far.
   std::uint64_t deferred() const noexcept { return deferred_; }

@@ -217,12 +217,21 @@ bool reader::decide(const std::string& body, std::span<const std::string> subres
 }
 
 review_result reader::read(const std::string& body, std::span<const std::string> subresources) {
-  review_result decided(boost::system::in_place_value);
-  if (!decide(body, subresources, *decided)) {
-    ++deferred_;
-    decided = read_review_reference(body, contract_, subresources);
-  }
+  review_decision decided;
+  const auto read = read_into(decided, body, subresources);
+  if (!read) return read.error();
   return decided;
+}
+
+boost::system::result<void, review_error> reader::read_into(
+    review_decision& decided, const std::string& body, std::span<const std::string> subresources) {
+  decided.event = {};
+  if (decide(body, subresources, decided)) return {};
+  ++deferred_;
+  auto by_reference = read_review_reference(body, contract_, subresources);
+  if (!by_reference) return by_reference.error();
+  decided = std::move(*by_reference);
+  return {};
 }
 
 }  // namespace rw::admission

@@ -96,7 +96,7 @@ class simulated_network::link {
 
   asio::awaitable<void> pump(direction* way) {
     for (;;) {
-      const auto error = co_await core::ready(way->from, core::want::read);
+      const auto [error] = co_await core::ready(way->from, core::want::read);
       if (error || !way->from.is_open()) break;
       way->data.resize(piece);
       const auto got = ::recv(way->from.native_handle(), way->data.data(), piece, MSG_DONTWAIT);

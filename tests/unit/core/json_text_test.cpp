@@ -43,6 +43,21 @@ BOOST_AUTO_TEST_CASE(quotes_backslashes_and_control_characters_are_escaped) {
   }
 }
 
+/// Long texts are looked at several bytes at a time.
+BOOST_AUTO_TEST_CASE(byte_is_escaped_wherever_it_stands_in_a_long_text) {
+  for (std::size_t at = 0; at < 40; ++at) {
+    for (int c = 0; c < 0x80; ++c) {
+      std::string text(40, 'a');
+      text[at] = static_cast<char>(c);
+      BOOST_REQUIRE_EQUAL(round_trip(text), text);
+    }
+    std::string text(40, 'a');
+    text[at] = '\xFF';
+    BOOST_REQUIRE_EQUAL(round_trip(text),
+                        text.substr(0, at) + "\xEF\xBF\xBD" + text.substr(at + 1));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(bytes_that_are_not_utf_8_become_the_replacement_character) {
   const std::string replacement = "\xEF\xBF\xBD";
   const std::vector<std::pair<std::string, int>> wrong = {
