@@ -3,6 +3,7 @@
 #include "rw/core/channel/state.hpp"
 #include "rw/core/channel/wait_list.hpp"
 #include "rw/core/channel_error.hpp"
+#include "rw/core/recycled.hpp"
 
 #include <boost/asio/associated_allocator.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
@@ -14,7 +15,6 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/prefer.hpp>
 #include <boost/asio/query.hpp>
-#include <boost/asio/recycling_allocator.hpp>
 
 #include <memory>
 #include <optional>
@@ -96,8 +96,7 @@ template <typename T, typename Action, typename Handler>
 class operation final : public wait_op {
  public:
   using executor_type = boost::asio::associated_executor_t<Handler>;
-  using allocator_type =
-      boost::asio::associated_allocator_t<Handler, boost::asio::recycling_allocator<void>>;
+  using allocator_type = boost::asio::associated_allocator_t<Handler, recycled_allocator<void>>;
 
   /// Tries at once, and completes or suspends. Never calls the handler before it returns.
   static void start(std::shared_ptr<state<T>> channel, Action action, Handler handler) {
@@ -175,7 +174,7 @@ class operation final : public wait_op {
         handler_(std::move(handler)) {}
 
   static allocator_type allocator_of(const Handler& handler) {
-    return boost::asio::get_associated_allocator(handler, boost::asio::recycling_allocator<void>());
+    return boost::asio::get_associated_allocator(handler, recycled_allocator<void>());
   }
 
   /// Runs one round: tries, and suspends if it must wait. `on_executor`: the handler may be called

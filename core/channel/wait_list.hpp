@@ -1,6 +1,7 @@
 #pragma once
 
 #include "rw/core/channel/index_ring.hpp"
+#include "rw/core/recycled.hpp"
 
 #include <boost/asio/execution_context.hpp>
 #include <boost/smart_ptr/intrusive_ptr.hpp>
@@ -28,7 +29,7 @@ class wait_op {
 
 /// One suspension of an operation: links the operation, the wait list and each party that may end
 /// the wait. Reference counted, because each of these releases it at its own time.
-class wait_node {
+class wait_node : public recycled<wait_node> {
  public:
   explicit wait_node(wait_op& op) noexcept : op_(&op) {}
 

@@ -1,5 +1,7 @@
 #include "rw/core/http/frame_memory.hpp"
 
+#include "rw/core/recycled.hpp"
+
 #include <cstdlib>
 #include <cstring>
 #include <malloc.h>
@@ -12,15 +14,6 @@ namespace {
 
 constexpr std::size_t page = 4096;
 constexpr std::size_t room = 5 * page;  // a frame and its header
-
-// With AddressSanitizer a use of what was freed is to be found.
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool keeps = false;
-#elif defined(__has_feature)
-constexpr bool keeps = !__has_feature(address_sanitizer);
-#else
-constexpr bool keeps = true;
-#endif
 
 }  // namespace
 
@@ -71,7 +64,7 @@ void* frame_memory::take_block(std::size_t size) noexcept {
 }
 
 void frame_memory::give_block(void* pointer) noexcept {
-  const auto steps = keeps ? ::malloc_usable_size(pointer) / step : 0;
+  const auto steps = core::recycles ? ::malloc_usable_size(pointer) / step : 0;
   if (steps == 0 || steps > sizes || kept_ == kept_blocks) return std::free(pointer);
   auto*& first = blocks_[steps - 1];
   first = ::new (pointer) block{first};

@@ -3,6 +3,7 @@
 #include "rw/core/http/buffers.hpp"
 #include "rw/core/http/client_connection.hpp"
 #include "rw/core/http/http2_session.hpp"
+#include "rw/core/recycled.hpp"
 #include "rw/core/wake.hpp"
 
 #include <boost/asio/post.hpp>
@@ -88,7 +89,7 @@ class http2_client final : public client_connection,
     std::list<call*>::iterator self;
   };
 
-  struct opened final : opened_exchange {
+  struct opened final : opened_exchange, core::recycled<opened> {
     opened(http2_client& owner, response& response, const exchange_options& options)
         : pending(owner, response, options) {}
 
