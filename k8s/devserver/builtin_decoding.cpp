@@ -95,7 +95,7 @@ class decoder {
       if (field == nullptr) unknown_.push_back(here);
       if (field != nullptr && !at->value().is_null()) decode(*field, at->value(), here);
       const bool gone =
-          field == nullptr || at->value().is_null() || is_omitted(*field, at->value());
+          field == nullptr ? !converts_ : at->value().is_null() || is_omitted(*field, at->value());
       at = gone ? object.stable_erase(at) : at + 1;
     }
   }

@@ -16,8 +16,9 @@ enum class number_reading : std::uint8_t { strict, converted };
 
 /// Decodes an object of a built-in kind as Go's decoder does, in place: null means absent, unknown
 /// fields are removed and added to `unknown`, zero values are left out where the type says so,
-/// quantities become canonical. Returns why the object can't be decoded, in the words of Go's
-/// decoder; empty if it can.
+/// quantities become canonical. Where numbers are converted unknown fields stay, for the strict
+/// reading that follows. Returns why the object can't be decoded, in the words of Go's decoder;
+/// empty if it can.
 std::string decode_builtin(const builtin_type& type, boost::json::value& object,
                            std::vector<std::string>& unknown,
                            number_reading numbers = number_reading::strict);

@@ -40,13 +40,11 @@ void rename(json::object& in, std::string_view from, std::string_view to) {
 
 namespace {
 
-/// Without a webhook an object of another version has what both versions' schemas have, and the
-/// defaults of the one that it is converted to.
-void convert(json::value& object, const served_version& to) {
+/// Without a webhook an object of another version has what both versions' schemas have.
+void prune(json::value& object, const served_version& to) {
   if (!to.type) return;
   std::vector<std::string> removed;
   to.type->prune(object, removed);
-  to.type->fill_defaults(object);
 }
 
 }  // namespace
@@ -58,7 +56,7 @@ bool renames_fields(const served_resource& in) noexcept {
 void to_view(json::value& object, const served_resource& in) {
   auto& fields = object.as_object();
   fields["apiVersion"] = in.api_version();
-  if (in.of->custom && in.version != &in.of->versions[in.of->stored]) convert(object, *in.version);
+  if (in.of->custom && in.version != &in.of->versions[in.of->stored]) prune(object, *in.version);
   if (!renames_fields(in)) return;
   for (const auto& event_field : event_fields) rename(fields, event_field.core, event_field.events);
 }
@@ -68,7 +66,10 @@ void to_stored(json::value& object, const served_resource& from) {
   if (!renames_fields(from)) {
     fields["apiVersion"] = from.of->stored_api_version();
     const auto& stored = from.of->versions[from.of->stored];
-    if (from.of->custom && from.version != &stored) convert(object, stored);
+    if (!from.of->custom || from.version == &stored) return;
+    prune(object, stored);
+    // Defaults are those of the stored version, in whichever version an object is read.
+    if (stored.type) stored.type->fill_defaults(object);
     return;
   }
   fields["apiVersion"] = "v1";

@@ -59,10 +59,7 @@ std::string decode_error(const call& to, json::value& object, number_reading num
   std::vector<std::string> unknown;
   auto decoded = object;
   auto error = decode_builtin(*type, decoded, unknown, numbers);
-  // Unknown fields stay, for warnings.
-  if (error.empty() && unknown.empty() && numbers == number_reading::converted) {
-    object = std::move(decoded);
-  }
+  if (error.empty() && numbers == number_reading::converted) object = std::move(decoded);
   return error;
 }
 

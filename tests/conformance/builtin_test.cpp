@@ -12,13 +12,6 @@ namespace {
 
 constexpr auto protobuf = "application/vnd.kubernetes.protobuf";
 
-json service(std::string_view name, int port) {
-  return object(services, name,
-                {{"spec",
-                  {{"selector", {{"app", "a"}}},
-                   {"ports", boost::json::array{{{"name", "http"}, {"port", port}}}}}}});
-}
-
 }  // namespace
 
 BOOST_FIXTURE_TEST_CASE(object_that_was_read_in_protobuf_can_be_written_back, sandbox) {
@@ -36,31 +29,15 @@ BOOST_FIXTURE_TEST_CASE(object_that_was_read_in_protobuf_can_be_written_back, sa
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(service_keeps_its_address_when_it_is_replaced, sandbox) {
-  const auto made = create(services, service("a", 80));
-  const auto address = text(made, "/spec/clusterIP");
-  BOOST_TEST(!address.empty());
-  auto next = service("a", 81);
-  next =
-      with(std::move(next), "/metadata/resourceVersion", text(made, "/metadata/resourceVersion"));
-  const auto replaced = update(services, next);
-  BOOST_TEST(text(replaced, "/spec/clusterIP") == address);
-  BOOST_TEST(text(replaced, "/spec/ports/0/port") == "81");
-}
-
-BOOST_FIXTURE_TEST_CASE(service_that_was_created_can_be_applied, sandbox) {
-  const auto made = create(services, service("a", 80), {.field_manager = "m"});
-  const auto applied = apply(services, service("a", 82), {.field_manager = "m", .force = true});
-  BOOST_TEST(text(applied, "/spec/clusterIP") == text(made, "/spec/clusterIP"));
-}
-
 BOOST_FIXTURE_TEST_CASE(values_of_another_type_are_a_bad_request, sandbox) {
   refuse(api.create(deployments, here(with(deployment("a"), "/spec/replicas", "three"))),
          {400, "BadRequest", "Deployment in version \"v1\" cannot be handled as a Deployment"});
 }
 
 BOOST_FIXTURE_TEST_CASE(values_that_no_object_may_have_are_invalid, sandbox) {
-  refuse(api.create(services, here(service("a", 70000))), {422, "Invalid", "spec.ports[0].port"});
+  const auto far = parse(R"({"spec": {"ports": [{"port": 70000}]}})");
+  refuse(api.create(services, here(object(services, "a", far))),
+         {422, "Invalid", "spec.ports[0].port"});
   refuse(api.create(deployments, here(with(deployment("a"), "/spec/template/spec/containers",
                                            boost::json::array()))),
          {422, "Invalid", "spec.template.spec.containers: Required value"});
@@ -74,6 +51,19 @@ BOOST_FIXTURE_TEST_CASE(quantities_are_written_in_their_canonical_form, sandbox)
   const auto made = create(deployments, wanted);
   const auto& requests = made.at_pointer("/spec/template/spec/containers/0/resources/requests");
   BOOST_TEST(requests == parse(R"({"cpu": "500m", "memory": "1Gi"})"));
+}
+
+// apimachinery, runtime/converter.go: strategic merge patches are converted, modulo the type's
+// range.
+BOOST_FIXTURE_TEST_CASE(numbers_of_a_patch_are_converted_beside_unknown_fields, sandbox) {
+  create(leases, object(leases, "l", {{"spec", {{"holderIdentity", "x"}}}}));
+  const auto answer = server.http(
+      "PATCH", path(leases, "l"),
+      R"({"spec": {"leaseDurationSeconds": 1099511627776, "unknownField": {"a": "b"}}})",
+      {{"content-type", "application/strategic-merge-patch+json"}});
+  BOOST_TEST(answer.status == 422u);
+  const bool zero = answer.body.find("leaseDurationSeconds: Invalid value: 0") != std::string::npos;
+  BOOST_TEST(zero, answer.body);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -27,6 +27,13 @@ json field_definition(sandbox& in) {
                     parse(R"({"type": "object", "properties": {"spec": {"type": "object"}}})"));
 }
 
+json service(std::string_view name, int port) {
+  return object(services, name,
+                {{"spec",
+                  {{"selector", {{"app", "a"}}},
+                   {"ports", boost::json::array{{{"name", "http"}, {"port", port}}}}}}});
+}
+
 /// Creates an object of a cluster and deletes it; the warning of the creation.
 std::string warning_of_creating(sandbox& in, const k8s::resource_type& type, const json& object) {
   const auto answer = in.server.http("POST", in.path(type), serialize(object));
@@ -65,6 +72,26 @@ BOOST_FIXTURE_TEST_CASE(watch_may_begin_with_a_list_that_a_bookmark_ends, sandbo
 BOOST_FIXTURE_TEST_CASE(streamed_list_says_how_old_it_may_be, sandbox) {
   refuse(api.raw("GET", path(config_maps) + "?watch=true&sendInitialEvents=true", "", ""),
          {422, "Invalid", "sendInitialEvents"});
+}
+
+// kubernetes PR 103532: an address that is left out is carried over, since 1.20.11, 1.21.5, 1.22.
+BOOST_FIXTURE_TEST_CASE(service_keeps_its_address_when_it_is_replaced, sandbox) {
+  const auto made = create(services, service("a", 80));
+  const auto address = text(made, "/spec/clusterIP");
+  BOOST_TEST(!address.empty());
+  auto next = service("a", 81);
+  next =
+      with(std::move(next), "/metadata/resourceVersion", text(made, "/metadata/resourceVersion"));
+  const auto replaced = update(services, next);
+  BOOST_TEST(text(replaced, "/spec/clusterIP") == address);
+  BOOST_TEST(text(replaced, "/spec/ports/0/port") == "81");
+}
+
+// Kubernetes 1.21: ports that are applied without a protocol get the default.
+BOOST_FIXTURE_TEST_CASE(service_that_was_created_can_be_applied, sandbox) {
+  const auto made = create(services, service("a", 80), {.field_manager = "m"});
+  const auto applied = apply(services, service("a", 80), {.field_manager = "other"});
+  BOOST_TEST(text(applied, "/spec/clusterIP") == text(made, "/spec/clusterIP"));
 }
 
 // KEP-3352, "Aggregated Discovery", since 1.27: one answer for all groups.
