@@ -5,6 +5,7 @@
 #include "rw/reactors/cli/doctor_app.hpp"
 #include "rw/reactors/runtime_rollout/resource.hpp"
 #include "rw/reactors/shared/definition.hpp"
+#include "rw/reactors/shared/fleet_verdict.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
@@ -87,15 +88,10 @@ asio::awaitable<void> doctor_app::check_rollouts() {
     const auto stalled = k8s::find_condition(*got, "Stalled");
     if (stalled && stalled->status == "True") {
       const auto message = k8s::find_string(*got, {"status", "message"});
-      co_await report(
-          failed, "rollouts",
-          rollout + " is stalled: " + stalled->reason +
-              (message.empty() ? "" : "; " + std::string(message)),
-          stalled->reason == "ContentNotStored"
-              ? "see the rights to Secrets in " + leader_.state_namespace
-              : "correct the content, which supersedes it, or accept the failures: runtime-watcher "
-                "rollout resume " +
-                    std::string(name));
+      co_await report(failed, "rollouts",
+                      rollout + " is stalled: " + stalled->reason +
+                          (message.empty() ? "" : "; " + std::string(message)),
+                      fault_of_rollout(*got)->next);
       continue;
     }
     phases += (phases.empty() ? "" : ", ") + std::string(name) + " is in phase " +

@@ -360,6 +360,7 @@ std::optional<json::value> unreadable_status(const json::value& object, const st
   json::value out{{"status", before != nullptr ? *before : json::object()}};
   const auto message = "nothing is rolled out, as revision " + pinned + " can't be read: " + error +
                        "; take spec.revision away, or name another one of status.history";
+  out.at("status").as_object()["message"] = message;
   const auto set = [&](const char* type, bool is) {
     k8s::set_condition(
         out, {type, is ? "True" : "False", "ContentLost", message, k8s::generation_of(object)},

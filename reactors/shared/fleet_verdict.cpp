@@ -115,19 +115,39 @@ judged_runtime judge(std::string kyma, const runtime_observation& of,
   return out;
 }
 
+namespace {
+
+/// By the reason of a roll-out that stands still.
+std::string next_step_of_rollout(std::string_view reason, const std::string& name) {
+  if (reason == "ContentNotStored") {
+    return "see that the state namespace exists, and the rights to its Secrets: runtime-watcher "
+           "doctor";
+  }
+  if (reason == "ContentLost") {
+    return "take spec.revision away: runtime-watcher rollout undo " + name +
+           " --to-sources; or name another one of status.history";
+  }
+  if (reason == "PrometheusNotConfigured") return "start the manager with --rollout-prometheus";
+  return "correct the content, which supersedes it, or accept the failures: "
+         "runtime-watcher rollout resume " +
+         name;
+}
+
+}  // namespace
+
 std::optional<fleet_fault> fault_of_rollout(const json::value& rollout) {
-  const auto status = [&](std::string_view member) {
-    return std::string(k8s::find_string(rollout, {"status", member}));
-  };
-  if (status("phase") != "Paused") return std::nullopt;
+  const auto stalled = k8s::find_condition(rollout, "Stalled");
+  const bool paused = k8s::find_string(rollout, {"status", "phase"}) == "Paused";
+  if (!paused && !(stalled && stalled->status == "True")) return std::nullopt;
   const auto name = k8s::key_of(rollout).name;
-  auto message = "the roll-out of " + name + " is paused";
-  if (const auto reason = status("reason"); !reason.empty()) message += " (" + reason + ")";
-  if (const auto text = status("message"); !text.empty()) message += ": " + text;
-  return fleet_fault{"RolloutPaused", std::move(message),
-                     "correct the content, which supersedes it, or accept the failures: "
-                     "runtime-watcher rollout resume " +
-                         name};
+  const std::string reason(paused ? k8s::find_string(rollout, {"status", "reason"})
+                                  : std::string_view(stalled->reason));
+  auto message = "the roll-out of " + name + (paused ? " is paused" : " is stalled");
+  if (!reason.empty()) message += " (" + reason + ")";
+  const auto text = k8s::find_string(rollout, {"status", "message"});
+  if (!text.empty()) message += ": " + std::string(text);
+  return fleet_fault{paused ? "RolloutPaused" : "RolloutStalled", std::move(message),
+                     next_step_of_rollout(reason, name)};
 }
 
 std::size_t fleet_verdict::expected() const noexcept {

@@ -61,7 +61,8 @@ struct fleet_fault {
   std::string message = {};  ///< a sentence
   std::string next = {};     ///< what to do
 };
-/// Of a RuntimeRollout that is paused; nothing: it is not.
+/// Of a RuntimeRollout that stands still until a person acts: it is paused, or `Stalled`; nothing:
+/// it does not.
 std::optional<fleet_fault> fault_of_rollout(const boost::json::value& rollout);
 
 /// How all runtimes of a landscape are.

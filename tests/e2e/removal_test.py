@@ -19,12 +19,20 @@ class Removal(landscape.Embedded, harness.TestCase):
         rows = json.loads(shown.stdout)["runtimes"] if shown.returncode in (0, 3) else []
         return rows[0] if rows else {}
 
+    def planned(self):
+        """The runtimes of `rollout plan`."""
+        plan = runtime_watcher("rollout", "plan", "watcher", "--kubeconfig", self.kcp.kubeconfig)
+        self.assertEqual(plan.returncode, 0, plan.stderr)
+        return [line.split()[-1] for line in plan.stdout.strip().splitlines()[2:]]
+
     def test_deletion_out_of_scope_waits_for_the_manager_in_scope(self):
         self.kcp.kubectl("apply", "-f", landscape.ROOT / "deploy" / "samples" / "watcher.yaml")
         self.add_kyma()
         self.issue()
         self.installed(["kyma"])
+        wait_until(lambda: self.planned() == ["kyma-1"], 20, lambda: f"it is in a step: {self.planned()}")
         self.kcp.kubectl("label", "kyma", "kyma-1", "-n", "kcp-system", "scope=other")
+        self.assertEqual(self.planned(), [], "it is in no step of a manager that leaves it alone")
         wait_until(lambda: self.row().get("state") == "unknown", 20, lambda: f"it is left alone: {self.row()}")
         before = self.skr.get(*WEBHOOKS)["metadata"]["resourceVersion"]
         self.kcp.kubectl("delete", "kyma", "kyma-1", "-n", "kcp-system", "--wait=false")

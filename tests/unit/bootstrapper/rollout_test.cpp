@@ -3,6 +3,7 @@
 #include "rw/k8s/objects/manifests.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/runtime_rollout/runtime_rollout.hpp"
+#include "rw/reactors/shared/fleet_verdict.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
@@ -244,7 +245,9 @@ asio::awaitable<void> says_that_it_is_lost(landscape* land) {
   co_await land->until_rollout([](const json::value& one) {
     const auto pinned = k8s::find_condition(one, "Pinned");
     const auto stalled = k8s::find_condition(one, "Stalled");
-    return pinned && pinned->reason == "ContentLost" && stalled && stalled->status == "True";
+    const auto fault = fault_of_rollout(one);
+    return pinned && pinned->reason == "ContentLost" && stalled && stalled->status == "True" &&
+           fault && fault->message.find("can't be read") != std::string::npos;
   });
   const auto count = co_await land->count("2.0.0");
   BOOST_TEST(count == land->names.size());

@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <chrono>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -148,6 +149,25 @@ BOOST_AUTO_TEST_CASE(rollout_is_a_fault_while_it_is_paused) {
   BOOST_REQUIRE(fault.has_value());
   BOOST_TEST(fault->message ==
              "the roll-out of watcher is paused (CanaryFailed): runtime-3 crashes");
+}
+
+BOOST_AUTO_TEST_CASE(rollout_is_a_fault_while_it_is_stalled) {
+  const auto stalled = [](const char* status, const std::string& reason) {
+    return boost::json::parse(
+        R"({"metadata": {"name": "watcher"}, "status": {"phase": "Waves", "message": "why",
+            "conditions": [{"type": "Stalled", "status": ")" +
+        std::string(status) + R"(", "reason": ")" + reason + R"("}]}})");
+  };
+  BOOST_TEST(!fault_of_rollout(stalled("False", "Waves")));
+  for (const auto& [reason, next] :
+       std::map<std::string, std::string>{{"ContentLost", "rollout undo watcher --to-sources"},
+                                          {"ContentNotStored", "the state namespace"}}) {
+    const auto fault = fault_of_rollout(stalled("True", reason));
+    BOOST_REQUIRE(fault.has_value());
+    BOOST_TEST(fault->reason == "RolloutStalled");
+    BOOST_TEST(fault->message == "the roll-out of watcher is stalled (" + reason + "): why");
+    BOOST_TEST(fault->next.find(next) != std::string::npos, fault->next);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(verdict_is_the_same_when_it_is_read) {
