@@ -335,6 +335,13 @@ bool has_other_credentials(const unit_plan& plan, const apply_settings& options)
   });
 }
 
+bool changes_credentials(const unit_plan& plan) {
+  return std::ranges::any_of(plan.objects, [](const planned_object& each) {
+    if (each.type != secrets_type() || !each.write) return false;
+    return each.live.is_null() || content_of(each.live) != content_of(each.desired);
+  });
+}
+
 asio::awaitable<k8s::result<std::optional<k8s::resource_type>>> find_type(
     k8s::client* api, k8s::group_version_kind gvk) {
   using found_type = std::optional<k8s::resource_type>;

@@ -66,5 +66,7 @@ bool has_newer(const unit_plan& plan, const revision& newer, const apply_setting
 /// True if Kyma Infrastructure Manager has applied a valid pull Secret that is not the plan's: a
 /// field that is of its managers, and not of ours, is not as the plan has it.
 bool has_other_credentials(const unit_plan& plan, const apply_settings& options);
+/// True if a Secret of the plan is missing, or its content is another one.
+bool changes_credentials(const unit_plan& plan);
 
 }  // namespace rw::bootstrapper

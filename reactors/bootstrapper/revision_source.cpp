@@ -198,27 +198,50 @@ asio::awaitable<k8s::result<void>> revision_source::resolve_unit(
   auto added = co_await add_own(of, view, now, into);
   const bool has_none = credentials_missing || (of == unit::credentials && !first->valid());
   into->sourceless = has_none && !into->removal;
-  if (added && into->sourceless) {
-    added = co_await leave_unstored(newest, into);
-  }
+  if (added && of == unit::credentials) added = co_await settle_order(newest, previous, into);
   co_return added;
 }
 
 /// What is stored may be older than the credentials that the runtime has, or is getting, if those
 /// could not be stored. They must not go back: then they stay as they are.
-asio::awaitable<k8s::result<void>> revision_source::leave_unstored(content_set newest,
-                                                                   unit_state* into) {
-  constexpr auto kind = source_kind::pull_secret;
+asio::awaitable<k8s::result<void>> revision_source::settle_order(content_set newest,
+                                                                 content_set previous,
+                                                                 unit_state* into) {
+  const auto digest_in = [](const content_digests& of) {
+    return of[index_of(source_kind::pull_secret)];
+  };
+  const auto listed = digest_in(digests_of(newest));
+  const auto before = digest_in(digests_of(previous));
+  auto& all = into->revisions;
+  std::string own;
+  bool newer = !listed.empty();  // than the runtime's, or not known to be older
   for (const auto* const digests : {&into->contents, &into->applying_contents}) {
-    const auto digest = (*digests)[index_of(kind)];
-    const auto& listed = newest[index_of(kind)];
-    if (digest.empty() || (listed && digest == listed->digest)) continue;
+    const auto digest = digest_in(*digests);
+    if (digest.empty()) continue;
+    own = digest;
+    if (digest == listed) newer = false;
+    if (digest == listed || digest == before) continue;
     const auto found = co_await stored_.find(digest);
     if (!found && !is_permanent(found.error())) co_return found.error();
     if (found && *found) continue;
-    into->revisions.clear();
+    newer = false;
+    if (!into->sourceless) continue;
+    all.clear();
     into->desired = into->in_place;
     into->lost = true;
+  }
+  const auto revision_with = [&](const std::string& digest) {
+    return std::ranges::find(all, digest, [&](const revision_ptr& each) {
+      return digest_in(digests_of(each->contents));
+    });
+  };
+  if (const auto found = revision_with(listed); newer && found != all.end()) {
+    into->newer = (*found)->digest;
+  }
+  if (newer || own.empty() || !into->sourceless) co_return k8s::result<void>();
+  if (const auto found = revision_with(own); found != all.end()) {
+    std::rotate(all.begin(), found, found + 1);
+    into->desired = all.front()->digest;
   }
   co_return k8s::result<void>();
 }

@@ -68,7 +68,10 @@ struct unit_state {
   /// or Kyma Infrastructure Manager has begun it, so that it was completed.
   revision_ptr withheld = {};
   bool sourceless = false;  ///< the revisions are of earlier contents: the source has none
-  bool lost = false;        ///< what is in place stays as it is, and is not stored
+  /// Of credentials: digest of the revision of what is stored as the newest, if that is newer than
+  /// what the runtime has; empty: it is not.
+  std::string newer = {};
+  bool lost = false;  ///< what is in place stays as it is, and is not stored
   rejected_revision skipped = {};
   /// What the runtime has, or had before it began to become another one, of the stored contents;
   /// null: it has nothing, or that is not known.
@@ -86,6 +89,7 @@ struct unit_state {
   bool repaired = false;                    ///< what was in place had drifted
   bool unrepaired = false;                  ///< likewise, and the runtime has refused the repair
   bool changed = false;                     ///< objects were, or may have been, written or removed
+  bool kept = false;                        ///< credentials that must not go back
   bool ahead = false;                       ///< another writer began what was withheld
   std::optional<k8s::failure> failed = {};  ///< transient; the unit may be half applied
   std::vector<std::string> differences = {};

@@ -28,7 +28,8 @@ std::string text(std::string_view of) {
 /// "NotApplied".
 std::string_view phase_of(const unit_state& unit) {
   if (unit.is_applied()) return "Applied";
-  if (unit.failed && unit.applied.empty() && !unit.applying.empty()) return "Applying";
+  const bool begun = unit.applied.empty() && !unit.applying.empty();
+  if (begun && (unit.failed || unit.kept)) return "Applying";
   return unit.applied.empty() ? "NotApplied" : "LastGood";
 }
 

@@ -101,10 +101,12 @@ class sync_pass {
 
  private:
   /// The unit's revisions, the desired one first, then the one that is in place, or was before the
-  /// unit was cut short: rather than another one, it stays.
-  static std::vector<revision_ptr> revisions(const unit_state& of) {
+  /// unit was cut short: rather than another one, it stays. Credentials that may be there already
+  /// do not go back to that.
+  static std::vector<revision_ptr> revisions(unit kind, const unit_state& of) {
     auto out = of.revisions;
-    const auto& has = of.in_place.empty() && of.had ? of.had->digest : of.in_place;
+    const auto& before = of.in_place.empty() && of.had ? of.had->digest : of.in_place;
+    const auto& has = kind == unit::credentials && !of.applying.empty() ? of.applying : before;
     const auto in_place =
         std::ranges::find(out, has, [](const revision_ptr& each) { return each->digest; });
     if (in_place != out.end() && in_place != out.begin()) {
@@ -116,7 +118,7 @@ class sync_pass {
   /// Fails only with what concerns the runtime as a whole.
   work<void> sync_unit(unit of) {
     auto& state = out_.at(of);
-    for (const auto& each : revisions(state)) {
+    for (const auto& each : revisions(of, state)) {
       const bool in_place = each->digest == state.in_place;
       if (each->digest == state.skipped.digest) {
         if (!state.rejected) state.rejected = state.skipped.because;
@@ -143,7 +145,7 @@ class sync_pass {
       state.unrepaired = state.unrepaired || in_place;
     }
     if (!request_.write || !state.rejected) co_return success();
-    if (state.applied.empty()) {
+    if (state.applied.empty() && !state.kept) {
       const auto removed = co_await remove_created(of);
       if (!removed) co_return note_failure(of, removed.error());
     }
@@ -240,6 +242,25 @@ class sync_pass {
     return true;
   }
 
+  /// Credentials must not go back where the runtime rejects the newest: to what is older than those
+  /// that it has, or may have since a pass was cut short, or than those that Kyma Infrastructure
+  /// Manager has written. What is there as it is may stay.
+  bool goes_back(unit of, const unit_plan& plan, const revision& desired) {
+    auto& state = out_.at(of);
+    const bool newest = !state.sourceless && desired.digest == state.desired;
+    if (of != unit::credentials || newest || !changes_credentials(plan)) return false;
+    const bool of_kim = has_other_credentials(plan, options_);
+    if (!of_kim) {
+      const auto& own = state.applying.empty() ? state.contents : state.applying_contents;
+      const bool older = own != content_digests() && digests_of(desired.contents) != own;
+      if (!older || desired.digest == state.newer) return false;
+    } else if (request_.write) {
+      state.applied.clear();
+    }
+    state.kept = true;
+    return true;
+  }
+
   /// None: the revision is in place, or would be.
   work<std::optional<rejection>> sync_to(unit of, revision_ptr* desired) {
     auto& state = out_.at(of);
@@ -252,6 +273,11 @@ class sync_pass {
     if (leave_to_kim(of, *plan)) {
       watch(*plan);
       co_return std::optional<rejection>();
+    }
+    if (goes_back(of, *plan, **desired)) {
+      watch(*plan);
+      co_return rejection{rejection::reason::rejected_by_runtime,
+                          "an earlier pull Secret does not take the place of a newer one"};
     }
     if (const auto followed = co_await follow_kim(of, &*plan, desired); !followed) {
       co_return followed.error();

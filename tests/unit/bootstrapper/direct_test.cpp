@@ -285,6 +285,28 @@ RW_COROUTINE_TEST(broken_credentials_of_kim_give_way_to_the_last_valid_ones, tes
   co_await env->until("skr", secrets_type(), credentials, has_data(pull_secret()));
 }
 
+/// They may be newer than what is stored, and are not undone by what the runtime does not take.
+RW_COROUTINE_TEST(credentials_of_kim_stay_where_the_runtime_rejects_the_newest, test_env,
+                  quick_options()) {
+  co_await one_ready_runtime(env);
+  co_await env->stop();
+  co_await write_credentials(env, pull_secret("unseen"));
+  co_await env->set_source(pull_secret("newest"));
+  bool rejected = false;
+  env->on_request = [&](const std::string& cluster, const std::string& verb,
+                        const std::string& path) {
+    const bool rejects =
+        !rejected && cluster == "skr" && verb == "patch" && path.find("/secrets/") != path.npos;
+    rejected = rejected || rejects;
+    return k8s::devserver::fault{.status = rejects ? 422U : 0U};
+  };
+  co_await env->restart();
+  co_await env->until_condition("skr", "Compatible", "False", "RejectedByRuntime");
+  co_await env->until("skr", secrets_type(), credentials, has_data(pull_secret("unseen")));
+  const auto object = co_await env->status("skr");
+  BOOST_TEST(!object.at("status").at("units").at(0).as_object().contains("digest"));
+}
+
 RW_COROUTINE_TEST(credentials_of_kim_give_way_to_a_source_that_is_back, test_env, quick_options()) {
   co_await bring_unseen_credentials(env);
   const auto back = pull_secret("back");

@@ -27,6 +27,10 @@ struct storing : land {
         dead = true;
         return k8s::devserver::fault{};
       }
+      if (takes && rejects > 0) {
+        --rejects;
+        return k8s::devserver::fault{.status = 422};
+      }
       const bool stores =
           !test::reads(verb) && path.find(settings.direct.state_namespace) != path.npos;
       return k8s::devserver::fault{.status = refuses && stores ? 403U : 0U};
@@ -45,7 +49,20 @@ struct storing : land {
     BOOST_TEST(lacks("skr") == "");
   }
 
+  /// A new pull Secret is written, and nobody hears that the runtime has it.
+  void rotate_unheard() {
+    dies_after = 2;
+    ++now.pull_secret;
+    put(&versions::pull_secret);
+    pass(1min);
+    BOOST_TEST(dead);
+    end();
+    dead = false;
+    BOOST_TEST(content_of("skr").at.pull_secret == now.pull_secret);
+  }
+
   bool refuses = false;
+  int rejects = 0;     ///< writes of the pull Secret, likewise, which the runtime does not take
   bool dead = false;   ///< the manager, which does not know it
   int dies_after = 0;  ///< writes of the pull Secret to the runtime, dry runs included; 0: it lives
 };
@@ -92,18 +109,64 @@ BOOST_FIXTURE_TEST_CASE(pull_secret_that_could_not_be_stored_stays_where_its_sou
 BOOST_FIXTURE_TEST_CASE(pull_secret_stays_where_its_source_goes_in_the_midst_of_its_first_write,
                         storing) {
   install();
-  dies_after = 2;
-  ++now.pull_secret;
-  put(&versions::pull_secret);
-  pass(1min);
-  BOOST_TEST(dead);
-  end();
-  dead = false;
-  BOOST_TEST(content_of("skr").at.pull_secret == 2);
+  rotate_unheard();
   withdraw(&versions::pull_secret);
   begin(bootstrapper_mode::direct);
   pass(1min);
   BOOST_TEST(content_of("skr").at.pull_secret == 2);
+}
+
+BOOST_FIXTURE_TEST_CASE(pull_secret_stays_where_the_next_is_rejected_after_its_first_write,
+                        storing) {
+  install();
+  rotate_unheard();
+  ++now.pull_secret;
+  put(&versions::pull_secret);
+  rejects = 1;
+  begin(bootstrapper_mode::direct);
+  pass(1min);
+  BOOST_TEST(content_of("skr").at.pull_secret == 2);
+}
+
+/// What is stored is older.
+BOOST_FIXTURE_TEST_CASE(pull_secret_that_could_not_be_stored_stays_where_the_next_is_rejected,
+                        storing) {
+  install();
+  refuses = true;
+  for (const int rejected : {0, 1}) {
+    rejects = rejected;
+    ++now.pull_secret;
+    put(&versions::pull_secret);
+    pass(1min);
+    BOOST_TEST(content_of("skr").at.pull_secret == 2);
+  }
+  rejects = 1;
+  end();
+  begin(bootstrapper_mode::direct);
+  pass(1min);
+  BOOST_TEST(content_of("skr").at.pull_secret == 2);
+}
+
+/// Nor if nobody has heard that the runtime has it.
+BOOST_FIXTURE_TEST_CASE(
+    pull_secret_that_could_not_be_stored_stays_where_the_next_is_rejected_after_its_first_write,
+    storing) {
+  install();
+  refuses = true;
+  rotate_unheard();
+  ++now.pull_secret;
+  put(&versions::pull_secret);
+  for (int i = 0; i < 2; ++i) {
+    rejects = 1;
+    begin(bootstrapper_mode::direct);
+    pass(1min);
+    BOOST_TEST(content_of("skr").at.pull_secret == 2);
+    end();
+  }
+  rejects = 0;
+  begin(bootstrapper_mode::direct);
+  pass(1min);
+  BOOST_TEST(lacks("skr") == "");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
