@@ -139,8 +139,15 @@ void promises::check(const std::string& runtime, bool credentials, bool lost) {
   const bool nothing = found.whole && of.in_place.empty() && has == versions{0, 0, 0, 0};
   if (nothing) return;
   const auto ready = k8s::find_condition(resource, "Ready");
-  // What KIM has left there stays where the sources are invalid, and nothing valid is stored.
-  const bool never_applied = of.in_place.empty() && ready && ready->reason == "Rejected";
+  // What KIM has left there stays where the sources are invalid, and nothing valid is stored; and
+  // until the turn of a runtime where nothing has been written yet, since none is completed.
+  const auto synced = k8s::find_condition(resource, "ConfigurationSynced");
+  const bool untouched = synced && synced->reason == "WaitingForRollout" &&
+                         std::ranges::none_of(state.objects, [](const auto& each) {
+                           return each.of == unit::bootstrapper;
+                         });
+  const bool rejected = ready && ready->reason == "Rejected";
+  const bool never_applied = of.in_place.empty() && (rejected || untouched);
   const bool told = (lost || never_applied) && (!ready || ready->status != "True");
   const auto is_known = [&](const versions& each) { return matches(each, has); };
   if (!told && (!found.whole || std::ranges::none_of(combinations_, is_known))) {
@@ -153,7 +160,8 @@ void promises::check(const std::string& runtime, bool credentials, bool lost) {
   const bool deleted = std::ranges::find(missing, &versions::pull_secret) != missing.end();
   const auto secret = deleted ? seen_[runtime].pull_secret : land_.now.pull_secret;
   const bool newer = deleted && found.at.pull_secret > secret;
-  if (!told && credentials && !newer && found.at.pull_secret != secret) {
+  const bool expected = credentials && (!told || (untouched && !lost));  // it waits for no turn
+  if (expected && !newer && found.at.pull_secret != secret) {
     fail(runtime + " has pull secret " + std::to_string(found.at.pull_secret) + ", and not " +
          std::to_string(secret));
   }
