@@ -69,9 +69,9 @@ class story {
     promises_.note_sources();
     land_.on_request = [this](const std::string& cluster, const std::string& verb,
                               const std::string& path) { return request(cluster, verb, path); };
-    land_.on_kim = [this](const std::string& name) {
+    land_.on_kim = [this](const std::string& name, bool begins) {
       disturb(name);
-      promises_.note_kim(name);
+      promises_.note_kim(name, begins);
     };
     auto& kim = land_.kim->options();
     kim.work = 10s;
@@ -302,6 +302,7 @@ class story {
       return merge(secrets_type(), secret_key, {{"immutable", true}});
     }
     frozen_.erase(name);
+    promises_.note_lost_secret(name);
     (void)land_.call(api.remove(secrets_type(), secret_key));
   }
 
@@ -497,6 +498,7 @@ class story {
       for (const auto& name : std::exchange(land_.ill, {})) restarting_[name] = land_.clock.now();
       for (const auto& name : std::exchange(frozen_, {})) {
         disturb(name);
+        promises_.note_lost_secret(name);
         (void)land_.call(land_.api(name).remove(secrets_type(), secret_key));
       }
       if (namespace_missing_) toggle_namespace();

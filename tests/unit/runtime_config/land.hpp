@@ -23,6 +23,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace rw::runtime_config_test {
 
@@ -69,6 +70,9 @@ class land : public test::simulated {
   void withdraw(int versions::* which);
   /// Puts something in the place of the source's content that can't be read.
   void spoil(int versions::* which);
+  bool is_spoilt(int versions::* which) const;
+  /// The manager has stored this pull Secret under its digest.
+  bool stores_pull_secret(int version);
 
   /// Why the runtime does not have what the sources hold, or is not at rest; empty: it has.
   std::string lacks(const std::string& runtime);
@@ -99,7 +103,7 @@ class land : public test::simulated {
   std::set<int> bad;          ///< versions of the manifests
   std::set<std::string> ill;  ///< runtimes on which all pods crash
   /// It begins, or ends, to write there.
-  std::function<void(const std::string& runtime)> on_kim = {};
+  std::function<void(const std::string& runtime, bool begins)> on_kim = {};
   cli::runtime_config_settings settings;
   std::map<std::string, std::optional<bootstrapper_mode>> modes;  ///< none: the default
   std::unique_ptr<dev::kim> kim;
@@ -116,6 +120,7 @@ class land : public test::simulated {
   asio::awaitable<k8s::result<void>> configure(json::value runtime);
 
   std::map<std::string, int> known_;  ///< versions by their contents
+  std::vector<int versions::*> spoilt_;
   std::map<std::string, pods> pods_;
   cli::services services_;
   std::unique_ptr<manager> manager_;

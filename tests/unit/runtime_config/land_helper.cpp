@@ -232,9 +232,9 @@ asio::awaitable<k8s::result<void>> land::configure(json::value of) {
     if (!due) co_return k8s::failure{.code = k8s::errc::shut_down, .message = "cancelled"};
   }
   const auto name = k8s::key_of(of).name;
-  if (on_kim) on_kim(name);
+  if (on_kim) on_kim(name, true);
   auto done = co_await dev::configure_as_kim(&api(name), kim_sources_.get());
-  if (on_kim) on_kim(name);
+  if (on_kim) on_kim(name, false);
   co_return done;
 }
 
@@ -255,6 +255,7 @@ json::value land::object_now(int versions::* which) const {
 }
 
 void land::put(int versions::* which) {
+  std::erase(spoilt_, which);
   auto object = object_now(which);
   if (which != &versions::manifests) {
     known_[json::serialize(object.at(kind_of(which).field))] = now.*which;
@@ -263,17 +264,30 @@ void land::put(int versions::* which) {
 }
 
 void land::withdraw(int versions::* which) {
+  std::erase(spoilt_, which);
   const auto& kind = kind_of(which);
   finish(remove("kcp", kind.type, kind.from));
 }
 
 void land::spoil(int versions::* which) {
+  spoilt_.push_back(which);
   auto object = object_now(which);
   const auto* const field = which == &versions::trust_bundle ? "spec" : "data";
   for (auto& each : object.as_object()[field].as_object()) {
     each.value() = which == &versions::pull_secret ? "bm90aGluZw==" : "nothing: [";
   }
   finish(apply(std::move(object), kind_of(which).type));
+}
+
+bool land::is_spoilt(int versions::* which) const {
+  return std::ranges::find(spoilt_, which) != spoilt_.end();
+}
+
+bool land::stores_pull_secret(int version) {
+  const auto content = rw::bootstrapper::content_of(object_at(&versions::pull_secret, version));
+  return call(api("kcp").get(secrets_type(), {settings.direct.state_namespace,
+                                              "bootstrapper-source-content-" + digest_of(content)}))
+      .has_value();
 }
 
 bootstrapper_mode land::mode_of(const std::string& runtime) const {

@@ -30,7 +30,9 @@ class promises {
   void excuse(const std::string& runtime);
   /// KIM begins, or ends, to write to the runtime: that is ahead until it has the sources as they
   /// are, whatever they become meanwhile.
-  void note_kim(const std::string& runtime);
+  void note_kim(const std::string& runtime, bool begins);
+  /// Others take the pull Secret from the runtime, or what it holds.
+  void note_lost_secret(const std::string& runtime) { bereft_.insert(runtime); }
   /// A person goes on after failures.
   void note_resume() { ++resumes_; }
   void forget(const std::string& runtime);
@@ -54,6 +56,11 @@ class promises {
 
  private:
   void count_exposed();
+  void forget_unknown_secret(const std::string& runtime, const versions& has);
+  void check_without_secret(const std::string& runtime);
+  versions& seen_of(const std::string& runtime) {
+    return seen_.try_emplace(runtime, versions{0, 0, 0, 0}).first->second;
+  }
   std::size_t count_of(const std::set<std::string>& runtimes) const;
   void check_digest(const std::string& runtime, const std::string& unit, const std::string& digest,
                     const versions& of);
@@ -62,6 +69,7 @@ class promises {
   std::set<versions> combinations_;  ///< without pull Secrets
   std::set<std::string> written_;
   std::map<std::string, versions> seen_;
+  std::set<std::string> bereft_;   ///< of a pull Secret, since they were looked at last
   int manifests_ = 0;              ///< version of the manifests in KCP; since it came:
   std::set<std::string> exposed_;  ///< runtimes that got it
   std::set<std::string> excused_;

@@ -56,15 +56,27 @@ void promises::excuse(const std::string& runtime) {
   excused_.insert(runtime);
 }
 
-void promises::note_kim(const std::string& runtime) {
+void promises::note_kim(const std::string& runtime, bool begins) {
   excuse(runtime);
   ahead_.insert(runtime);
+  // It copies whatever the source has.
+  if (begins && land_.is_spoilt(&versions::pull_secret)) note_lost_secret(runtime);
 }
 
 void promises::forget(const std::string& runtime) {
   written_.erase(runtime);
   seen_.erase(runtime);
+  bereft_.erase(runtime);
   excused_.insert(runtime);
+}
+
+/// A pull Secret that KIM has brought while no manager ran, and that others have taken from the
+/// runtime since, is known to nobody: the last one that is known may take its place. Where a
+/// manager has brought it, or has seen it in its source, it is stored.
+void promises::forget_unknown_secret(const std::string& runtime, const versions& has) {
+  auto& seen = seen_of(runtime).pull_secret;
+  if (bereft_.erase(runtime) == 0 || has.pull_secret == seen) return;
+  if (!land_.stores_pull_secret(seen)) seen = 0;
 }
 
 /// Pods start only after each look, so those that are new are not ready.
@@ -73,7 +85,8 @@ void promises::observe() {
   for (const auto& name : std::exchange(written_, {})) {
     if (!land_.modes.contains(name)) continue;
     const auto has = land_.content_of(name).at;
-    auto& before = seen_[name];
+    forget_unknown_secret(name, has);
+    auto& before = seen_of(name);
     if (has.pull_secret != 0 && has.pull_secret < before.pull_secret) {
       fail(name + " got pull secret " + std::to_string(has.pull_secret) + " after " +
            std::to_string(before.pull_secret));
@@ -157,20 +170,33 @@ void promises::check(const std::string& runtime, bool credentials, bool lost) {
   }
   if (!told) check_digest(runtime, "bootstrapper ", of.in_place, has);
   // One that was deleted before this runtime has taken it is not kept: the one before goes on.
+  forget_unknown_secret(runtime, found.at);
   const bool deleted = std::ranges::find(missing, &versions::pull_secret) != missing.end();
-  const auto secret = deleted ? seen_[runtime].pull_secret : land_.now.pull_secret;
+  const auto secret = deleted ? seen_of(runtime).pull_secret : land_.now.pull_secret;
   const bool newer = deleted && found.at.pull_secret > secret;
   const bool expected = credentials && (!told || (untouched && !lost));  // it waits for no turn
   if (expected && !newer && found.at.pull_secret != secret) {
     fail(runtime + " has pull secret " + std::to_string(found.at.pull_secret) + ", and not " +
          std::to_string(secret));
   }
+  // Where it never had one, it gets what is stored. If nothing is, it says that it has none.
+  if (deleted && expected && found.at.pull_secret == 0) check_without_secret(runtime);
   for (const auto which : missing) {
     const auto compatible = k8s::find_condition(resource, "Compatible");
     const bool optional = which == &versions::pull_secret || which == &versions::trust_bundle;
     if (optional && (!compatible || compatible->status != "False")) {
       fail(runtime + " does not say that a source is missing");
     }
+  }
+}
+
+void promises::check_without_secret(const std::string& runtime) {
+  const auto ready = k8s::find_condition(land_.bootstrapper(runtime), "Ready");
+  if (!ready || ready->status != "False")
+    fail(runtime + " does not say that it has no pull secret");
+  for (int version = 1; version <= land_.now.pull_secret; ++version) {
+    if (!land_.stores_pull_secret(version)) continue;
+    fail(runtime + " has no pull secret, and " + std::to_string(version) + " is stored");
   }
 }
 
