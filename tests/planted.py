@@ -75,6 +75,8 @@ FAULTS = (
      "if (!state.sourceless || has_other_credentials(plan, options_)) return false;", "bootstrapper.direct"),
     ("rejected_rotation_goes_back", "reactors/bootstrapper/sync.cpp", "if (!older || desired.digest == state.newer) return false;",
      "return false;", "runtime_config.contents"),
+    ("clock_set_back_hides_new_content", "reactors/runtime_rollout/runtime_rollout.cpp", "(into.in_place != before.in_place || begins_anew(before.is, into.is));",
+     "begins_anew(before.is, into.is);", "runtime_config.calendar"),
     ("failed_request_rejects_content", "reactors/bootstrapper/status.cpp", 'now.failed && phase == "Applying") error', "now.failed) error",
      "bootstrapper.status"),
     ("withdrawn_returns_at_once", "reactors/config_sync/runtime_signal.cpp", "if (seen.withdrawn && !returned_at_) returned_at_ = at.now;", "",

@@ -31,6 +31,13 @@ std::string text_of(double value) {
   return {out.data(), std::to_chars(out.begin(), out.end(), value).ptr};
 }
 
+bool begins_anew(content_health before, content_health now) {
+  const auto runs_badly = [](content_health each) {
+    return each == content_health::progressing || each == content_health::failed;
+  };
+  return before != now && !(runs_badly(before) && runs_badly(now));
+}
+
 }  // namespace
 
 runtime_rollout::runtime_rollout(asio::any_io_executor executor, rollout_options with,
@@ -150,11 +157,13 @@ void runtime_rollout::take(const object_key& runtime, participant& into, const c
   into.in_place = now.in_place.value_or(before.in_place);
   into.is = now.health.value_or(before.is);
   const bool changed = into.in_place != before.in_place || into.is != before.is;
-  if (!now.since && changed) into.since = environment_.common.clock.wall();
-  // The same again: it may have been held to the clock.
-  if (now.since && *now.since != before.reported_since) {
-    into.since = into.reported_since = *now.since;
-  }
+  const bool reported = now.since && *now.since != before.reported_since;
+  // The same again: it may have been held to the clock. If it is in the future, since the clock was
+  // set back, it hides when another state began. (Failed and not ready are one to the conditions.)
+  const bool hidden = now.since && !reported &&
+                      (into.in_place != before.in_place || begins_anew(before.is, into.is));
+  if (reported) into.since = into.reported_since = *now.since;
+  if (hidden || (!now.since && changed)) into.since = environment_.common.clock.wall();
   into.rejected = !now.rejected.empty() && now.rejected == into.wanted;
   if (now.health || !now.error.empty()) into.error = now.error;
   if (now.ahead && !before.ahead) ++new_ahead_;
