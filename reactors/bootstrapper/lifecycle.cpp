@@ -5,8 +5,10 @@
 #include "rw/reactors/shared/definition.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 
+#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace rw::bootstrapper {
@@ -20,6 +22,17 @@ namespace json = boost::json;
 asio::awaitable<k8s::reconcile_result> direct_sync::create(k8s::object_key key) {
   const auto runtime = kcp_.runtime_of(key);
   if (runtime.is_null()) co_return result::done();
+  // Read again: what is created for a Runtime that is gone by now goes with it, at once, and would
+  // be created again until its deletion is heard of.
+  k8s::selection same_name{
+      .ns = key.ns, .fields = "metadata.name=" + key.name, .metadata_only = true};
+  const auto found = co_await environment_.kcp.list(runtimes_type(), std::move(same_name));
+  if (!found) co_return result::error(found.error());
+  const auto* const items = k8s::find_array(*found, {"items"});
+  const bool same = items != nullptr && std::ranges::any_of(*items, [&](const json::value& each) {
+                      return k8s::uid_of(each) == k8s::uid_of(runtime);
+                    });
+  if (!same) co_return result::done();
   const auto made = co_await environment_.kcp.create(runtime_bootstrappers_type(),
                                                      resource_for(runtime, options_.defaults));
   if (made || made.error().is(k8s::errc::already_exists)) co_return result::done();

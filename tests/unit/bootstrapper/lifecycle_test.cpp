@@ -226,6 +226,38 @@ RW_COROUTINE_TEST(runtime_that_is_being_deleted_is_not_repaired, test_env, quick
   BOOST_TEST(env->asked["skr"].writes == removing);
 }
 
+/// The garbage collector takes what is created for it, at once.
+asio::awaitable<void> is_deleted_unheard(test_env* env) {
+  int created = 0;
+  env->server.faults("kcp").decide = [&](const std::string& verb, const std::string& path) {
+    if (verb == "create" && path.ends_with("/runtimebootstrappers")) ++created;
+    return k8s::devserver::fault();
+  };
+  co_await env->begin();
+  co_await env->add_runtime("skr");
+  co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
+  BOOST_TEST(created == 1);
+  co_await env->stop_observing_runtimes();
+  co_await env->remove("kcp", runtimes_type(), {"kcp-system", "skr"});
+  co_await env->until_event("skr", "BootstrapperRemoved");
+  const auto passes =
+      "controller_runtime_reconcile_total{controller=\"runtime-bootstrapper\","
+      "result=\"success\"}";
+  for (int i = 0; i < 3; ++i) {
+    const auto before = env->metric(passes);
+    env->reactor->requeue({"kcp-system", "skr"});
+    co_await soon([&] { return env->metric(passes) > before; });
+  }
+  BOOST_TEST(created == 1);
+}
+
+BOOST_AUTO_TEST_CASE(runtime_whose_deletion_is_not_heard_of_gets_no_resource_again) {
+  auto with = quick();
+  with.create_for_runtimes = true;
+  test_env env(with);
+  test::run(env.context, is_deleted_unheard(&env));
+}
+
 RW_COROUTINE_TEST(inline_manifests_without_the_flag_are_rejected, test_env, quick()) {
   co_await env->begin_with({"skr"});
   co_await env->change("skr", {{"manifests", {{"inline", manifests("9.0.0")}}}});
