@@ -49,6 +49,7 @@ std::string usual_content::stored_name() const {
 }
 
 asio::awaitable<k8s::result<void>> usual_content::load(std::chrono::system_clock::time_point now) {
+  co_await stored_.restore();
   usual_revision kept;
   for (const auto kind : all_sources) {
     const auto name = names_.describe(kind);

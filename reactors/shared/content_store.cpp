@@ -87,6 +87,11 @@ std::string content_store::content_name(std::string_view digest) const {
 
 asio::awaitable<k8s::result<content_ptr>> content_store::find(std::string digest) {
   if (auto known = loaded_[digest].lock()) co_return known;
+  auto found = co_await read(std::move(digest));
+  co_return found;
+}
+
+asio::awaitable<k8s::result<content_ptr>> content_store::read(std::string digest) {
   k8s::object_key key{ns_, content_name(digest)};
   const auto got = co_await kcp_.get(secrets_type(), std::move(key));
   if (!got && !got.error().is(k8s::errc::not_found)) co_return got.error();
@@ -106,7 +111,7 @@ asio::awaitable<k8s::result<void>> content_store::keep(content_ptr added) {
   unused_.erase(name);
   if (kept_.contains(digest)) co_return k8s::result<void>();
   if (const auto error = size_error(added->value)) co_return too_large(*error);
-  const auto found = co_await find(digest);
+  const auto found = co_await read(digest);
   if (!found || *found) co_return found ? k8s::result<void>() : found.error();
   json::value secret{
       {"apiVersion", "v1"}, {"kind", "Secret"}, {"metadata", {{"name", name}, {"namespace", ns_}}}};
@@ -116,6 +121,7 @@ asio::awaitable<k8s::result<void>> content_store::keep(content_ptr added) {
   if (!written && written.error().is(k8s::errc::already_exists)) {  // and is damaged
     written = co_await kcp_.update(secrets_type(), std::move(secret));
   }
+  if (!written && written.error().is(k8s::errc::not_found)) note_gone();
   if (!written) co_return written.error();
   kept_.insert(digest);
   loaded_[digest] = added;
@@ -204,7 +210,7 @@ asio::awaitable<k8s::result<void>> content_store::store(std::string source, cont
   if (!kept) co_return kept.error();
   auto& known = entries_[source];
   const bool is_newest = !known.stored.empty() && known.stored.front()->digest == added->digest;
-  if (is_newest && !known.outdated) co_return k8s::result<void>();
+  if (is_newest && !known.outdated && !known.gone) co_return k8s::result<void>();
   known.in_parts = in_parts;
   if (!is_newest) known.stored.insert(known.stored.begin(), std::move(added));
   if (known.stored.size() > content_keys.size()) known.stored.pop_back();
@@ -263,13 +269,41 @@ asio::awaitable<k8s::result<void>> content_store::write(std::string source) {
   const auto written = co_await std::move(request);
   const auto found = entries_.find(source);
   if (!written) {
-    if (found != entries_.end()) entries_.erase(found);
+    if (written.error().is(k8s::errc::not_found)) {
+      note_gone();
+    } else if (found != entries_.end()) {
+      entries_.erase(found);
+    }
     co_return written.error();
   }
   if (found == entries_.end()) co_return k8s::result<void>();
   found->second.resource_version = k8s::resource_version_of(*written);
   found->second.outdated = false;
+  found->second.gone = false;
   co_return k8s::result<void>();
+}
+
+/// The namespace has gone, or somebody has deleted a Secret: what is known is written again. One
+/// that is still there is then read again.
+void content_store::note_gone() {
+  kept_.clear();
+  for (auto& [source, each] : entries_) {
+    each.resource_version.clear();
+    each.gone = !each.stored.empty();
+  }
+}
+
+asio::awaitable<void> content_store::restore() {
+  std::vector<std::string> gone;
+  for (const auto& [source, each] : entries_) {
+    if (each.gone) gone.push_back(source);
+  }
+  for (auto& source : gone) {
+    const auto found = entries_.find(source);
+    if (found == entries_.end() || !found->second.gone) continue;  // by now
+    const auto written = co_await write(std::move(source));
+    if (!written) co_return;
+  }
 }
 
 asio::awaitable<k8s::result<void>> content_store::collect(

@@ -78,6 +78,9 @@ class content_store {
   /// Stores a content under its digest, unless it is there.
   boost::asio::awaitable<k8s::result<void>> keep(content_ptr added);
 
+  /// Writes the lists again whose Secrets are gone, such as with their namespace, once it is back.
+  boost::asio::awaitable<void> restore();
+
   /// A content's name for `collect`.
   static std::string name_of(std::string_view digest) { return "content " + std::string(digest); }
 
@@ -106,6 +109,7 @@ class content_store {
     contents stored = {};
     bool in_parts = false;
     bool outdated = false;  ///< as the previous release has written it
+    bool gone = false;      ///< the Secret does not exist any more
     std::optional<time_point> missing_since = {};
   };
 
@@ -118,6 +122,8 @@ class content_store {
 
   boost::asio::awaitable<k8s::result<void>> fetch(std::string source);
   boost::asio::awaitable<k8s::result<void>> write(std::string source);
+  boost::asio::awaitable<k8s::result<content_ptr>> read(std::string digest);
+  void note_gone();
   void forget(const std::string& name);
   boost::asio::awaitable<k8s::result<content_ptr>> unfold(boost::json::value listed);
   boost::asio::awaitable<k8s::result<void>> keep_parts(contents of, bool in_parts);

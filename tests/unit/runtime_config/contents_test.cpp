@@ -1,6 +1,7 @@
 // What becomes of the stored contents while they can't be stored.
 
 #include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -167,6 +168,37 @@ BOOST_FIXTURE_TEST_CASE(
   begin(bootstrapper_mode::direct);
   pass(1min);
   BOOST_TEST(lacks("skr") == "");
+}
+
+/// Which content was rolled out completely is known again, and with it whose content is on trial.
+BOOST_AUTO_TEST_CASE(canary_is_the_same_after_the_contents_were_lost_with_their_namespace) {
+  land all(1);
+  const std::string ns = all.settings.direct.state_namespace;
+  all.settings.rollout.canaries = "1";
+  const auto go_on = [&all] {
+    for (int i = 0; i < 4; ++i) {
+      all.pass(5s);
+      for (const auto* name : {"r1", "r2"}) all.run_pods(name);
+    }
+  };
+  for (const auto* name : {"r1", "r2"}) all.add_runtime(name);
+  all.begin(bootstrapper_mode::direct);
+  go_on();
+  all.finish(all.remove("kcp", namespaces_type(), {{}, ns}));
+  all.bad.insert(++all.now.manifests);
+  all.put(&versions::manifests);
+  go_on();
+  all.finish(all.define({}, {ns}));
+  ++all.now.config;
+  all.put(&versions::config);
+  go_on();
+  all.end();
+  ++all.now.trust_bundle;
+  all.put(&versions::trust_bundle);
+  all.begin(bootstrapper_mode::direct);
+  go_on();
+  const auto crash = [&all](const char* name) { return all.content_of(name).at.manifests == 2; };
+  BOOST_TEST((crash("r1") != crash("r2")));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
