@@ -4,7 +4,9 @@
 
 #include <boost/json/value.hpp>
 
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 // Parts of builtin_rules.hpp: the kinds whose content is checked in detail. `before` is null for a
@@ -13,6 +15,10 @@
 namespace rw::k8s::devserver {
 
 void require(std::vector<cause>& found, const std::string& field);
+
+/// Adds a cause if the value is none of those that are supported.
+void check_choice(std::vector<cause>& found, const std::string& field, std::string_view value,
+                  std::initializer_list<std::string_view> supported);
 
 void check_config_map(const boost::json::value& before, const boost::json::value& object,
                       std::vector<cause>& found);

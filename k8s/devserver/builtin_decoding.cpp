@@ -94,8 +94,8 @@ class decoder {
       const auto* const field = find_field(type, name);
       if (field == nullptr) unknown_.push_back(here);
       if (field != nullptr && !at->value().is_null()) decode(*field, at->value(), here);
-      const bool gone =
-          field == nullptr ? !converts_ : at->value().is_null() || is_omitted(*field, at->value());
+      const bool gone = !converts_ && (field == nullptr || at->value().is_null() ||
+                                       is_omitted(*field, at->value()));
       at = gone ? object.stable_erase(at) : at + 1;
     }
   }

@@ -8,6 +8,7 @@
 #include "rw/k8s/devserver/object_meta.hpp"
 #include "rw/k8s/devserver/pod_admission.hpp"
 #include "rw/k8s/devserver/pod_checks.hpp"
+#include "rw/k8s/devserver/quantity.hpp"
 #include "rw/k8s/devserver/services.hpp"
 #include "rw/k8s/objects/base64.hpp"
 #include "rw/k8s/objects/label_selector.hpp"
@@ -134,6 +135,11 @@ void check_volume_claim(const json::value& before, const json::value& object,
                         std::vector<cause>& found) {
   if (find(object, {"spec", "resources", "requests", "storage"}) == nullptr) {
     require(found, "spec.resources[storage]");
+  } else if (const auto size = find_string(object, {"spec", "resources", "requests", "storage"});
+             compare_quantities(size, "0") <= 0) {
+    found.push_back(
+        {"spec.resources[storage]", "FieldValueInvalid",
+         "Invalid value: " + json::serialize(json::value(size)) + ": must be greater than zero"});
   }
   const auto* const modes = find(object, {"spec", "accessModes"});
   if (modes == nullptr || !modes->is_array() || modes->get_array().empty()) {
@@ -141,14 +147,8 @@ void check_volume_claim(const json::value& before, const json::value& object,
                      "Required value: at least 1 access mode is required"});
   } else {
     for (const auto& mode : modes->get_array()) {
-      if (mode == "ReadWriteOnce" || mode == "ReadOnlyMany" || mode == "ReadWriteMany" ||
-          mode == "ReadWriteOncePod") {
-        continue;
-      }
-      found.push_back({"spec.accessModes", "FieldValueNotSupported",
-                       "Unsupported value: " + json::serialize(mode) +
-                           ": supported values: \"ReadOnlyMany\", \"ReadWriteMany\", "
-                           "\"ReadWriteOnce\", \"ReadWriteOncePod\""});
+      check_choice(found, "spec.accessModes", mode.is_string() ? view(mode.get_string()) : "",
+                   {"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"});
     }
   }
   if (before.is_null()) return;
@@ -185,10 +185,10 @@ struct defaults {
   void (*fill)(json::object&);
 };
 
-/// Older clients read it; number_template counts.
+/// It stands for a number, which is 0 where a client leaves it out; number_template counts.
 void default_daemon_set(json::object& object) {
   auto& annotations = object_in(object_in(object, "metadata"), "annotations");
-  set_default(annotations, "deprecated.daemonset.template.generation", "1");
+  set_default(annotations, "deprecated.daemonset.template.generation", "0");
 }
 
 /// A list that Go always writes, and stores as null if it is empty.
@@ -243,6 +243,19 @@ void require(std::vector<cause>& found, const std::string& field) {
   found.push_back({field, "FieldValueRequired", "Required value"});
 }
 
+void check_choice(std::vector<cause>& found, const std::string& field, std::string_view value,
+                  std::initializer_list<std::string_view> supported) {
+  if (std::ranges::find(supported, value) != supported.end()) return;
+  std::string all;
+  for (const auto candidate : supported) {
+    if (!all.empty()) all += ", ";
+    all += "\"" + std::string(candidate) + "\"";
+  }
+  found.push_back(
+      {field, "FieldValueNotSupported",
+       "Unsupported value: " + json::serialize(json::value(value)) + ": supported values: " + all});
+}
+
 void fill_builtin_defaults(const resource& of, json::value& object) {
   for (const auto& rule : all_defaults) {
     if (rule.storage_key == of.storage_key) rule.fill(object.as_object());
@@ -255,6 +268,8 @@ void begin_builtin_life(const resource& of, json::value& object, const std::stri
     object_in(object.as_object(), "status")["phase"] = "Active";
   } else if (of.storage_key == "jobs.batch") {
     begin_job(object);
+  } else if (of.storage_key == "daemonsets.apps") {
+    number_template({}, object);
   } else if (of.storage_key == "persistentvolumes") {
     protect(object, "kubernetes.io/pv-protection");
     object_in(object.as_object(), "status")["lastPhaseTransitionTime"] = now;

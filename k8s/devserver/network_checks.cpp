@@ -173,13 +173,8 @@ void check_network_policy(const json::value&, const json::value& object,
     each_item(*spec, direction, "spec", [&](const json::value& rule, const std::string& at) {
       each_item(rule, "ports", at, [&](const json::value& port, const std::string& where) {
         if (is_there(port, "port")) check_port_value(*find(port, {"port"}), where + ".port", found);
-        const auto protocol = find_string(port, {"protocol"});
-        for (const auto* known : {"TCP", "UDP", "SCTP"}) {
-          if (protocol == known) return;
-        }
-        found.push_back({where + ".protocol", "FieldValueNotSupported",
-                         "Unsupported value: " + json::serialize(json::value(protocol)) +
-                             ": supported values: \"SCTP\", \"TCP\", \"UDP\""});
+        check_choice(found, where + ".protocol", find_string(port, {"protocol"}),
+                     {"SCTP", "TCP", "UDP"});
       });
     });
   }

@@ -70,15 +70,7 @@ class pod_checker {
   }
 
   void supported(std::string_view value, texts among, const std::string& field) {
-    if (std::ranges::find(among, value) != among.end()) return;
-    std::string all;
-    for (const auto candidate : among) {
-      if (!all.empty()) all += ", ";
-      all += "\"" + std::string(candidate) + "\"";
-    }
-    found_.push_back(
-        {field, "FieldValueNotSupported",
-         "Unsupported value: \"" + std::string(value) + "\": supported values: " + all});
+    check_choice(found_, field, value, among);
   }
 
   /// A DNS label that no other item of its kind has.
@@ -103,6 +95,26 @@ class pod_checker {
         map != nullptr && find_string(*map, {"name"}).empty()) {
       require(found_, at + ".configMap.name");
     }
+    if (const auto* const claim = find(volume, {"persistentVolumeClaim"});
+        claim != nullptr && find_string(*claim, {"claimName"}).empty()) {
+      require(found_, at + ".persistentVolumeClaim.claimName");
+    }
+    if (const auto* const host = find(volume, {"hostPath"})) check_host(*host, at + ".hostPath");
+  }
+
+  void check_host(const json::value& host, const std::string& at) {
+    const std::string path(find_string(host, {"path"}));
+    if (path.empty()) {
+      require(found_, at + ".path");
+    } else if (("/" + path + "/").find("/../") != std::string::npos) {
+      invalid(at + ".path", json::string(path), "must not contain '..'");
+    }
+    const auto type = find_string(host, {"type"});
+    if (type.empty()) return;
+    supported(type,
+              {"BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File",
+               "FileOrCreate", "Socket"},
+              at + ".type");
   }
 
   void check_toleration(const json::value& toleration, const std::string& at) {
@@ -133,6 +145,18 @@ class pod_checker {
 
   /// Checks where a variable's value comes from.
   void check_source(const json::value& source, const std::string& at) {
+    std::size_t sources = 0;
+    for (const auto* name :
+         {"fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef"}) {
+      if (find(source, {name}) != nullptr) ++sources;
+    }
+    if (sources == 0) {
+      invalid(at, "",
+              "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or "
+              "`secretKeyRef`");
+    } else if (sources > 1) {
+      invalid(at, "", "may not have more than one field specified at a time");
+    }
     const auto* const field = find(source, {"fieldRef"});
     if (field == nullptr) return;
     const std::string path(find_string(*field, {"fieldPath"}));

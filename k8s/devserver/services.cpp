@@ -269,11 +269,16 @@ void check_service(const json::value& before, const json::value& object,
         add_invalid(found, "spec.externalName", json::serialize(json::value(name)), error);
       }
     }
-  } else if (type != "ClusterIP" && type != "NodePort" && type != "LoadBalancer") {
-    found.push_back({"spec.type", "FieldValueNotSupported",
-                     "Unsupported value: " + json::serialize(json::value(type)) +
-                         ": supported values: \"ClusterIP\", \"ExternalName\", "
-                         "\"LoadBalancer\", \"NodePort\""});
+  } else {
+    check_choice(found, "spec.type", type,
+                 {"ClusterIP", "ExternalName", "LoadBalancer", "NodePort"});
+  }
+  check_choice(found, "spec.sessionAffinity", find_string(object, {"spec", "sessionAffinity"}),
+               {"ClientIP", "None"});
+  for (const auto* const policy : {"externalTrafficPolicy", "internalTrafficPolicy"}) {
+    if (find(object, {"spec", policy}) == nullptr) continue;
+    check_choice(found, std::string("spec.") + policy, find_string(object, {"spec", policy}),
+                 {"Cluster", "Local"});
   }
   std::set<std::string> names;
   std::set<std::string> pairs;
@@ -294,6 +299,7 @@ void check_service(const json::value& before, const json::value& object,
         add_invalid(found, at + ".name", json::serialize(json::value(name)), error);
       }
     }
+    check_choice(found, at + ".protocol", find_string(port, {"protocol"}), {"SCTP", "TCP", "UDP"});
     for (const auto* field : {"port", "targetPort"}) {
       const auto* const value = find(port, {field});
       if (value != nullptr) check_port_value(*value, at + "." + field, found);

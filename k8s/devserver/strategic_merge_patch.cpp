@@ -6,6 +6,7 @@
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <string_view>
@@ -48,6 +49,10 @@ bool is_directive(std::string_view name) {
          name.starts_with(delete_directive);
 }
 
+bool has_directive(const json::value& item) {
+  return item.is_object() && item.get_object().contains(patch_directive);
+}
+
 /// Returns the value without the nulls in objects, which mean absent fields.
 json::value without_nulls(const json::value& value) {
   if (value.is_array()) {
@@ -73,6 +78,7 @@ class merger {
   outcome<void> retain(json::object& target, const json::object& change);
   outcome<void> member(json::object& target, std::string_view name, const json::value& change,
                        const schema* type, const json::array* wanted_order);
+  outcome<void> copy(json::array& target, const json::array& change, const schema& type);
   outcome<void> list(json::array& target, const json::array& change, const schema& type,
                      const json::array* wanted_order);
   outcome<void> mapped(json::array& target, const json::array& change, const schema& type,
@@ -168,10 +174,30 @@ outcome<void> merger::member(json::object& target, std::string_view name, const 
     return object(into.get_object(), change.get_object(), type);
   }
   if (change.is_array() && type != nullptr && type->patch_merges()) {
-    if (!into.is_array()) into.emplace_array();
+    if (!into.is_array()) {
+      into.emplace_array();
+      // There is nothing to merge with: items may be the same, or lack what identifies them.
+      if (std::ranges::none_of(change.get_array(), has_directive)) {
+        return copy(into.get_array(), change.get_array(), *type);
+      }
+    }
     return list(into.get_array(), change.get_array(), *type, wanted_order);
   }
   into = without_nulls(change);
+  return {};
+}
+
+outcome<void> merger::copy(json::array& target, const json::array& change, const schema& type) {
+  for (const auto& item : change) {
+    if (!item.is_object()) {
+      target.push_back(without_nulls(item));
+      continue;
+    }
+    json::object made;
+    const auto merged = object(made, item.get_object(), type.items());
+    if (!merged) return merged;
+    target.push_back(std::move(made));
+  }
   return {};
 }
 

@@ -253,6 +253,7 @@ class comparer {
     static const json::value flag(false);
     static const json::value list(json::array_kind);
     static const json::value map(json::object_kind);
+    if (other.is_null()) return other;
     if (other.is_string()) return text;
     if (other.is_number()) return number;
     if (other.is_bool()) return flag;

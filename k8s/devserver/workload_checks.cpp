@@ -4,6 +4,7 @@
 #include "rw/k8s/devserver/pod_checks.hpp"
 #include "rw/k8s/devserver/schedule_text.hpp"
 #include "rw/k8s/objects/label_selector.hpp"
+#include "rw/k8s/objects/qualified_name.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
@@ -97,6 +98,14 @@ const json::value& at_or_null(const json::value& of, std::initializer_list<std::
 
 void check_workload(const json::value& before, const json::value& object,
                     std::vector<cause>& found) {
+  if (find_string(object, {"kind"}) == "Deployment") {
+    check_choice(found, "spec.strategy", find_string(object, {"spec", "strategy", "type"}),
+                 {"Recreate", "RollingUpdate"});
+  } else if (find_string(object, {"kind"}) == "DaemonSet") {
+    check_choice(found, "spec.updateStrategy",
+                 find_string(object, {"spec", "updateStrategy", "type"}),
+                 {"OnDelete", "RollingUpdate"});
+  }
   check_count(object, "replicas", found);
   for (const auto* field : {"replicas", "updatedReplicas", "readyReplicas", "availableReplicas",
                             "unavailableReplicas", "fullyLabeledReplicas", "observedGeneration"}) {
@@ -144,6 +153,18 @@ void check_workload(const json::value& before, const json::value& object,
 void check_stateful_set(const json::value& before, const json::value& object,
                         std::vector<cause>& found) {
   check_workload(json::value(), with_claims_as_volumes(object), found);
+  const auto strategy = find_string(object, {"spec", "updateStrategy", "type"});
+  if (strategy != "RollingUpdate" && strategy != "OnDelete") {
+    found.push_back({"spec.updateStrategy", "FieldValueInvalid",
+                     "Invalid value: " + json::serialize(json::value(strategy)) +
+                         ": must be 'RollingUpdate' or 'OnDelete'"});
+  }
+  const auto order = find_string(object, {"spec", "podManagementPolicy"});
+  if (order != "OrderedReady" && order != "Parallel") {
+    found.push_back({"spec.podManagementPolicy", "FieldValueInvalid",
+                     "Invalid value: " + json::serialize(json::value(order)) +
+                         ": must be 'OrderedReady' or 'Parallel'"});
+  }
   static constexpr std::array<std::string_view, 7> open{"replicas",
                                                         "ordinals",
                                                         "template",
@@ -206,6 +227,8 @@ void check_lease(const json::value&, const json::value& object, std::vector<caus
 
 void check_role_binding(const json::value& before, const json::value& object,
                         std::vector<cause>& found) {
+  constexpr std::string_view group = "rbac.authorization.k8s.io";
+  check_choice(found, "roleRef.apiGroup", find_string(object, {"roleRef", "apiGroup"}), {group});
   if (find_string(object, {"roleRef", "name"}).empty()) require(found, "roleRef.name");
   const auto role = find_string(object, {"roleRef", "kind"});
   if (role != "ClusterRole" && (role != "Role" || find_string(object, {"kind"}) != "RoleBinding")) {
@@ -220,10 +243,24 @@ void check_role_binding(const json::value& before, const json::value& object,
       const auto& subject = subjects->get_array()[i];
       const auto kind = find_string(subject, {"kind"});
       if (find_string(subject, {"name"}).empty()) require(found, at + ".name");
-      if (kind == "User" || kind == "Group" || kind == "ServiceAccount") continue;
-      found.push_back({at + ".kind", "FieldValueNotSupported",
-                       "Unsupported value: " + json::serialize(json::value(kind)) +
-                           ": supported values: \"ServiceAccount\", \"User\", \"Group\""});
+      check_choice(found, at + ".kind", kind, {"ServiceAccount", "User", "Group"});
+      const auto of = find_string(subject, {"apiGroup"});
+      if (kind == "ServiceAccount") {
+        check_choice(found, at + ".apiGroup", of, {""});
+        for (const auto& error : dns_subdomain_errors(find_string(subject, {"name"}))) {
+          if (find_string(subject, {"name"}).empty()) break;
+          found.push_back(
+              {at + ".name", "FieldValueInvalid",
+               "Invalid value: " + json::serialize(json::value(find_string(subject, {"name"}))) +
+                   ": " + error});
+        }
+        if (find_string(object, {"kind"}) == "ClusterRoleBinding" &&
+            find_string(subject, {"namespace"}).empty()) {
+          require(found, at + ".namespace");
+        }
+      } else if (kind == "User" || kind == "Group") {
+        check_choice(found, at + ".apiGroup", of, {group});
+      }
     }
   }
   const auto* const was = find(before, {"roleRef"});

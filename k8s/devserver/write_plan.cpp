@@ -35,13 +35,17 @@ void track_sent(json::value& object, const schema& type, const field_writer& by)
   if (has_status) object.as_object()["status"] = std::move(status);
 }
 
-bool has_empty_list(const json::value& in) {
+bool has_empty_list(const json::value& in, const schema* type) {
+  if (type == nullptr) return false;
   if (const auto* const list = in.if_array()) {
-    return list->empty() || std::ranges::any_of(*list, has_empty_list);
+    const auto* const items = type->items();
+    return list->empty() || std::ranges::any_of(*list, [items](const json::value& item) {
+             return has_empty_list(item, items);
+           });
   }
   const auto* const fields = in.if_object();
-  return fields != nullptr && std::ranges::any_of(*fields, [](const auto& field) {
-           return has_empty_list(field.value());
+  return fields != nullptr && std::ranges::any_of(*fields, [type](const auto& field) {
+           return has_empty_list(field.value(), child_of(type, field.key()));
          });
 }
 
@@ -158,8 +162,9 @@ outcome<write_plan> write_planner::finish_update(const call& to, record_ptr befo
   keep_identity(old, object);
   // An empty list differs from none for this kind alone (pkg/registry/networking/networkpolicy).
   const auto* const spec = find(object, {"spec"});
+  const auto type = schema_of(to.view);
   const bool counts_anyway = to.view.of->storage_key == "networkpolicies.networking.k8s.io" &&
-                             spec != nullptr && has_empty_list(*spec);
+                             spec != nullptr && has_empty_list(*spec, child_of(type.get(), "spec"));
   auto good = prune_unknown(to, object, with, plan.warnings);
   if (good.has_error()) return good.error();
   good = report_gaps(to, object, false, plan.warnings);
@@ -170,7 +175,7 @@ outcome<write_plan> write_planner::finish_update(const call& to, record_ptr befo
   tidy_metadata(object);
   // Before the server adds something, which nobody owns.
   if (!applied && !with.manager.empty()) {
-    track_update(old, object, *schema_of(to.view), writer_of(to, with));
+    track_update(old, object, *type, writer_of(to, with));
   }
   if (!to.view.of->custom) {
     carry_allocated(*to.view.of, old, object);

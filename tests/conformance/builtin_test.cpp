@@ -66,4 +66,132 @@ BOOST_FIXTURE_TEST_CASE(numbers_of_a_patch_are_converted_beside_unknown_fields, 
   BOOST_TEST(zero, answer.body);
 }
 
+BOOST_FIXTURE_TEST_CASE(values_outside_a_closed_set_are_invalid, sandbox) {
+  const auto rejects = [this](const std::string& group, const std::string& kind,
+                              const std::string& plural, std::string_view rest,
+                              std::string_view why) {
+    const k8s::resource_type type{{group, "v1", kind}, plural, true};
+    refuse(api.create(type, here(object(type, "a", parse(rest)))), {422, "Invalid", why});
+  };
+  const auto service = [&](std::string_view spec, std::string_view why) {
+    rejects("", "Service", "services", R"({"spec": )" + std::string(spec) + "}", why);
+  };
+  service(R"({"ports": [{"port": 1, "protocol": "tcp"}]})",
+          "spec.ports[0].protocol: Unsupported value: \"tcp\"");
+  service(R"({"ports": [{"port": 1}], "sessionAffinity": "x"})",
+          "spec.sessionAffinity: Unsupported value: \"x\"");
+  service(R"({"ports": [{"port": 1}], "type": "NodePort", "externalTrafficPolicy": "x"})",
+          "spec.externalTrafficPolicy: ");
+  const auto workload = [&](const std::string& kind, const std::string& plural,
+                            const std::string& fields, std::string_view why) {
+    const std::string rest =
+        R"("selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}},
+           "spec": {"containers": [{"name": "c", "image": "i"}]}}, )";
+    rejects("apps", kind, plural, R"({"spec": {)" + rest + fields + "}}", why);
+  };
+  workload("Deployment", "deployments", R"("strategy": {"type": "x"})",
+           "spec.strategy: Unsupported value");
+  workload("DaemonSet", "daemonsets", R"("updateStrategy": {"type": "x"})",
+           "spec.updateStrategy: Unsupported value");
+  workload("StatefulSet", "statefulsets", R"("updateStrategy": {"type": "x"})",
+           "spec.updateStrategy: Invalid value");
+  workload("StatefulSet", "statefulsets", R"("podManagementPolicy": "x")",
+           "spec.podManagementPolicy: Invalid value: \"x\"");
+}
+
+BOOST_FIXTURE_TEST_CASE(binding_to_what_rbac_does_not_know_is_invalid, sandbox) {
+  const k8s::resource_type bindings{
+      {"rbac.authorization.k8s.io", "v1", "RoleBinding"}, "rolebindings", true};
+  const auto rejects = [&](const std::string& role, const std::string& subject,
+                           std::string_view why) {
+    const auto fields = R"({"roleRef": {"kind": "Role", "name": "r")" + role +
+                        R"(}, "subjects": [{)" + subject + "}]}";
+    refuse(api.create(bindings, here(object(bindings, "a", parse(fields)))), {422, "Invalid", why});
+  };
+  rejects(R"(, "apiGroup": "x")", R"("name": "s", "kind": "User")",
+          "roleRef.apiGroup: Unsupported value");
+  rejects("", R"("name": "s", "kind": "User", "apiGroup": "x")",
+          "subjects[0].apiGroup: Unsupported value");
+  rejects("", R"("name": "s", "kind": "ServiceAccount", "apiGroup": "x")",
+          "subjects[0].apiGroup: Unsupported value");
+  rejects("", R"("name": "s", "kind": "Robot")", "subjects[0].kind: Unsupported value");
+  rejects("", R"("kind": "ServiceAccount", "name": "Not a name")",
+          "subjects[0].name: Invalid value");
+}
+
+BOOST_FIXTURE_TEST_CASE(variable_from_no_source_is_invalid, sandbox) {
+  const auto variables = parse(R"([{"name": "A", "valueFrom": {}}])");
+  refuse(api.create(deployments,
+                    here(with(deployment("a"), "/spec/template/spec/containers/0/env", variables))),
+         {422, "Invalid", "spec.template.spec.containers[0].env[0].valueFrom: Invalid value"});
+}
+
+// An empty list counts for this kind, but not in a field that is dropped.
+BOOST_FIXTURE_TEST_CASE(unknown_field_of_a_network_policy_is_no_new_generation, sandbox) {
+  const k8s::resource_type policies{
+      {"networking.k8s.io", "v1", "NetworkPolicy"}, "networkpolicies", true};
+  create(policies, object(policies, "a", parse(R"({"spec": {"podSelector": {}}})")));
+  const auto change = [&](std::string_view fields) {
+    const auto answer = ok(api.patch(policies, key("a"), k8s::patch_type::strategic_merge,
+                                     parse(R"({"spec": )" + std::string(fields) + "}")));
+    return text(answer, "/metadata/generation");
+  };
+  BOOST_TEST(change(R"({"unknown": []})") == "1");
+  BOOST_TEST(change(R"({"podSelector": {"unknown": [{"x": []}]}})") == "1");
+  BOOST_TEST(change(R"({"ingress": []})") == "2");
+}
+
+BOOST_FIXTURE_TEST_CASE(claim_of_no_storage_is_invalid, sandbox) {
+  const k8s::resource_type claims{
+      {"", "v1", "PersistentVolumeClaim"}, "persistentvolumeclaims", true};
+  for (const std::string_view size : {R"("0")", R"("-1")", "null"}) {
+    const auto spec =
+        R"({"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": )" +
+        std::string(size) + "}}}}";
+    refuse(api.create(claims, here(object(claims, "a", parse(spec)))),
+           {422, "Invalid", "spec.resources[storage]: Invalid value: "});
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(volume_without_what_its_source_needs_is_invalid, sandbox) {
+  const auto rejects = [this](std::string_view source, std::string_view why) {
+    const auto volumes = R"([{"name": "v", )" + std::string(source) + "}]";
+    refuse(api.create(deployments,
+                      here(with(deployment("a"), "/spec/template/spec/volumes", parse(volumes)))),
+           {422, "Invalid", "spec.template.spec.volumes[0]." + std::string(why)});
+  };
+  rejects(R"("hostPath": {})", "hostPath.path: Required value");
+  rejects(R"("hostPath": {"path": "/a/../b"})", "hostPath.path: Invalid value: \"/a/../b\"");
+  rejects(R"("hostPath": {"path": "/a", "type": "x"})", "hostPath.type: Unsupported value: \"x\"");
+  rejects(R"("persistentVolumeClaim": {})", "persistentVolumeClaim.claimName: Required value");
+  rejects(R"("secret": {})", "secret.secretName: Required value");
+  rejects(R"("configMap": {})", "configMap.name: Required value");
+}
+
+// The template's generation is a field of the object for kube-apiserver: 0 where it is left out.
+BOOST_FIXTURE_TEST_CASE(daemon_set_that_is_replaced_without_its_annotation_has_it_owned, sandbox) {
+  const k8s::resource_type daemon_sets{{"apps", "v1", "DaemonSet"}, "daemonsets", true};
+  const auto set = object(daemon_sets, "a", parse(R"({"spec": {
+      "selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}},
+      "spec": {"containers": [{"name": "c", "image": "i"}]}}}})"));
+  const auto at = "/fieldsV1/f:metadata/f:annotations/f:deprecated.daemonset.template.generation";
+  const auto value = "/metadata/annotations/deprecated.daemonset.template.generation";
+  const auto applied = apply(daemon_sets, set, {.field_manager = "one"});
+  BOOST_TEST(text(applied, value) == "1");
+  BOOST_TEST(!has(*managed_by(applied, "one", "Apply"), at));
+  const auto replaced = update(daemon_sets, set, {.field_manager = "two"});
+  BOOST_TEST(text(replaced, value) == "1");
+  BOOST_REQUIRE(managed_by(replaced, "two", "Update") != nullptr);
+  BOOST_TEST(has(*managed_by(replaced, "two", "Update"), at));
+}
+
+BOOST_FIXTURE_TEST_CASE(rules_that_a_role_leaves_out_have_no_owner, sandbox) {
+  const k8s::resource_type roles{{"rbac.authorization.k8s.io", "v1", "Role"}, "roles", true};
+  const auto made =
+      create(roles, object(roles, "a", parse(R"({"metadata": {"labels": {"a": "b"}}})")),
+             {.field_manager = "one"});
+  BOOST_TEST(made.at("rules").is_null());
+  BOOST_TEST(!has(*managed_by(made, "one", "Update"), "/fieldsV1/f:rules"));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -281,4 +281,13 @@ BOOST_FIXTURE_TEST_CASE(patch_that_removes_the_version_leaves_no_name, one_map) 
                {400, "BadRequest", "name must be provided"});
 }
 
+// apimachinery, strategicpatch, "mergeMap": there is nothing to merge with.
+BOOST_FIXTURE_TEST_CASE(list_of_a_strategic_patch_that_the_object_does_not_have_is_taken_as_it_is,
+                        sandbox) {
+  create(services, object(services, "a", parse(R"({"spec": {"clusterIP": "None"}})")));
+  refuse(api.patch(services, key("a"), patch_type::strategic_merge,
+                   parse(R"({"spec": {"ports": [{"port": 80}, {"port": 80}]}})")),
+         {422, "Invalid", "spec.ports[1].name: Required value"});
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -67,10 +67,16 @@ BASES = [
     ("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", False, {"value": 1000}),
     ("fuzz.io/v1", "Widget", "widgets", True, {"spec": {"size": 3, "parts": [{"name": "a", "count": 1}], "tags": ["x"]}}),
     ("fuzz.io/v1", "Widget", "widgets", True, {"spec": {
-        "size": 1, "mode": "fast", "any": {"x": 1}, "maybe": "x"}}),
+        "size": 1, "mode": "fast", "any": {"known": "k", "x": 1}, "maybe": "x"}}),
 ]
 
-# Without x-kubernetes-int-or-string, of which 1.20 can't make a model: it then deduces the types of what is applied.
+# Kinds of which lists have more than one object: those that are the same in all versions.
+BESIDE = [(api, kind, plural, fields) for api, kind, plural, namespaced, fields in BASES
+          if kind in ("ConfigMap", "Secret", "ServiceAccount", "Role", "Lease", "PersistentVolumeClaim")]
+
+# Without x-kubernetes-int-or-string, of which 1.20 can't make a model: it then deduces the types of what is applied. `any` declares one
+# field: what is below an object that declares none has one owner as a whole in 1.20 (kube-openapi's schemaconv, VisitArbitrary), and is
+# owned field by field later.
 WIDGETS = {
     "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "widgets.fuzz.io"},
     "spec": {
@@ -83,7 +89,7 @@ WIDGETS = {
                     "size": {"type": "integer", "minimum": 0, "maximum": 10},
                     "mode": {"type": "string", "enum": ["fast", "slow"], "default": "slow"},
                     "name": {"type": "string", "pattern": "^[a-z]*$", "maxLength": 8},
-                    "any": {"x-kubernetes-preserve-unknown-fields": True, "type": "object"},
+                    "any": {"x-kubernetes-preserve-unknown-fields": True, "type": "object", "properties": {"known": {"type": "string"}}},
                     "maybe": {"type": "string", "nullable": True},
                     "labels": {"type": "object", "additionalProperties": {"type": "string"}, "x-kubernetes-map-type": "atomic"},
                     "tags": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
@@ -102,6 +108,11 @@ STATUS = {
 
 # Values for fields: of the right type, of a wrong one, or at the edge of what is valid.
 VALUES = ["text", "a-b", "", "UPPER", "1", "80", 0, 1, 2, 3, -1, 65536, 2 ** 40, 1.5, True, False, None, [], {}, ["x"], {"a": "b"}]
+
+
+# kube-apiserver 1.20 that is built with Go 1.19 takes an empty text in a custom resource for null, where reflect compares values by where they
+# lie (go-openapi/validate, type.go); no other build does.
+TEXTS_IN_WIDGETS = [value for value in VALUES if value != ""]
 
 
 def paths_in(value, at=()):
@@ -125,6 +136,28 @@ def without_nulls(value):
     if isinstance(value, list):
         return [without_nulls(one) for one in value]
     return {name: without_nulls(inner) for name, inner in value.items() if inner is not None} if isinstance(value, dict) else value
+
+
+def is_name_of_variable(path):
+    return len(path) > 2 and path[-3] == "env" and path[-1] == "name"
+
+
+def taken_alike(value):
+    """An object of which all versions think the same: names of variables do not begin with a digit, which is valid since 1.32 (KEP 4369);
+    ports of containers have a number, which is 0 in what is applied until kube-openapi has no defaults for Go's zero values."""
+    if isinstance(value, list):
+        return [taken_alike(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    made = {name: taken_alike(inner) for name, inner in value.items()}
+    if "image" in made:
+        for one in made["env"] if isinstance(made.get("env"), list) else ():
+            if isinstance(one, dict) and isinstance(one.get("name"), str) and one["name"][:1].isdigit():
+                one["name"] = "V" + one["name"]
+        for one in made["ports"] if isinstance(made.get("ports"), list) else ():
+            if isinstance(one, dict) and one.get("containerPort") is None:
+                one["containerPort"] = 80
+    return made
 
 
 def parent_of(value, path):
