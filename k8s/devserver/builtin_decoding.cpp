@@ -130,6 +130,7 @@ class decoder {
   /// Null in a list or map is the zero value.
   void decode_item(const builtin_field& field, json::value& value, const std::string& path) {
     if (value.is_null() && field.type == go_type::text) value = "";
+    if (value.is_null() && field.type == go_type::quantity) value = "0";
     if (value.is_null() && field.type == go_type::object) value.emplace_object();
     if (!value.is_null()) decode_value(field, value, path);
   }

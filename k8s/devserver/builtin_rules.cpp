@@ -191,8 +191,14 @@ void default_daemon_set(json::object& object) {
   set_default(annotations, "deprecated.daemonset.template.generation", "0");
 }
 
-/// A list that Go always writes, and stores as null if it is empty.
+/// A list that Go always writes.
 void default_role(json::object& object) {
+  object.emplace("rules", nullptr);
+}
+
+/// It is stored as null if it is empty.
+void settle_role(const resource& of, json::object& object) {
+  if (!of.storage_key.ends_with("roles.rbac.authorization.k8s.io")) return;
   auto& rules = object["rules"];
   if (rules.is_array() && rules.get_array().empty()) rules = nullptr;
 }
@@ -263,6 +269,7 @@ void fill_builtin_defaults(const resource& of, json::value& object) {
 }
 
 void begin_builtin_life(const resource& of, json::value& object, const std::string& now) {
+  settle_role(of, object.as_object());
   if (of.storage_key == "namespaces") {
     object_in(object.as_object(), "spec")["finalizers"] = json::array{"kubernetes"};
     object_in(object.as_object(), "status")["phase"] = "Active";
@@ -288,6 +295,7 @@ outcome<void> allocate_builtin(const cluster& in, const resource& of, const json
 }
 
 void carry_allocated(const resource& of, const json::value& before, json::value& object) {
+  settle_role(of, object.as_object());
   if (of.storage_key == "services") carry_service(before, object);
   if (of.storage_key == "pods") carry_admitted(before, object);
   if (of.storage_key == "daemonsets.apps") number_template(before, object);

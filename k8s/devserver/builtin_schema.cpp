@@ -141,16 +141,21 @@ class object_type final : public leaf {
   }
   bool atomic_object() const override { return (traits_ & trait::atomic) != 0; }
 
-  /// Adds what identifies an item that leaves it out: the defaults of the OpenAPI document.
+  /// Adds what identifies an item that leaves it out: the defaults of the OpenAPI document, and
+  /// Go's zero for what is always there (kube-openapi, openapi-gen).
   void fill_defaults(json::value& value) const override {
     if (!value.is_object()) return;
     for (const auto& [name, member] : members) {
       const auto& field = *member.field;
       if (!field.by_default.empty()) {
         value.get_object().emplace(name, json::parse(field.by_default));
-      } else if (field.type == go_type::text && field.in == holder::single &&
-                 !has(field, trait::omitempty) && !has(field, trait::pointer)) {
-        value.get_object().emplace(name, "");
+      } else if (field.in == holder::single && !has(field, trait::omitempty) &&
+                 !has(field, trait::pointer)) {
+        if (field.type == go_type::text) {
+          value.get_object().emplace(name, "");
+        } else if (field.type == go_type::integer32 || field.type == go_type::integer) {
+          value.get_object().emplace(name, 0);
+        }
       }
     }
   }

@@ -13,6 +13,7 @@
 #include <array>
 #include <initializer_list>
 #include <set>
+#include <utility>
 
 namespace rw::k8s::devserver {
 namespace {
@@ -87,6 +88,40 @@ class pod_checker {
 
   void check_volume(const json::value& volume, const std::string& at) {
     check_name(volume, at, volumes_);
+    bool has_source = false;
+    for (const auto* name : {"emptyDir",
+                             "hostPath",
+                             "gitRepo",
+                             "gcePersistentDisk",
+                             "awsElasticBlockStore",
+                             "secret",
+                             "nfs",
+                             "iscsi",
+                             "glusterfs",
+                             "flocker",
+                             "persistentVolumeClaim",
+                             "rbd",
+                             "cephfs",
+                             "quobyte",
+                             "downwardAPI",
+                             "fc",
+                             "azureFile",
+                             "configMap",
+                             "vsphereVolume",
+                             "photonPersistentDisk",
+                             "portworxVolume",
+                             "azureDisk",
+                             "storageos",
+                             "projected",
+                             "scaleIO",
+                             "cinder",
+                             "csi",
+                             "ephemeral",
+                             "image"}) {
+      if (find(volume, {name}) == nullptr || !std::exchange(has_source, true)) continue;
+      found_.push_back({at + "." + name, "FieldValueForbidden",
+                        "Forbidden: may not specify more than 1 volume type"});
+    }
     if (const auto* const secret = find(volume, {"secret"});
         secret != nullptr && find_string(*secret, {"secretName"}).empty()) {
       require(found_, at + ".secret.secretName");

@@ -54,6 +54,9 @@ std::optional<std::string> item_element(const json::value& item, const schema& l
     if (item.is_object() || item.is_array()) {
       return fail("associative list without keys has an element that's a map or a list");
     }
+    if (item.is_null()) {
+      return fail("associative list without keys has an element that's an explicit null");
+    }
     return "v:" + json::serialize(item);
   }
   if (!item.is_object()) {
@@ -251,13 +254,13 @@ class comparer {
     static const json::value text("");
     static const json::value number(0);
     static const json::value flag(false);
-    static const json::value list(json::array_kind);
     static const json::value map(json::object_kind);
-    if (other.is_null()) return other;
+    static const json::value none;  // a list that is not set is null
+    if (other.is_null()) return none;
     if (other.is_string()) return text;
     if (other.is_number()) return number;
     if (other.is_bool()) return flag;
-    return other.is_array() ? list : map;
+    return other.is_array() ? none : map;
   }
 
   static const json::object* fields(const json::value* value) {

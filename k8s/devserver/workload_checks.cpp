@@ -83,7 +83,8 @@ json::value with_claims_as_volumes(json::value object) {
     };
     // A volume of the same name is overridden.
     if (std::ranges::any_of(volumes.get_array(), same)) continue;
-    volumes.get_array().push_back({{"name", name}, {"persistentVolumeClaim", json::object()}});
+    volumes.get_array().push_back(
+        {{"name", name}, {"persistentVolumeClaim", {{"claimName", name}}}});
   }
   return object;
 }

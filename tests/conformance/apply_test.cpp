@@ -360,4 +360,11 @@ BOOST_FIXTURE_TEST_CASE(equal_quantity_of_another_text_is_in_conflict, managers)
   by("two", limited("1"));
 }
 
+BOOST_FIXTURE_TEST_CASE(item_that_leaves_out_the_number_that_identifies_it_has_zero, sandbox) {
+  const auto ports = parse(R"([{"name": "web"}])");
+  refuse(api.apply(deployments,
+                   here(with(deployment("a"), "/spec/template/spec/containers/0/ports", ports))),
+         {422, "Invalid", "containers[0].ports[0].containerPort: Required value"});
+}
+
 BOOST_AUTO_TEST_SUITE_END()

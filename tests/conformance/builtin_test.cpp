@@ -126,6 +126,14 @@ BOOST_FIXTURE_TEST_CASE(variable_from_no_source_is_invalid, sandbox) {
          {422, "Invalid", "spec.template.spec.containers[0].env[0].valueFrom: Invalid value"});
 }
 
+BOOST_FIXTURE_TEST_CASE(null_among_quantities_is_zero, sandbox) {
+  auto wanted = with(deployment("a"), "/spec/template/spec/containers/0/resources",
+                     parse(R"({"limits": {"cpu": null, "memory": "1Gi"}})"));
+  const auto made = create(deployments, wanted);
+  BOOST_TEST(made.at_pointer("/spec/template/spec/containers/0/resources/limits") ==
+             parse(R"({"cpu": "0", "memory": "1Gi"})"));
+}
+
 // An empty list counts for this kind, but not in a field that is dropped.
 BOOST_FIXTURE_TEST_CASE(unknown_field_of_a_network_policy_is_no_new_generation, sandbox) {
   const k8s::resource_type policies{
@@ -160,6 +168,8 @@ BOOST_FIXTURE_TEST_CASE(volume_without_what_its_source_needs_is_invalid, sandbox
                       here(with(deployment("a"), "/spec/template/spec/volumes", parse(volumes)))),
            {422, "Invalid", "spec.template.spec.volumes[0]." + std::string(why)});
   };
+  rejects(R"("emptyDir": {}, "secret": {"secretName": "s"})",
+          "secret: Forbidden: may not specify more than 1 volume type");
   rejects(R"("hostPath": {})", "hostPath.path: Required value");
   rejects(R"("hostPath": {"path": "/a/../b"})", "hostPath.path: Invalid value: \"/a/../b\"");
   rejects(R"("hostPath": {"path": "/a", "type": "x"})", "hostPath.type: Unsupported value: \"x\"");
@@ -185,13 +195,17 @@ BOOST_FIXTURE_TEST_CASE(daemon_set_that_is_replaced_without_its_annotation_has_i
   BOOST_TEST(has(*managed_by(replaced, "two", "Update"), at));
 }
 
-BOOST_FIXTURE_TEST_CASE(rules_that_a_role_leaves_out_have_no_owner, sandbox) {
+BOOST_FIXTURE_TEST_CASE(rules_that_a_role_leaves_out_have_no_owner_and_empty_ones_have, sandbox) {
   const k8s::resource_type roles{{"rbac.authorization.k8s.io", "v1", "Role"}, "roles", true};
   const auto made =
       create(roles, object(roles, "a", parse(R"({"metadata": {"labels": {"a": "b"}}})")),
              {.field_manager = "one"});
   BOOST_TEST(made.at("rules").is_null());
   BOOST_TEST(!has(*managed_by(made, "one", "Update"), "/fieldsV1/f:rules"));
+  const auto empty =
+      create(roles, object(roles, "b", parse(R"({"rules": []})")), {.field_manager = "one"});
+  BOOST_TEST(empty.at("rules").is_null());
+  BOOST_TEST(has(*managed_by(empty, "one", "Update"), "/fieldsV1/f:rules"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -143,8 +143,7 @@ def is_name_of_variable(path):
 
 
 def taken_alike(value):
-    """An object of which all versions think the same: names of variables do not begin with a digit, which is valid since 1.32 (KEP 4369);
-    ports of containers have a number, which is 0 in what is applied until kube-openapi has no defaults for Go's zero values."""
+    """An object of which all versions think the same: names of variables do not begin with a digit, which is valid since 1.32 (KEP 4369)."""
     if isinstance(value, list):
         return [taken_alike(one) for one in value]
     if not isinstance(value, dict):
@@ -154,9 +153,6 @@ def taken_alike(value):
         for one in made["env"] if isinstance(made.get("env"), list) else ():
             if isinstance(one, dict) and isinstance(one.get("name"), str) and one["name"][:1].isdigit():
                 one["name"] = "V" + one["name"]
-        for one in made["ports"] if isinstance(made.get("ports"), list) else ():
-            if isinstance(one, dict) and one.get("containerPort") is None:
-                one["containerPort"] = 80
     return made
 
 
