@@ -69,7 +69,10 @@ void to_stored(json::value& object, const served_resource& from) {
     if (!from.of->custom || from.version == &stored) return;
     prune(object, stored);
     // Defaults are those of the stored version, in whichever version an object is read.
-    if (stored.type) stored.type->fill_defaults(object);
+    if (stored.type) {
+      stored.type->drop_nulls(object);
+      stored.type->fill_defaults(object);
+    }
     return;
   }
   fields["apiVersion"] = "v1";

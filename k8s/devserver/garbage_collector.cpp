@@ -117,6 +117,7 @@ void read_with_defaults(cluster& in, const resource& of) {
   for (const auto& stored_record : objects->all({})) {
     const auto before = stored_record->parse();
     auto object = before;
+    stored.type->drop_nulls(object);
     stored.type->fill_defaults(object);
     if (object == before) continue;
     storage::restate(*objects,

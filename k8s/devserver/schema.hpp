@@ -52,6 +52,9 @@ class schema {
   /// Returns true if a strategic merge patch replaces the object instead of merging it.
   virtual bool patch_replaces() const { return false; }
 
+  /// Removes nulls that are not allowed and that no default replaces, in place: they count as
+  /// absent in what is sent as a whole, but not in what is applied.
+  virtual void drop_nulls(boost::json::value&) const {}
   /// Fills in defaults, in place (idempotent).
   virtual void fill_defaults(boost::json::value& object) const = 0;
   /// Removes unknown fields, in place. Adds their paths to `removed`.

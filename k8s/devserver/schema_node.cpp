@@ -98,11 +98,22 @@ void schema_node::fill_defaults(json::value& value) const {
   for (const auto& [name, node] : properties) {
     if (node->by_default && !fields.contains(name)) fields.emplace(name, *node->by_default);
   }
+  for (auto& [name, field] : fields) {
+    if (const auto* const node = child(name)) fill(field, *node);
+  }
+}
+
+void schema_node::drop_nulls(json::value& value) const {
+  if (value.is_array() && item() != nullptr) {
+    for (auto& entry : value.get_array()) item()->drop_nulls(entry);
+  }
+  if (!value.is_object()) return;
+  auto& fields = value.get_object();
   for (auto at = fields.begin(); at != fields.end();) {
     const auto* const node = child(at->key());
-    if (node != nullptr) fill(at->value(), *node);
-    // A null that is not allowed counts as absent.
-    const bool nothing = node != nullptr && at->value().is_null() && !node->nullable;
+    if (node != nullptr) node->drop_nulls(at->value());
+    const bool nothing =
+        node != nullptr && at->value().is_null() && !node->nullable && !node->by_default;
     at = nothing ? fields.stable_erase(at) : at + 1;
   }
 }

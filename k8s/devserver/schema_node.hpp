@@ -90,6 +90,7 @@ class schema_node final : public schema {
   bool atomic_object() const override { return atomic; }
   std::string_view patch_merge_key() const override { return {}; }
   bool patch_merges() const override { return false; }
+  void drop_nulls(boost::json::value& value) const override;
   void fill_defaults(boost::json::value& value) const override;
   void prune(boost::json::value& value, std::vector<std::string>& removed) const override;
   void validate(const boost::json::value& value, const std::string& path,

@@ -66,7 +66,7 @@ std::optional<std::string> item_element(const json::value& item, const schema& l
   json::value defaults;
   for (const auto& name : list.list_map_keys()) {
     const auto* value = item.get_object().if_contains(name);
-    if (value == nullptr || value->is_null()) {
+    if (value == nullptr) {
       if (defaults.is_null()) {
         defaults.emplace_object();
         if (list.items() != nullptr) list.items()->fill_defaults(defaults);

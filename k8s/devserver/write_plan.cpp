@@ -85,7 +85,7 @@ outcome<write_plan> write_planner::finish_create(const call& to, json::value obj
   begin_life(object, now(), random_);
   good = report_gaps(to, object, true, plan.warnings);
   if (good.has_error()) return good.error();
-  fill_defaults(to, object);
+  fill_defaults(to, object, applied);
   const bool tracked = !applied && !with.manager.empty();
   // Nobody owns what the server adds when an object is created.
   if (!to.view.of->custom && tracked) {
@@ -170,7 +170,7 @@ outcome<write_plan> write_planner::finish_update(const call& to, record_ptr befo
   good = report_gaps(to, object, false, plan.warnings);
   if (good.has_error()) return good.error();
   keep_other_parts(to, old, object);
-  fill_defaults(to, object);
+  fill_defaults(to, object, applied);
   keep_managers(old, object);
   tidy_metadata(object);
   // Before the server adds something, which nobody owns.
@@ -224,7 +224,7 @@ outcome<void> write_planner::adopt(const call& to, write_plan& plan, json::value
   }
   auto good = prune_unknown(to, object, {}, plan.warnings);
   if (good.has_error()) return good.error();
-  fill_defaults(to, object);
+  fill_defaults(to, object, false);
   if ((to.view.of->custom || to.view.of->generation) && !plan.old.is_null() &&
       !same_generation(to, plan.old, object)) {
     object_in(object.get_object(), "metadata")["generation"] =

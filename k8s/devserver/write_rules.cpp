@@ -157,9 +157,11 @@ outcome<void> report_gaps(const call& to, const json::value& object, bool create
   return {};
 }
 
-void fill_defaults(const call& to, json::value& object) {
+void fill_defaults(const call& to, json::value& object, bool applied) {
   if (to.view.of->custom) {
-    if (to.view.version->type) to.view.version->type->fill_defaults(object);
+    if (!to.view.version->type) return;
+    if (!applied) to.view.version->type->drop_nulls(object);
+    to.view.version->type->fill_defaults(object);
   } else {
     if (const auto* const type = builtin_type_of(to.view)) fill_typed_defaults(*type, object);
     fill_builtin_defaults(*to.view.of, object);

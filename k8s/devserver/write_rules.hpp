@@ -36,7 +36,8 @@ outcome<void> prune_unknown(const call& to, boost::json::value& object, const wr
 outcome<void> report_gaps(const call& to, const boost::json::value& object, bool creates,
                           std::vector<std::string>& warnings);
 
-void fill_defaults(const call& to, boost::json::value& object);
+/// `applied`: the object is not what a client has sent as a whole, and nulls in it are values.
+void fill_defaults(const call& to, boost::json::value& object, bool applied);
 
 /// Checks the object; `before` is null if it is new.
 outcome<void> check_object(const call& to, const boost::json::value& before,

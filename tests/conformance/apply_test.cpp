@@ -367,4 +367,19 @@ BOOST_FIXTURE_TEST_CASE(item_that_leaves_out_the_number_that_identifies_it_has_z
          {422, "Invalid", "containers[0].ports[0].containerPort: Required value"});
 }
 
+// Only what is decoded as a whole loses the nulls that its schema does not allow (apiextensions,
+// customresource_handler.go, schemaCoercingDecoder).
+BOOST_FIXTURE_TEST_CASE(null_that_is_applied_to_a_custom_resource_is_a_value, sandbox) {
+  for (const std::string_view field : {"size", "tags", "parts", "pair"}) {
+    const auto spec = R"({")" + std::string(field) + R"(": null})";
+    create(gadgets(), gadget("sent-" + std::string(field), parse(spec)));
+    refuse(api.apply(gadgets(), here(gadget("applied", parse(spec)))),
+           {422, "Invalid", "spec." + std::string(field) + ": Invalid value: \"null\""});
+  }
+  const auto made = apply(gadgets(), gadget("applied", parse(R"({"color": null})")));
+  BOOST_TEST(text(made, "/spec/color") == "red");
+  refuse(api.apply(gadgets(), here(gadget("other", parse(R"({"parts": [{"name": null}]})")))),
+         {422, "Invalid", "spec.parts"});
+}
+
 BOOST_AUTO_TEST_SUITE_END()
