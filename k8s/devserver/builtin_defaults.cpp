@@ -170,10 +170,12 @@ void default_volume(json::object& volume) {
   if (volume.size() == (volume.contains("name") ? 1u : 0u)) volume["emptyDir"].emplace_object();
 }
 
-/// The older field has the same value.
+/// The older field has the same value, and is read where the newer one is not there.
 void default_service_account(json::object& spec) {
   if (const auto* const name = spec.if_contains("serviceAccountName")) {
     spec["serviceAccount"] = json::value(*name);
+  } else if (const auto* const older = spec.if_contains("serviceAccount")) {
+    spec["serviceAccountName"] = json::value(*older);
   }
 }
 

@@ -364,6 +364,13 @@ void set_finalizers(json::value& object, const std::vector<std::string>& names) 
 
 void tidy_metadata(json::value& object) {
   auto& metadata = object_in(object.as_object(), "metadata");
+  for (const auto* field : {"labels", "annotations"}) {
+    auto* const texts = metadata.if_contains(field);
+    if (texts == nullptr || !texts->is_object()) continue;
+    for (auto& [name, value] : texts->get_object()) {
+      if (value.is_null()) value = "";  // Go's text
+    }
+  }
   const auto empty = [](const json::value& value) {
     return value.is_null() || (value.is_object() && value.get_object().empty()) ||
            (value.is_array() && value.get_array().empty()) ||

@@ -221,8 +221,14 @@ class pod_checker {
   void check_container(const json::value& container, const std::string& at) {
     check_name(container, at, containers_);
     if (find_string(container, {"image"}).empty()) require(found_, at + ".image");
-    each(container, "ports", at,
-         [&](const json::value& port, const std::string& path) { check_port(port, path); });
+    std::set<std::string> names;
+    each(container, "ports", at, [&](const json::value& port, const std::string& path) {
+      check_port(port, path);
+      const std::string name(find_string(port, {"name"}));
+      if (name.empty() || names.insert(name).second) return;
+      found_.push_back(
+          {path + ".name", "FieldValueDuplicate", "Duplicate value: \"" + name + "\""});
+    });
     each(container, "env", at, [&](const json::value& variable, const std::string& path) {
       if (find_string(variable, {"name"}).empty()) require(found_, path + ".name");
       if (!find_string(variable, {"value"}).empty() && find(variable, {"valueFrom"}) != nullptr) {

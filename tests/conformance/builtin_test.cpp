@@ -126,6 +126,32 @@ BOOST_FIXTURE_TEST_CASE(variable_from_no_source_is_invalid, sandbox) {
          {422, "Invalid", "spec.template.spec.containers[0].env[0].valueFrom: Invalid value"});
 }
 
+BOOST_FIXTURE_TEST_CASE(name_of_two_ports_of_a_container_is_invalid, sandbox) {
+  const auto ports =
+      parse(R"([{"containerPort": 1, "name": "a"}, {"containerPort": 2, "name": "a"}])");
+  refuse(
+      api.create(deployments,
+                 here(with(deployment("a"), "/spec/template/spec/containers/0/ports", ports))),
+      {422, "Invalid", "spec.template.spec.containers[0].ports[1].name: Duplicate value: \"a\""});
+}
+
+BOOST_FIXTURE_TEST_CASE(service_account_that_is_removed_is_that_of_the_older_field, sandbox) {
+  create(deployments, with(deployment("a"), "/spec/template/spec/serviceAccountName", "sa"));
+  const auto changed = ok(
+      api.patch(deployments, key("a"), k8s::patch_type::json,
+                parse(R"([{"op": "remove", "path": "/spec/template/spec/serviceAccountName"}])")));
+  BOOST_TEST(text(changed, "/spec/template/spec/serviceAccountName") == "sa");
+  BOOST_TEST(text(changed, "/metadata/generation") == "1");
+}
+
+BOOST_FIXTURE_TEST_CASE(null_as_a_label_is_an_empty_text, sandbox) {
+  create(gadgets(), with(gadget("a"), "/metadata/labels", parse(R"({"l": "1"})")));
+  const auto changed =
+      ok(api.patch(gadgets(), key("a"), k8s::patch_type::json,
+                   parse(R"([{"op": "replace", "path": "/metadata/labels/l", "value": null}])")));
+  BOOST_TEST(changed.at_pointer("/metadata/labels") == parse(R"({"l": ""})"));
+}
+
 BOOST_FIXTURE_TEST_CASE(null_among_quantities_is_zero, sandbox) {
   auto wanted = with(deployment("a"), "/spec/template/spec/containers/0/resources",
                      parse(R"({"limits": {"cpu": null, "memory": "1Gi"}})"));

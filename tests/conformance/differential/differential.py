@@ -239,7 +239,14 @@ class Sequence:
         return objects.taken_alike(object_)
 
     def applied(self, object_):
-        return objects.without_nulls(object_) if self.kind == "Widget" else object_
+        """An object of which all versions apply the same: a roleRef is one value since 1.22, and who applies a Job's empty spec owns it since
+        1.21, with all that it has (structured-merge-diff PR 184): both are applied in whole."""
+        object_ = copy.deepcopy(object_)
+        if self.kind == "RoleBinding" and isinstance(object_.get("roleRef"), dict):
+            object_["roleRef"] = {**self.object["roleRef"], **object_["roleRef"]}
+        if self.kind == "Job" and not object_.get("spec"):
+            object_["spec"] = copy.deepcopy(self.object["spec"])
+        return object_
 
     def dry(self, path):
         return path + ("&" if "?" in path else "?") + "dryRun=All" if self.chance.random() < 0.15 else path
@@ -263,10 +270,12 @@ class Sequence:
             body = objects.without_nulls_in_lists(body)
         if how == "json":
             path = self.chance.choice([one for one in objects.paths_in(self.object) if not objects.is_name_of_variable(one)])
-            # What is copied is there: until 1.23 null is, where it is not (evanphx/json-patch, partialDoc.get).
+            # What is copied or replaced is there: until 1.23 it is null, where it is not (evanphx/json-patch, partialDoc.get).
             body = [{"op": self.chance.choice(["add", "remove", "replace", "test", "copy"]), "from": "/metadata/name",
                      "path": "/" + "/".join(str(part).replace("~", "~0").replace("/", "~1") for part in path),
                      "value": self.chance.choice(self.values)}]
+            if body[0]["op"] == "replace":
+                body.insert(0, {**body[0], "op": "add"})
         return self.request("PATCH", self.dry(self.one), body, PATCHES[how])
 
     def apply(self):

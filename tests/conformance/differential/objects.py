@@ -131,13 +131,6 @@ def without_nulls_in_lists(value, listed=False):
     return value
 
 
-def without_nulls(value):
-    """A custom resource that kube-devserver takes for the same: it drops a null that is applied, kube-apiserver rejects it."""
-    if isinstance(value, list):
-        return [without_nulls(one) for one in value]
-    return {name: without_nulls(inner) for name, inner in value.items() if inner is not None} if isinstance(value, dict) else value
-
-
 def is_name_of_variable(path):
     return len(path) > 2 and path[-3] == "env" and path[-1] == "name"
 

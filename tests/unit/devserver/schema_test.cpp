@@ -102,6 +102,7 @@ std::string pruned(const rw::k8s::devserver::schema& type, std::string_view obje
 
 std::string defaulted(const rw::k8s::devserver::schema& type, std::string_view object) {
   auto value = json::parse(object);
+  type.drop_nulls(value);
   type.fill_defaults(value);
   auto again = value;
   type.fill_defaults(again);
