@@ -414,10 +414,9 @@ BOOST_AUTO_TEST_CASE(apply_rejects_a_wrong_type_in_the_words_of_kube_apiserver) 
   refused(pod_template(R"({"name":"a"})"), containers + ": expected list, got &{map[name:a]}");
   refused(pod_template(R"(["x"])"),
           containers + ": element 0: associative list with keys may not have non-map elements");
-  refused(pod_template(R"([{"name":"a","ports":[{"hostPort":1}]}])"),
+  refused(pod_template(R"([{"name":"a","ports":[{"hostPort":1},{"hostPort":2}]}])"),
           containers +
-              R"([name="a"].ports: element 0: associative list with keys has an element that )"
-              R"(omits key field "containerPort" (and doesn't have default value))");
+              R"([name="a"].ports: duplicate entries for key [containerPort=0,protocol="TCP"])");
   refused(
       R"({"metadata":{"finalizers":["e/a","e/a"],"ownerReferences":[{"uid":"u"},{"uid":"u"}]}})",
       "errors:\n  .metadata.finalizers: duplicate entries for key [=\"e/a\"]\n"
