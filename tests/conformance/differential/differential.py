@@ -239,9 +239,9 @@ class Sequence:
         return objects.taken_alike(object_)
 
     def applied(self, object_):
-        """An object of which all versions apply the same: a roleRef is one value since 1.22, and who applies a Job's empty spec owns it since
+        """An object of which all versions apply the same: a roleRef and a fieldRef are one value since 1.22, and who applies a Job's empty spec owns it since
         1.21, with all that it has (structured-merge-diff PR 184): both are applied in whole."""
-        object_ = copy.deepcopy(object_)
+        object_ = objects.with_field_paths(copy.deepcopy(object_))
         if self.kind == "RoleBinding" and isinstance(object_.get("roleRef"), dict):
             object_["roleRef"] = {**self.object["roleRef"], **object_["roleRef"]}
         if self.kind == "Job" and not object_.get("spec"):

@@ -149,6 +149,16 @@ def taken_alike(value):
     return made
 
 
+def with_field_paths(value):
+    """An object whose every fieldRef has its path."""
+    if isinstance(value, list):
+        return [with_field_paths(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    return {name: {"fieldPath": "metadata.name", **inner} if name == "fieldRef" and isinstance(inner, dict) else with_field_paths(inner)
+            for name, inner in value.items()}
+
+
 def parent_of(value, path):
     for key in path[:-1]:
         value = value[key]
