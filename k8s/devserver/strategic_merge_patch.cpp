@@ -69,6 +69,12 @@ json::value without_nulls(const json::value& value) {
   return object;
 }
 
+/// True for two objects, or two lists: how they merge is looked up in their type.
+bool can_merge(const json::value* into, const json::value& change) {
+  if (into == nullptr) return false;
+  return (into->is_object() && change.is_object()) || (into->is_array() && change.is_array());
+}
+
 /// Merges objects and lists into the target. Each step returns the patch's error.
 class merger {
  public:
@@ -128,7 +134,13 @@ outcome<void> merger::object(json::object& target, const json::object& change, c
     } else if (!is_directive(name)) {
       const auto ordered = orders.find(name);
       const auto* const wanted = ordered != orders.end() ? ordered->second : nullptr;
-      const auto merged = member(target, name, value, child_of(type, name), wanted);
+      const auto* const of = child_of(type, name);
+      const bool unknown = type != nullptr && of == nullptr && !type->allows(name);
+      if (unknown && can_merge(target.if_contains(name), value)) {
+        return contradictory("unable to find api field in struct for the json field \"" +
+                             std::string(name) + "\"");
+      }
+      const auto merged = member(target, name, value, of, wanted);
       if (!merged) return merged;
     }
   }

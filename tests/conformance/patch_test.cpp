@@ -230,6 +230,14 @@ BOOST_FIXTURE_TEST_CASE(strategic_patch_replaces_lists_that_have_no_key, one_dep
   BOOST_TEST(next.at_pointer("/spec/template/spec/containers/0/args") == parse(R"(["z"])"));
 }
 
+BOOST_FIXTURE_TEST_CASE(strategic_patch_of_objects_that_no_type_has_can_not_be_merged,
+                        one_deployment) {
+  const auto twice = parse(R"({"spec": {"template": {"spec": {"containers": [
+      {"name": "main", "unknownField": {"a": 1}}, {"name": "main", "unknownField": {"b": 1}}]}}}})");
+  refuse(api.patch(deployments, key("a"), patch_type::strategic_merge, twice),
+         {500, "", "unable to find api field in struct"});
+}
+
 BOOST_FIXTURE_TEST_CASE(strategic_patch_merges_finalizers, one_deployment) {
   const auto more = patched(R"({"metadata": {"finalizers": ["example.com/three"]}})");
   BOOST_TEST(more.at_pointer("/metadata/finalizers").as_array().size() == 3u);

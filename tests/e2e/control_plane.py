@@ -162,6 +162,10 @@ class ControlPlane:
         self._etcd = self._test.start(Process("etcd", self._etcd_arguments))
         self._run_apiserver()
 
+    def cpu_seconds(self):
+        """Of both processes."""
+        return self._apiserver.cpu_seconds() + self._etcd.cpu_seconds()
+
     def kubeconfig_with_authority(self, path):
         """Writes a kubeconfig as a runtime's is: whole in itself, with the CA that the server's certificate comes from."""
         config = json.loads((self.folder / "kubeconfig").read_text())
