@@ -55,7 +55,8 @@ rw_public_headers(listener "Events of runtimes"
 # What the headers above are made of. A program includes none of them.
 rw_public_headers(parts "Parts of other headers"
   core/channel/index_ring.hpp core/channel/operation.hpp core/channel/state.hpp core/channel/wait_list.hpp
-  core/http/send_permit.hpp core/lifetime.hpp core/lru_map.hpp core/text.hpp core/text_error.hpp core/thread_owner.hpp
+  core/http/send_permit.hpp core/lifetime.hpp core/lru_map.hpp core/recycled.hpp core/text.hpp core/text_error.hpp
+  core/thread_owner.hpp
   tls/digest.hpp tls/directory_watch.hpp tls/files.hpp tls/trust_store.hpp
   k8s/controller/election.hpp k8s/controller/event_correlator.hpp
   k8s/controller/failing_keys.hpp reactors/listener/fair_queue.hpp reactors/shared/event_json.hpp)

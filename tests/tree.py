@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Holds the tree against README.md's rules: the root's entries are known, no comment is broken by the formatter, a coroutine takes
-nothing that binds to a temporary, and a metric's name ends as its type does. Prints each error; ends with 1 if there is one."""
+nothing that binds to a temporary, a metric's name ends as its type does, and what installed headers include is installed. Prints
+each error; ends with 1 if there is one."""
 
 import fnmatch
 import pathlib
@@ -70,6 +71,14 @@ def ill_named_metrics(source):
             yield name
 
 
+def absent_headers(listed, text_of):
+    """Of those that are installed: headers that they include and that are not, with who includes them."""
+    for name in sorted(listed):
+        for included in re.findall(r'#include "rw/([\w/.]+)"', text_of(name)):
+            if included not in listed:
+                yield name, included
+
+
 SAMPLES = (("/// - one that is long\n/// word\n///   and goes on\n", [2]), ("///   - nested, long\n///   word\n///     goes on\n", [2]),
            ("/// - one\n///   goes on\n/// - two\n///\n/// Text:\n///   - nested\n", []), ("/// - one\n/// Text:\n///   - two\n", []))
 
@@ -92,6 +101,11 @@ def main():
         errors.append("the check of coroutines does not work")
     if list(ill_named_metrics('make_counter(registry, "rw_events", "")')) != ["rw_events"]:
         errors.append("the check of metrics does not work")
+    if list(absent_headers({"a.hpp"}, lambda _: '#include "rw/b.hpp"')) != [("a.hpp", "b.hpp")]:
+        errors.append("the check of installed headers does not work")
+    installed = set(re.findall(r"[\w/]+\.hpp", (ROOT / "deploy" / "public_headers.cmake").read_text()))
+    errors += [f"{name} is installed and includes {included}, which deploy/public_headers.cmake does not list"
+               for name, included in absent_headers(installed, lambda name: (ROOT / name).read_text())]
     for path in sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.?pp")):
         source, name = path.read_text(), path.relative_to(ROOT)
         errors += [f"{name}:{number}: the formatter broke the comment" for number in broken_comments(source)]
