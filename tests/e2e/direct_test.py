@@ -538,7 +538,7 @@ class Real(WithoutBundles):
     def test_objects_of_kim_are_taken_over_kept_in_step_and_undeployed(self):
         Story.test_objects_of_kim_are_taken_over_kept_in_step_and_undeployed(self)
         role = f"{MANAGER}-direct"
-        self.kcp.audit.check(self.kcp, self.kcp.get("clusterrole", role), *(self.kcp.get("role", role, ns) for ns in (KCP, STATE)))
+        self.kcp.audit.check(self.kcp, self.kcp.get("clusterrole", role), self.kcp.get("role", role, KCP), self.kcp.get("role", MANAGER, STATE))
         for verb, what in (("delete", "runtimebootstrappers.operator.kyma-project.io"), ("get", "secrets"), ("update", "secrets"), ("create", "secrets"),
                            ("delete", "secrets"), ("delete", "configmaps"), ("create", "runtimes.infrastructuremanager.kyma-project.io"),
                            ("delete", "runtimes.infrastructuremanager.kyma-project.io")):

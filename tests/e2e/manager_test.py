@@ -29,7 +29,7 @@ HISTORY = "runtime-watcher-history"  # the Secret with what the page remembers
 class Story:
     """The tests."""
 
-    OPTIONS = ("--rollout-canary-soak=1s",)
+    OPTIONS = ("--rollout-canary-soak=1s", "--unused-content-after=0s")
 
     def run_webhook(self):
         """The pod, and the gateway in front of the manager, with what lies in the clusters."""
@@ -344,8 +344,11 @@ class Story:
         self.assertIsNone(self.skr.get("deployment", "skr-webhook", "kyma-system"))
         self.assertIsNone(self.skr.get("secret", "skr-webhook-tls", "kyma-system"))
         self.assertIsNone(self.kcp.get("certificates.cert-manager.io", "kyma-1-webhook-tls", "istio-system"))
+        unused = {"name": "watcher-content-unused", "namespace": STATE, "annotations": {"operator.kyma-project.io/source": "kept: watcher unused"}}
+        self.kcp.apply({"apiVersion": "v1", "kind": "Secret", "metadata": unused})
         version = lambda secret: secret["metadata"]["resourceVersion"]
         self.kcp.until("secret", HISTORY, STATE, lambda s: version(s) != version(history), "is written by a later leader, too")
+        self.kcp.until_gone("secret", unused["name"], STATE)
         self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
 
 
@@ -364,7 +367,7 @@ class Real(Story, landscape.Real, harness.TestCase):
         self.check_doctor()
         self.kcp.audit.check(self.kcp, *self.roles())
         self.assertEqual(self.kcp.audit.verbs_of("secrets", STATE, HISTORY), {"get", "create", "update"})
-        for verb in ("list", "watch", "patch", "delete", "deletecollection"):
+        for verb in ("watch", "patch", "deletecollection"):
             self.assertFalse(self.kcp.may(verb, f"secrets/{HISTORY}", STATE), verb)
         for verb, what, ns in (("delete", "secrets", "kcp-system"), ("get", "secrets", "kcp-system"),
                                ("update", "secrets/klm-watcher", "istio-system"), ("list", "secrets", "default"),
