@@ -75,49 +75,6 @@ trap cleanup EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# A private apt: the machine's own Debian entries with sources switched on, and lists, cache and sandbox of our own,
-# which needs no root and leaves the machine's configuration alone.
-private_apt() {
-  mkdir -p "$work"/apt/{sources.d,lists/partial,cache/archives/partial}
-  python3 - "$codename" "$work/apt/sources.d" <<'PYTHON'
-import glob, re, sys
-codename, folder = sys.argv[1:]
-ours = lambda suites, components: "main" in components and any(s.split("/")[0].split("-")[0] == codename for s in suites)
-stanzas, lines = [], []
-for name in glob.glob("/etc/apt/sources.list.d/*.sources"):
-    text = re.sub(r"(?m)^#.*\n", "", open(name, encoding="utf-8").read())
-    for stanza in re.split(r"\n\s*\n", text):
-        fields = {m[1].lower(): m[2].split() for m in re.finditer(r"(?m)^([\w-]+):[ \t]*(.*(?:\n[ \t].*)*)", stanza)}
-        if (ours(fields.get("suites", []), fields.get("components", []))
-                and fields.get("enabled", ["yes"])[0].lower() not in ("no", "false", "0")):
-            stanzas.append(re.sub(r"(?mi)^types:.*$", "Types: deb deb-src", stanza.strip()))
-for name in ["/etc/apt/sources.list", *glob.glob("/etc/apt/sources.list.d/*.list")]:
-    try:
-        text = open(name, encoding="utf-8").read()
-    except FileNotFoundError:
-        continue
-    for line in text.splitlines():
-        m = re.match(r"\s*deb\s+((?:\[[^]]*\]\s+)?\S+\s+(\S+)\s+([^#]+))", line)
-        if m and ours([m[2]], m[3].split()):
-            lines += ["deb " + m[1].strip(), "deb-src " + m[1].strip()]
-if not stanzas and not lines:
-    sys.exit(f"no apt entry for Debian {codename} main found below /etc/apt")
-open(folder + "/debian.sources", "w", encoding="utf-8").write("\n\n".join(stanzas) + "\n")
-open(folder + "/debian.list", "w", encoding="utf-8").write("\n".join(dict.fromkeys(lines)) + "\n")
-PYTHON
-  cat >"$work/apt/apt.conf" <<CONF
-Dir::Etc::sourcelist "/dev/null";
-Dir::Etc::sourceparts "$work/apt/sources.d";
-Dir::State::lists "$work/apt/lists";
-Dir::Cache "$work/apt/cache";
-APT::Sandbox::User "$(id -un)";
-Acquire::Languages "none";
-Acquire::Retries "5";
-Acquire::http::Timeout "60";
-CONF
-  export APT_CONFIG="$work/apt/apt.conf"
-}
-
 # retry WHAT COMMAND...: three attempts, since mirrors have bad moments.
 retry() {
   local what=$1 attempt
@@ -165,7 +122,8 @@ build_apiserver() {
 }
 
 say "making kube-apiserver $kube_version, etcd and kubectl into $assets (once; needs about 4 GiB meanwhile)"
-private_apt
+APT_CONFIG="$(python3 -B "$here/../deploy/private_apt.py" "$work/apt" --source)"
+export APT_CONFIG
 mkdir -p "$work"/{debs,root,source,gopath/src/k8s.io,bin}
 retry "reading package lists" apt-get update
 apt-cache showsrc kubernetes 2>/dev/null | grep -q "^Version:.*$kube_version" ||

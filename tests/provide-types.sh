@@ -4,8 +4,8 @@
 #   export RW_TEST_TYPES="$(tests/provide-types.sh)"
 #
 # prints the folder with golang-k8s-api-dev, golang-k8s-apimachinery-dev and golang-k8s-client-go-dev 0.32.3 of Debian 13,
-# unpacked; progress goes to stderr. They are downloaded once, by an apt configuration of its own with the mirror of the
-# machine's Debian 12 entry, and kept under ${XDG_CACHE_HOME:-$HOME/.cache}/runtime-watcher. Nothing is installed.
+# unpacked; progress goes to stderr. They are downloaded once, by an apt configuration of its own with the mirrors of the
+# machine's Debian 12 entries, and kept under ${XDG_CACHE_HOME:-$HOME/.cache}/runtime-watcher. Nothing is installed.
 set -euo pipefail
 
 case "${1:-}" in
@@ -15,6 +15,8 @@ case "${1:-}" in
 esac
 die() { printf 'provide-types: %s\n' "$*" >&2; exit 1; }
 
+here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+readonly here
 readonly cache="${XDG_CACHE_HOME:-${HOME:?HOME is not set}/.cache}/runtime-watcher"
 readonly folder="$cache/go-types-0.32.3"
 mkdir -p "$cache"
@@ -27,40 +29,9 @@ fi
 
 work="$(mktemp -d "$cache/.types.XXXXXX")"
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$work"/{lists/partial,cache/archives/partial,debs,root}
-# The address of the first entry of Debian 12's main archive, in either form of apt's files.
-mirror="$(python3 - <<'PYTHON'
-import glob, re
-for name in sorted(glob.glob("/etc/apt/sources.list.d/*.sources")):
-    for stanza in re.split(r"\n\s*\n", open(name, encoding="utf-8").read()):
-        fields = {m[1].lower(): m[2].split() for m in re.finditer(r"(?m)^([\w-]+):[ \t]*(.*)", stanza)}
-        if "bookworm" in fields.get("suites", []):
-            print(fields["uris"][0], *fields.get("signed-by", [])[:1])
-            raise SystemExit
-for name in ["/etc/apt/sources.list", *sorted(glob.glob("/etc/apt/sources.list.d/*.list"))]:
-    try:
-        text = open(name, encoding="utf-8").read()
-    except FileNotFoundError:
-        continue
-    if m := re.search(r"(?m)^\s*deb\s+(?:\[[^]]*\]\s+)?(\S+)\s+bookworm\s", text):
-        print(m[1])
-        raise SystemExit
-PYTHON
-)"
-[[ -n $mirror ]] || die "no apt entry for Debian 12 (bookworm) found below /etc/apt, whose mirror has the packages"
-read -r address key <<<"$mirror"
-echo "deb [signed-by=${key:-/usr/share/keyrings/debian-archive-keyring.gpg}] $address trixie main" >"$work/types.list"
-cat >"$work/apt.conf" <<CONF
-Dir::Etc::sourcelist "$work/types.list";
-Dir::Etc::sourceparts "/dev/null";
-Dir::State::lists "$work/lists";
-Dir::Cache "$work/cache";
-APT::Sandbox::User "$(id -un)";
-Acquire::Languages "none";
-Acquire::Retries "5";
-Acquire::http::Timeout "60";
-CONF
-export APT_CONFIG="$work/apt.conf"
+mkdir "$work/debs" "$work/root"
+APT_CONFIG="$(python3 -B "$here/../deploy/private_apt.py" "$work/apt" --suite trixie)"
+export APT_CONFIG
 echo "provide-types: downloading Kubernetes' Go packages" >&2
 for attempt in 1 2 3; do
   if apt-get update -q >"$work/log" 2>&1 && (cd "$work/debs" && apt-get download -q golang-k8s-api-dev=0.32.3-1 \
