@@ -1,26 +1,33 @@
 #!/usr/bin/env bash
 # Installs the Debian 12 packages that a part of the work needs, and returns at once when they are there.
 #
-#   deploy/install-packages.sh [GROUP...]
+#   deploy/install-packages.sh [--list] [GROUP...]
 #
+#   --list  prints the packages' names, and installs nothing
+#
+#   libraries  what the binary is linked against, part of `build`
 #   build   compiler and libraries for the binary and its unit tests (the default)
 #   test    what the end-to-end tests and benchmarks run beside the binary
 #   image   what deploy/image/build.sh needs beside a compiler
 #   sanitize  the symbolizer that the sanitizers' suppressions need
+#   cross   what an arm64 image needs beside `build` and `image`, and an emulator to start it with
 #   kube    tools for building kube-apiserver from Debian's source package
 #
 # Works as root or through sudo. No service is started, neither by the installation nor after it.
 set -euo pipefail
 
+readonly libraries="libboost1.81-dev libboost-json1.81-dev libssl-dev libnghttp2-dev libcli11-dev
+  prometheus-cpp-dev libsimdjson-dev libyaml-cpp-dev libre2-dev"
 declare -A groups=(
+  [libraries]="$libraries"
   [build]="clang-19 lld-19 libclang-rt-19-dev clang-tidy-19 clang-format-19 cmake ninja-build ccache
-    libboost1.81-dev libboost-json1.81-dev libboost-test1.81-dev libssl-dev libnghttp2-dev libcli11-dev
-    prometheus-cpp-dev libsimdjson-dev libyaml-cpp-dev libre2-dev libbenchmark-dev
+    $libraries libboost-test1.81-dev libbenchmark-dev
     git curl openssl ca-certificates python3"
   [test]="nghttp2-client nginx-light wrk jq curl openssl python3 kubernetes-client npm bubblewrap umoci buildah mmdebstrap binutils doxygen abigail-tools pkg-config valgrind
     prometheus chromium chromium-driver python3-selenium fonts-dejavu-core lua5.4 reuse"
   [image]="umoci binutils ca-certificates python3 git openssl"
   [sanitize]="llvm-19"
+  [cross]="binutils-aarch64-linux-gnu qemu-user-static bubblewrap"
   [kube]="dpkg-dev make jq rsync xz-utils patch python3 ca-certificates"
 )
 # The command that stands for a package where another origin may have provided it.
@@ -28,8 +35,10 @@ declare -A commands=([jq]=jq [git]=git [curl]=curl [python3]=python3 [make]=make
   [openssl]=openssl [npm]=npm [cmake]=cmake [nginx-light]=nginx [wrk]=wrk
   [kubernetes-client]=kubectl [pkg-config]=pkg-config [lua5.4]=lua5.4)
 
+list=
 case "${1:-}" in
   -h | --help) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; exit 0 ;;
+  --list) list=yes; shift ;;
 esac
 
 die() { printf 'install-packages: %s\n' "$*" >&2; exit 1; }
@@ -40,6 +49,11 @@ for group in "${@:-build}"; do
   read -r -d '' -a names <<<"${groups[$group]}" || true
   wanted+=("${names[@]}")
 done
+
+if [[ -n $list ]]; then
+  printf '%s\n' "${wanted[@]}"
+  exit 0
+fi
 
 command -v dpkg-query >/dev/null || die "this is no Debian; install by hand: ${wanted[*]}"
 

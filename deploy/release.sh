@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Makes the files of a release, offline.
 #
-#   deploy/release.sh VERSION [--output FOLDER] [--binary FILE] [--layout FOLDER]... [--key FILE]
+#   deploy/release.sh VERSION [--output FOLDER] [--binary FILE]... [--layout FOLDER]... [--key FILE]
 #
 #   --output FOLDER   made or replaced (default: build/release)
-#   --binary FILE     the executable of this architecture; by default a release build is made
-#   --layout FOLDER   image of another architecture, made there by deploy/image/build.sh of the same commit; can be repeated
+#   --binary FILE     an executable, once for each architecture; by default release builds for this machine and for arm64 are made
+#   --layout FOLDER   an image that deploy/image/build.sh made elsewhere, of the same commit and another architecture; can be repeated
 #   --key FILE        private key (PEM) that signs SHA256SUMS, of which all other files are part
 #
 # The files: notes.md (of CHANGELOG.md), the image index with an image of each architecture as an archive of an OCI layout, its
@@ -20,7 +20,7 @@ die() { printf 'release.sh: %s\n' "$*" >&2; exit 1; }
 
 version=
 output="$root/build/release"
-binary=()
+binaries=()
 layouts=()
 key=
 while (($#)); do
@@ -30,7 +30,7 @@ while (($#)); do
       [[ -n ${2:-} ]] || die "$1 needs a value"
       case "$1" in
         --output) output=$2 ;;
-        --binary) binary=(--binary "$2") ;;
+        --binary) binaries+=("$2") ;;
         --layout) layouts+=("$2") ;;
         --key) key=$2 ;;
       esac
@@ -71,10 +71,20 @@ awk -v heading="## [$version]" 'index($0, "## [") == 1 { on = index($0, heading)
 # Archives: names in order, one owner, one time.
 pack() { LC_ALL=C tar --sort=name --owner=0 --group=0 --numeric-owner --mode=u+rw,go+r,go-w --mtime="@$SOURCE_DATE_EPOCH" --format=ustar -C "$1" -cf - "$2"; }
 
-"$root/deploy/image/build.sh" "${binary[@]}" --output "$work/image" --tag "$version" >/dev/null
-digest="$(python3 -B "$root/deploy/image/index.py" "$work/runtime-watcher" "$version" "$work/image" "${layouts[@]}")"
+# image OPTION VALUE: builds one, and adds its layout.
+image() {
+  local layout="$work/image-${#layouts[@]}"
+  "$root/deploy/image/build.sh" "$@" --output "$layout" --tag "$version" >/dev/null
+  layouts+=("$layout")
+}
+if ((${#binaries[@]})); then
+  for binary in "${binaries[@]}"; do image --binary "$binary"; done
+else
+  for architecture in $(printf '%s\n' arm64 "$(dpkg --print-architecture)" | sort -u); do image --architecture "$architecture"; done
+fi
+digest="$(python3 -B "$root/deploy/image/index.py" "$work/runtime-watcher" "$version" "${layouts[@]}")"
 printf '%s\n' "$digest" >"$out/image.digest"
-for layout in "$work/image" "${layouts[@]}"; do
+for layout in "${layouts[@]}"; do
   architecture="$(python3 -B -c 'import sys; sys.path.insert(0, sys.argv[1]); import index, pathlib
 print(index.manifest_of(pathlib.Path(sys.argv[2]))[0]["platform"]["architecture"])' "$root/deploy/image" "$layout")"
   cp "$layout.spdx.json" "$out/image-$architecture.spdx.json" || die "$layout.spdx.json, the SBOM beside the layout, is missing"

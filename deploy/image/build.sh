@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Builds the OCI image of runtime-watcher, without a container engine.
 #
-#   deploy/image/build.sh [--binary FILE] [--output FOLDER] [--tag TAG]
+#   deploy/image/build.sh [--architecture ARCHITECTURE | --binary FILE] [--output FOLDER] [--tag TAG]
 #
-#   --binary FILE     the executable; by default a release build is made, without tests
+#   --architecture A  arm64, or this machine's (the default), for which a release build is made, without tests
+#   --binary FILE     the executable, of either architecture, in place of a build
 #   --output FOLDER   OCI image layout that is made or replaced (default: build/image)
 #   --tag TAG         default: the project's version
 #
+# What an image of another architecture than this machine's is linked against comes from deploy/image/sysroot.sh.
 # Prints the image's digest. The same sources, packages and SOURCE_DATE_EPOCH (by default the time of the last commit) give
 # the same digest. To send the image to a registry: skopeo copy oci:FOLDER:TAG docker://REGISTRY/runtime-watcher:TAG
 set -euo pipefail
@@ -16,13 +18,15 @@ readonly root="$(cd "$here/../.." && pwd)"
 readonly largest=$((12 * 1024 * 1024))  # bytes, compressed
 die() { printf 'build.sh: %s\n' "$*" >&2; exit 1; }
 
+readonly own="$(dpkg --print-architecture)"
+architecture=
 binary=
 output="$root/build/image"
 version="$(sed -n 's/^project(runtime_watcher VERSION \([0-9.]*\).*/\1/p' "$root/CMakeLists.txt")"
 tag="$version"
 while (($#)); do
   case "$1" in
-    --binary | --output | --tag)
+    --architecture | --binary | --output | --tag)
       [[ -n ${2:-} ]] || die "$1 needs a value"
       declare "${1#--}=$2"
       shift 2
@@ -32,6 +36,7 @@ while (($#)); do
   esac
 done
 
+[[ -z $architecture || -z $binary ]] || die "the executable is of one architecture: --architecture goes without --binary"
 command -v umoci >/dev/null || die "umoci is missing; run deploy/install-packages.sh image"
 if [[ -z ${SOURCE_DATE_EPOCH:-} ]]; then
   SOURCE_DATE_EPOCH="$(git -C "$root" log -1 --format=%ct 2>/dev/null)" || die "this is no git checkout; set SOURCE_DATE_EPOCH"
@@ -42,12 +47,19 @@ revision="$(git -C "$root" rev-parse HEAD 2>/dev/null || echo unknown)"
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 if [[ -z $binary ]]; then
-  echo "build.sh: building the executable" >&2
-  cmake -S "$root" --preset release -B "$work/build" -DRW_TESTS=OFF -DRW_BENCH=OFF -DRW_REVISION="${revision:0:12}" >&2
+  preset=release
+  [[ ${architecture:-$own} == "$own" ]] || preset="release-$architecture"
+  grep -q "\"configurePreset\": \"$preset\"" "$root/CMakePresets.json" || die "there is no preset $preset to build with"
+  echo "build.sh: building the executable with the preset $preset" >&2
+  cmake -S "$root" --preset "$preset" -B "$work/build" -DRW_TESTS=OFF -DRW_BENCH=OFF -DRW_REVISION="${revision:0:12}" >&2
   cmake --build "$work/build" --target runtime-watcher >&2
   binary="$work/build/runtime-watcher"
 fi
-"$here/rootfs.sh" "$binary" "$work/rootfs"
+architecture="$(python3 -B "$here/elf.py" architecture "$binary")"
+architecture="${architecture% *}"
+sysroot=/
+[[ $architecture == "$own" ]] || sysroot="$("$here/sysroot.sh" "$architecture")"
+"$here/rootfs.sh" "$binary" "$work/rootfs" "$sysroot"
 
 created="$(date --utc --date "@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)"
 run_umoci() { umoci --log=error "$@" >&2; }
@@ -59,7 +71,7 @@ run_umoci insert "${as[@]}" --image "$work/layout:$tag" --history.created "$crea
   --history.comment "" --history.created_by "deploy/image/build.sh" "$work/rootfs" /
 title=org.opencontainers.image
 run_umoci config --image "$work/layout:$tag" --no-history --created "$created" --os linux \
-  --architecture "$(dpkg --print-architecture)" --config.user 10001:10001 --config.workingdir / \
+  --architecture "$architecture" --config.user 10001:10001 --config.workingdir / \
   --config.entrypoint /usr/bin/runtime-watcher --config.env PATH=/usr/bin \
   --config.label "$title.title=runtime-watcher" --config.label "$title.version=$version" \
   --config.label "$title.revision=$revision" --config.label "$title.created=$created" \

@@ -2,11 +2,11 @@
 """Prints the software bill of materials (SPDX 2.3, JSON) of the image, and puts the licences of the packages into it, and their
 versions in the form of dpkg (/var/lib/dpkg/status.d), which scanners read.
 
-    sbom.py ROOT LIBRARY...
+    sbom.py ROOT SYSROOT LIBRARY...
 
-LIBRARY are paths of shared libraries on this Debian machine; the packages that they come from are listed, and those whose
-code is in the executable itself. What is not part of the image differs from one machine to the other, so nothing else of
-this machine is in the output."""
+LIBRARY are paths of shared libraries in the Debian system SYSROOT, / for this machine; the packages that they come from are listed,
+and those whose code is in the executable itself. What is not part of the image differs from one machine to the other, so nothing
+else of SYSROOT is in the output."""
 
 import datetime
 import hashlib
@@ -30,8 +30,13 @@ PROSE = {"libc6": "LGPL-2.1-or-later", "libgcc-s1": "GPL-3.0-or-later WITH GCC-e
          "libstdc++6": "GPL-3.0-or-later WITH GCC-exception-3.1"}
 
 
-def output(*command):
-    return subprocess.run(command, check=True, text=True, capture_output=True).stdout
+def query(*arguments):
+    """dpkg-query of SYSROOT's packages; empty if it finds none."""
+    return subprocess.run(["dpkg-query", f"--admindir={SYSROOT}/var/lib/dpkg", *arguments], text=True, capture_output=True).stdout
+
+
+def copyright_of(package):
+    return SYSROOT / "usr" / "share" / "doc" / package / "copyright"
 
 
 def version():
@@ -40,10 +45,10 @@ def version():
 
 def package_of(library):
     """dpkg knows a file by one of its two names: with /usr, or without it."""
-    for name in (library, os.path.realpath(library), os.path.realpath(library).removeprefix("/usr")):
-        found = subprocess.run(["dpkg-query", "--search", name], text=True, capture_output=True)
-        if found.returncode == 0:
-            return found.stdout.split(":")[0]
+    real = "/" + os.path.relpath(os.path.realpath(f"{SYSROOT}/{library}"), SYSROOT.resolve())
+    for name in (library, real, real.removeprefix("/usr")):
+        if found := query("--search", name):
+            return found.split(":")[0]
     sys.exit(f"sbom.py: {library} belongs to no package")
 
 
@@ -52,7 +57,7 @@ def licence_of(package):
     that SPDX has no name for is a LicenseRef; its text is the package's copyright file."""
     if package in PROSE:
         return PROSE[package]
-    paragraphs = pathlib.Path(f"/usr/share/doc/{package}/copyright").read_text("utf-8", "replace").split("\n\n")
+    paragraphs = copyright_of(package).read_text("utf-8", "replace").split("\n\n")
     files = [each for each in paragraphs if re.search(r"^Files:(?!\s*debian/)", each, re.MULTILINE) and re.search(r"^License:", each, re.MULTILINE)]
     if files:
         chosen = next((each for each in files if re.search(r"^Files:\s*\*\s*$", each, re.MULTILINE)), files[0])
@@ -63,8 +68,8 @@ def licence_of(package):
 
 
 def described(package, relation):
-    source, number, maker = output("dpkg-query", "--show", "--showformat=${source:Package}\t${Version}\t${Maintainer}",
-                                   package).splitlines()[0].split("\t")
+    shown = query("--show", "--showformat=${source:Package}\t${Version}\t${Maintainer}\t${Architecture}\n", package)
+    source, number, maker, architecture = shown.splitlines()[0].split("\t")
     return relation, {
         "SPDXID": "SPDXRef-Package-" + re.sub(r"[^A-Za-z0-9.-]", "-", package), "name": package, "versionInfo": number,
         "supplier": "Organization: " + maker.split(" <")[0], "downloadLocation": "NOASSERTION", "filesAnalyzed": False,
@@ -72,7 +77,7 @@ def described(package, relation):
         "comment": f"The licence is that of most of its files; all are in /usr/share/doc/{package}/copyright of the image.",
         "externalRefs": [{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl",
                           "referenceLocator": f"pkg:deb/debian/{package}@{number.replace('+', '%2B').replace(':', '%3A')}?"
-                                              f"arch={output('dpkg', '--print-architecture').strip()}&distro=debian-12&upstream={source}"}]}
+                                              f"arch={architecture}&distro=debian-12&upstream={source}"}]}
 
 
 def write_status(root, package):
@@ -80,7 +85,7 @@ def write_status(root, package):
     fields = "".join(f"{name}: ${{{field}}}\n" for name, field in (
         ("Package", "Package"), ("Status", "Status"), ("Maintainer", "Maintainer"), ("Architecture", "Architecture"),
         ("Source", "source:Package"), ("Version", "Version"), ("Homepage", "Homepage"), ("Description", "binary:Summary")))
-    text = output("dpkg-query", "--show", "--showformat=" + fields, package)
+    text = query("--show", "--showformat=" + fields, package)
     to = root / "var" / "lib" / "dpkg" / "status.d" / package
     to.parent.mkdir(parents=True, exist_ok=True)
     to.write_text("".join(line + "\n" for line in text.splitlines()[:fields.count("\n")] if not line.endswith(": ")))
@@ -88,15 +93,15 @@ def write_status(root, package):
 
 
 def main():
-    root, libraries = pathlib.Path(sys.argv[1]), sys.argv[2:]
-    installed = [p for p in INSIDE if subprocess.run(["dpkg-query", "--show", p], capture_output=True).returncode == 0]
+    root, libraries = pathlib.Path(sys.argv[1]), sys.argv[3:]
+    installed = [p for p in INSIDE if query("--show", p)]
     packages = [described(p, "DYNAMIC_LINK") for p in sorted({package_of(name) for name in libraries})]
     packages += [described("ca-certificates", "CONTAINS")]
     packages += [described(p, "STATIC_LINK") for p in installed]
     for _, each in packages:
         to = root / "usr" / "share" / "doc" / each["name"] / "copyright"
         to.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(f"/usr/share/doc/{each['name']}/copyright", to)
+        shutil.copyfile(copyright_of(each["name"]), to)
         to.chmod(0o644)
         write_status(root, each["name"])
     files = []
@@ -113,7 +118,7 @@ def main():
            "licenseDeclared": "Apache-2.0", "copyrightText": "NOASSERTION",
            "comment": "Its licence is in /usr/share/doc/runtime-watcher/copyright of the image."}
     extracted = [{"licenseId": each["licenseDeclared"], "name": f"Licences of Debian's package {each['name']}",
-                  "extractedText": pathlib.Path(f"/usr/share/doc/{each['name']}/copyright").read_text("utf-8", "replace")}
+                  "extractedText": copyright_of(each["name"]).read_text("utf-8", "replace")}
                  for _, each in packages if each["licenseDeclared"].startswith("LicenseRef-")]
     relations = [("SPDXRef-DOCUMENT", "DESCRIBES", own["SPDXID"])]
     relations += [(own["SPDXID"], relation, each["SPDXID"]) for relation, each in packages]
@@ -130,4 +135,5 @@ def main():
 
 
 if __name__ == "__main__":
+    SYSROOT = pathlib.Path(sys.argv[2])
     main()

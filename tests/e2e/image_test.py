@@ -1,5 +1,6 @@
 """The image of deploy/image: two builds are the same, it contains what it should and nothing else, the Dockerfile makes the
-same file system, and an event goes through processes that run from it without privileges and with a read-only root."""
+same file system, and an event goes through processes that run from it without privileges and with a read-only root; through those
+of the arm64 image, too, in an emulator, where RW_BINARY_ARM64 names an executable (default: that of the preset release-arm64)."""
 
 import hashlib
 import json
@@ -18,6 +19,10 @@ SAMPLE = ROOT / "deploy" / "samples" / "02-kyma-create.json"
 EPOCH = 1700000000
 LARGEST = 12 * harness.MIB
 TAG = "test"
+ARM64 = pathlib.Path(os.environ.get("RW_BINARY_ARM64") or ROOT / "build-arm64" / "runtime-watcher")
+EMULATOR = shutil.which("qemu-aarch64-static")
+NO_ARM64 = ("" if EMULATOR and ARM64.exists() else "there is no qemu-aarch64-static (deploy/install-packages.sh cross)" if not EMULATOR
+            else f"{ARM64} is not built; cmake --preset release-arm64 && cmake --build --preset release-arm64")
 
 
 def run(*command, timeout=120, **options):
@@ -27,10 +32,10 @@ def run(*command, timeout=120, **options):
     return done.stdout
 
 
-def build(to):
+def build(to, binary):
     """Returns the digest."""
     environment = {**os.environ, "SOURCE_DATE_EPOCH": str(EPOCH), "TZ": "Asia/Tokyo", "LC_ALL": "C"}
-    return run(BUILD, "--binary", BINARY, "--output", to, "--tag", TAG, env=environment).strip()
+    return run(BUILD, "--binary", binary, "--output", to, "--tag", TAG, env=environment).strip()
 
 
 def contents(root):
@@ -43,10 +48,14 @@ def contents(root):
 
 
 class Layout(harness.TestCase):
+    binary = BINARY
+    sysroot = pathlib.Path("/")  # where the image's libraries come from
+    emulator = None
+
     def setUp(self):
         super().setUp()
         self.layout = self.folder / "image"
-        self.digest = build(self.layout)
+        self.digest = build(self.layout, self.binary)
 
     def blob(self, digest):
         return json.loads((self.layout / "blobs" / digest.replace(":", "/")).read_text())
@@ -61,6 +70,7 @@ class Layout(harness.TestCase):
         self.note(f"{size / harness.MIB:.1f} MiB compressed")
         self.assertLess(size, LARGEST)
         image = self.blob(self.blob(self.digest)["config"]["digest"])
+        self.assertEqual(image["architecture"], self.architecture())
         self.assertEqual(image["config"]["User"], "10001:10001")
         self.assertEqual(image["config"]["Entrypoint"], ["/usr/bin/runtime-watcher"])
         self.assertEqual(image["created"], "2023-11-14T22:13:20Z")
@@ -89,7 +99,7 @@ class Layout(harness.TestCase):
             self.assertIn(f"usr/share/doc/{name}/copyright", found)
         # What scanners read: the distribution, and its packages, which the image has no dpkg for.
         release = dict(line.split("=", 1) for line in (root / "etc" / "os-release").read_text().splitlines() if "=" in line)
-        here = dict(line.split("=", 1) for line in pathlib.Path("/etc/os-release").read_text().splitlines() if "=" in line)
+        here = dict(line.split("=", 1) for line in (self.sysroot / "usr/lib/os-release").read_text().splitlines() if "=" in line)
         self.assertEqual((release["ID"], release["VERSION_ID"]), (here["ID"], here["VERSION_ID"]))
         status = root / "var" / "lib" / "dpkg" / "status.d"
         self.assertEqual({path.name for path in status.iterdir()}, set(packages) - {"runtime-watcher"})
@@ -98,7 +108,9 @@ class Layout(harness.TestCase):
                 fields = dict(line.split(": ", 1) for line in (status / name).read_text().splitlines())
                 self.assertEqual((fields["Package"], fields["Version"], fields["Status"]),
                                  (name, package["versionInfo"], "install ok installed"))
-                self.assertTrue(fields["Architecture"] and fields["Maintainer"])
+                self.assertIn(fields["Architecture"], (self.architecture(), "all"))
+                self.assertIn(f"?arch={fields['Architecture']}&", package["externalRefs"][0]["referenceLocator"])
+                self.assertTrue(fields["Maintainer"])
         self.assertEqual(re.search(r"^Source: (\S+)", (status / "libssl3").read_text(), flags=re.MULTILINE)[1], "openssl")
         # Each library is of a package that is listed, and each package has a licence.
         owners = {each["relatedSpdxElement"] for each in sbom["relationships"] if each["relationshipType"] == "DYNAMIC_LINK"}
@@ -113,10 +125,25 @@ class Layout(harness.TestCase):
         self.assertEqual(packages["ca-certificates"]["licenseDeclared"], "MPL-2.0")
         self.assertEqual(packages["runtime-watcher"]["licenseDeclared"], "Apache-2.0")
 
+        # Of the package alone: a machine may trust authorities of its own, which no image has to.
+        def certificates(*paths):
+            return [text for path in paths for text in re.findall("-----BEGIN[^-]*-----[^-]*", path.read_text())]
+        self.assertEqual(certificates(root / "etc/ssl/certs/ca-certificates.crt"),
+                         certificates(*sorted((self.sysroot / "usr/share/ca-certificates/mozilla").iterdir())))
+        self.check_libraries(root, {name for name in found if ".so" in name})
+
+    def check_libraries(self, root, found):
+        """What the loader says that the executable needs."""
+        needed = subprocess.run(["ldd", self.binary], check=True, text=True, capture_output=True).stdout
+        self.assertEqual({pathlib.Path(name).name for name in found}, {pathlib.Path(name).name for name in re.findall(r"(/\S+) \(", needed)})
+
+    def architecture(self):
+        return run("dpkg", "--print-architecture").strip()
+
     def owner(self, library):
-        """The Debian package of a library, by this machine's dpkg, which may know it without /usr."""
+        """The Debian package of a library, by dpkg, which may know it without /usr."""
         for name in (f"/{library}", f"/{library}".removeprefix("/usr")):
-            done = subprocess.run(["dpkg-query", "--search", name], text=True, capture_output=True)
+            done = subprocess.run(["dpkg-query", f"--admindir={self.sysroot}/var/lib/dpkg", "--search", name], text=True, capture_output=True)
             if done.returncode == 0:
                 return done.stdout.split(":")[0]
         return self.fail(f"{library} is of no package")
@@ -124,19 +151,24 @@ class Layout(harness.TestCase):
     def confined(self, root, name, *arguments, env=None, on_line=None):
         """As a pod's container: uid 10001, no capabilities, a read-only root. The network is the host's."""
         environment = [part for pair in (env or {}).items() for part in ("--setenv", *pair)]
+        emulator = ["--ro-bind", self.emulator, "/emulator"] if self.emulator else []
         return self.start(Process(name, [
             "bwrap", "--ro-bind", root, "/", "--proc", "/proc", "--dev", "/dev", "--ro-bind", self.folder / "pki", "/secrets",
             "--unshare-all", "--share-net", "--uid", "10001", "--gid", "10001", "--cap-drop", "ALL", "--die-with-parent",
-            "--new-session", "--clearenv", *environment, "/usr/bin/runtime-watcher", *arguments], on_line=on_line))
+            "--new-session", "--clearenv", *environment, *emulator, *["/emulator"] * bool(emulator), "/usr/bin/runtime-watcher",
+            *arguments], on_line=on_line))
 
     def test_image_is_reproducible_small_and_delivers_an_event_without_privileges(self):
-        self.assertEqual(build(self.folder / "again"), self.digest, "two builds have one digest")
+        self.assertEqual(build(self.folder / "again", self.binary), self.digest, "two builds have one digest")
         self.check_description()
         root = self.unpacked()
         self.check_files(root)
-        self.assertFalse(str(ROOT).encode() in (root / "usr/bin/runtime-watcher").read_bytes(), "where it was built is no part of it")
+        for folder in {str(ROOT), str(self.sysroot)} - {"/"}:
+            self.assertFalse(folder.encode() in (root / "usr/bin/runtime-watcher").read_bytes(), f"{folder} is part of it")
         for name in ("proc", "dev", "secrets"):  # a container's runtime makes these
             (root / name).mkdir()
+        if self.emulator:
+            (root / "emulator").touch()
 
         pki, events = Pki(self.folder / "pki"), EventLog()
         pki.issue("webhook", "webhook", cn="runtime-1")
@@ -149,7 +181,9 @@ class Layout(harness.TestCase):
             "TLS_KEY": "/secrets/webhook.key", "KCP_ADDR": f"localhost:{gateway.port}", "KCP_CONTRACT": "v2",
             "SHUTDOWN_DELAY": "0", "HEARTBEAT_INTERVAL": "0"})
         port = webhook.wait_listening("webhook")
-        run(BINARY, "replay", "--address", f"localhost:{port}", "--path", "/validate/lifecycle-manager", "--ca-cert", pki.ca, SAMPLE)
+        answer = run(BINARY, "replay", "--address", f"localhost:{port}", "--path", "/validate/lifecycle-manager", "--ca-cert", pki.ca, SAMPLE)
+        self.assertIn(": allowed", answer)
+        self.note(answer.strip().split("/")[-1])
         wait_until(lambda: events.lines, 10, lambda: f"the event comes:\n{webhook.tail()}\n{listener.tail()}")
         self.assertEqual(events.events()[0]["runtimeId"], "runtime-1")
         for process, setting in ((webhook, f"--kcp-addr=localhost:{gateway.port}"), (listener, "--component=lifecycle-manager")):
@@ -172,9 +206,30 @@ class Layout(harness.TestCase):
             parent = parents.pop()
             for task in pathlib.Path(f"/proc/{parent}/task").glob("*/children"):
                 parents += [int(pid) for pid in task.read_text().split()]
-            if os.readlink(f"/proc/{parent}/exe").endswith("runtime-watcher"):
+            if os.readlink(f"/proc/{parent}/exe").endswith(("runtime-watcher", "/emulator")):
                 found.append(f"/proc/{parent}")
         return found
+
+
+@harness.unittest.skipIf(NO_ARM64, NO_ARM64)
+class Arm64(Layout):
+    """Another architecture than this machine's: each process runs in an emulator, which sees the image alone."""
+    binary = ARM64
+    emulator = EMULATOR
+
+    def setUp(self):
+        self.sysroot = pathlib.Path(run(ROOT / "deploy" / "image" / "sysroot.sh", "arm64").strip())
+        super().setUp()
+
+    def architecture(self):
+        return "arm64"
+
+    def check_libraries(self, root, found):
+        """What the image's own loader says, in the emulator."""
+        needed = run(self.emulator, "-L", root, root / "usr/lib/ld-linux-aarch64.so.1", "--library-path",
+                     root / "usr/lib/aarch64-linux-gnu", "--list", root / "usr/bin/runtime-watcher")
+        self.assertNotIn("not found", needed)
+        self.assertEqual({pathlib.Path(name).name for name in found}, {pathlib.Path(name).name for name in re.findall(r"(/\S+) \(", needed)})
 
 
 class Dockerfile(harness.TestCase):
@@ -213,11 +268,13 @@ class Dockerfile(harness.TestCase):
 
 
 if __name__ == "__main__":
-    # The class that is asked for by name, or both.
-    asked = sys.argv[1:] or ["Layout", "Dockerfile"]
-    for tool in ["umoci", "bwrap"] * ("Layout" in asked) + ["buildah"] * ("Dockerfile" in asked):
+    # The class that is asked for by name, or all.
+    asked = sys.argv[1:] or ["Layout", "Arm64", "Dockerfile"]
+    for tool in ["umoci", "bwrap"] * ("Layout" in asked or "Arm64" in asked) + ["buildah"] * ("Dockerfile" in asked):
         if not shutil.which(tool):
             harness.skip(f"{tool} is not installed")
+    if asked == ["Arm64"] and NO_ARM64:
+        harness.skip(NO_ARM64)
     if "Dockerfile" in asked and not os.environ.get("RW_IMAGE_BASE"):
         harness.skip('RW_IMAGE_BASE names no root file system; RW_IMAGE_BASE="$(tests/provide-base.sh)"')
     if "Dockerfile" in asked and os.geteuid() != 0:

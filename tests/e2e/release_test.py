@@ -1,6 +1,7 @@
 """deploy/release.sh: the files of a release are complete, fit together, and are the same when they are made again.
 
-The executable is the one under test, and the image of another architecture is this one's under another name.
+The executable is the one under test, and the image of another architecture is this one's under another name; once more with a real
+one, where there is an arm64 executable as for e2e.image_arm64.
 """
 
 import hashlib
@@ -13,6 +14,7 @@ import subprocess
 import harness
 from charts import CHART, HELM, SKR_CHART, Helm
 from harness import BINARY, ROOT
+from image_test import ARM64
 
 RELEASE = ROOT / "deploy" / "release.sh"
 VERSION = re.search(r"project\(runtime_watcher VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
@@ -44,13 +46,19 @@ class Release(Helm, harness.TestCase):
         return layout
 
     def test_files_of_a_release_fit_together_and_are_made_the_same_again(self):
+        self.check_release("riscv64", "--layout", self.other_architecture())
+
+    @harness.unittest.skipUnless(ARM64.exists(), f"{ARM64} is not built")
+    def test_release_of_two_executables_has_an_image_of_each_architecture(self):
+        self.check_release("arm64", "--binary", ARM64)
+
+    def check_release(self, architecture, *options):
         key = self.folder / "key.pem"
         run("openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", key)
-        layout = self.other_architecture()
-        made = self.release("release", "--layout", layout, "--key", key)
+        made = self.release("release", *options, "--key", key)
         own = subprocess.run(["dpkg", "--print-architecture"], text=True, capture_output=True).stdout.strip()
         archive = f"runtime-watcher-{VERSION}.oci.tar"
-        files = {"notes.md", "image.digest", f"image-{own}.spdx.json", "image-riscv64.spdx.json", archive, "provenance.intoto.json",
+        files = {"notes.md", "image.digest", f"image-{own}.spdx.json", f"image-{architecture}.spdx.json", archive, "provenance.intoto.json",
                  f"runtime-watcher-{VERSION}.tgz", f"runtime-watcher-skr-{VERSION}.tgz", "SHA256SUMS"}
         self.assertEqual({path.name for path in made.iterdir()}, files | {"SHA256SUMS.sig"})
 
@@ -59,17 +67,17 @@ class Release(Helm, harness.TestCase):
         run("openssl", "pkey", "-in", key, "-pubout", "-out", self.folder / "public.pem")
         run("openssl", "dgst", "-sha256", "-verify", self.folder / "public.pem", "-signature", made / "SHA256SUMS.sig", made / "SHA256SUMS")
 
-        again = self.release("again", "--layout", layout)
+        again = self.release("again", *options)
         self.assertEqual({name: digest_of(again / name) for name in files}, {name: digest_of(made / name) for name in files})
 
-        self.check_image(made / archive, (made / "image.digest").read_text().strip(), own)
+        self.check_image(made / archive, (made / "image.digest").read_text().strip(), {own, architecture})
         self.check_provenance(made, sums)
         notes = (made / "notes.md").read_text()
         self.assertTrue(notes.startswith(f"# Runtime Watcher {VERSION}\n"))
         self.assertNotIn("\n## ", notes, "the section of this version alone")
         self.assertIn("\n### Added\n", notes)
 
-    def check_image(self, archive, digest, own):
+    def check_image(self, archive, digest, architectures):
         folder = self.folder / "image"
         folder.mkdir()
         run("tar", "-xf", archive, "-C", folder)
@@ -79,7 +87,7 @@ class Release(Helm, harness.TestCase):
         [named] = json.loads((layout / "index.json").read_text())["manifests"]
         self.assertEqual((named["digest"], named["annotations"]["org.opencontainers.image.ref.name"]), (digest, VERSION))
         index = json.loads((layout / "blobs" / digest.replace(":", "/")).read_text())
-        self.assertEqual({m["platform"]["architecture"] for m in index["manifests"]}, {own, "riscv64"})
+        self.assertEqual({m["platform"]["architecture"] for m in index["manifests"]}, architectures)
         for manifest in index["manifests"]:
             content = (layout / "blobs" / manifest["digest"].replace(":", "/")).read_bytes()
             self.assertEqual(len(content), manifest["size"])
