@@ -211,6 +211,41 @@ class Layout(harness.TestCase):
         return found
 
 
+class Libraries(harness.TestCase):
+    """What deploy/image/elf.py finds in a system of two libraries, without libc."""
+
+    def link(self, to, *options):
+        to = self.system / to
+        to.parent.mkdir(parents=True, exist_ok=True)
+        run(shutil.which("clang-19") or "cc", "-nostdlib", "-xc", os.devnull, "-xnone", *options, "-o", to)
+        return to
+
+    def found(self):
+        return subprocess.run(["python3", "-B", ROOT / "deploy/image/elf.py", "libraries", self.executable, self.system], text=True,
+                              capture_output=True)
+
+    def setUp(self):
+        super().setUp()
+        self.system = self.folder / "system"
+        machine = subprocess.run(["python3", "-B", ROOT / "deploy/image/elf.py", "architecture", BINARY], check=True, text=True,
+                                 capture_output=True).stdout.split()[1]
+        self.folders = f"/lib/{machine}", "/opt/own"
+        inner = self.link("opt/own/libinner.so", "-shared", "-Wl,-soname,libinner.so")
+        outer = self.link(f"lib/{machine}/libouter.so", "-shared", "-Wl,-soname,libouter.so", "-Wl,--no-as-needed", inner,
+                          "-Wl,-rpath,$ORIGIN/../../opt/own,--enable-new-dtags")
+        self.executable = self.link("usr/bin/program", "-Wl,-e,0,--no-as-needed,--dynamic-linker=/lib64/loader", outer, "-Wl,--allow-shlib-undefined")
+
+    def test_library_that_a_library_needs_is_found_where_that_says(self):
+        found = self.found()
+        self.assertEqual(found.stdout.split(), sorted([f"{self.folders[0]}/libouter.so", "/opt/own/libinner.so", "/lib64/loader"]), found.stderr)
+
+    def test_library_that_is_not_there_is_named_with_what_needs_it(self):
+        (self.system / "opt/own/libinner.so").unlink()
+        found = self.found()
+        self.assertEqual(found.returncode, 1)
+        self.assertRegex(found.stderr, r"/libouter\.so needs libinner\.so, which .*/system has not\n$")
+
+
 @harness.unittest.skipIf(NO_ARM64, NO_ARM64)
 class Arm64(Layout):
     """Another architecture than this machine's: each process runs in an emulator, which sees the image alone."""
@@ -269,7 +304,7 @@ class Dockerfile(harness.TestCase):
 
 if __name__ == "__main__":
     # The class that is asked for by name, or all.
-    asked = sys.argv[1:] or ["Layout", "Arm64", "Dockerfile"]
+    asked = sys.argv[1:] or ["Layout", "Libraries", "Arm64", "Dockerfile"]
     for tool in ["umoci", "bwrap"] * ("Layout" in asked or "Arm64" in asked) + ["buildah"] * ("Dockerfile" in asked):
         if not shutil.which(tool):
             harness.skip(f"{tool} is not installed")
