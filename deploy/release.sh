@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the files of a release, offline.
+# Makes the files of a release, offline once deploy/image/sysroot.sh has the arm64 packages.
 #
 #   deploy/release.sh VERSION [--output FOLDER] [--binary FILE]... [--layout FOLDER]... [--key FILE]
 #
@@ -46,6 +46,9 @@ done
 for tool in umoci git python3 tar gzip sha256sum openssl; do
   command -v "$tool" >/dev/null || die "$tool is missing; run deploy/install-packages.sh image"
 done
+if ((!${#binaries[@]})) && ! command -v aarch64-linux-gnu-strip >/dev/null; then
+  die "an arm64 image can't be built; run deploy/install-packages.sh cross, or name executables with --binary"
+fi
 grep -q "^project(runtime_watcher VERSION $version " "$root/CMakeLists.txt" || die "CMakeLists.txt has another version"
 for chart in "$root"/deploy/helm/*/Chart.yaml; do
   for field in version appVersion; do
