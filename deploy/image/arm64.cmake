@@ -6,8 +6,9 @@ set(CMAKE_CXX_COMPILER_TARGET aarch64-linux-gnu)
 
 execute_process(COMMAND ${CMAKE_CURRENT_LIST_DIR}/sysroot.sh arm64
                 OUTPUT_VARIABLE CMAKE_SYSROOT OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-# Headers name themselves in messages: as those of the system do.
-set(CMAKE_CXX_FLAGS_INIT "-ffile-prefix-map=${CMAKE_SYSROOT}=")
+# Headers name themselves in messages: as those of the system do. clang finds gcc's folder below lib/ otherwise, a link, and so has
+# names of headers that ninja shortens to others, which are not there: it would build all again each time.
+set(CMAKE_CXX_FLAGS_INIT "-ffile-prefix-map=${CMAKE_SYSROOT}= --gcc-install-dir=${CMAKE_SYSROOT}/usr/lib/gcc/aarch64-linux-gnu/12")
 
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
