@@ -292,9 +292,9 @@ RW_COROUTINE_TEST(credentials_of_kim_stay_where_the_runtime_rejects_the_newest, 
   co_await env->stop();
   co_await write_credentials(env, pull_secret("unseen"));
   co_await env->set_source(pull_secret("newest"));
-  bool rejected = false;
-  env->on_request = [&](const std::string& cluster, const std::string& verb,
-                        const std::string& path) {
+  // The environment calls it until its own end.
+  env->on_request = [rejected = false](const std::string& cluster, const std::string& verb,
+                                       const std::string& path) mutable {
     const bool rejects =
         !rejected && cluster == "skr" && verb == "patch" && path.find("/secrets/") != path.npos;
     rejected = rejected || rejects;

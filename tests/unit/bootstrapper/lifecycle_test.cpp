@@ -9,6 +9,7 @@
 
 #include "tests/unit/bootstrapper/test_env.hpp"
 #include "tests/unit/run.hpp"
+#include <memory>
 #include <string>
 
 namespace rw::bootstrapper_test {
@@ -228,15 +229,15 @@ RW_COROUTINE_TEST(runtime_that_is_being_deleted_is_not_repaired, test_env, quick
 
 /// The garbage collector takes what is created for it, at once.
 asio::awaitable<void> is_deleted_unheard(test_env* env) {
-  int created = 0;
-  env->server.faults("kcp").decide = [&](const std::string& verb, const std::string& path) {
-    if (verb == "create" && path.ends_with("/runtimebootstrappers")) ++created;
+  const auto created = std::make_shared<int>();  // it is counted until the server's end
+  env->server.faults("kcp").decide = [created](const std::string& verb, const std::string& path) {
+    if (verb == "create" && path.ends_with("/runtimebootstrappers")) ++*created;
     return k8s::devserver::fault();
   };
   co_await env->begin();
   co_await env->add_runtime("skr");
   co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
-  BOOST_TEST(created == 1);
+  BOOST_TEST(*created == 1);
   co_await env->stop_observing_runtimes();
   co_await env->remove("kcp", runtimes_type(), {"kcp-system", "skr"});
   co_await env->until_event("skr", "BootstrapperRemoved");
@@ -248,7 +249,7 @@ asio::awaitable<void> is_deleted_unheard(test_env* env) {
     env->reactor->requeue({"kcp-system", "skr"});
     co_await soon([&] { return env->metric(passes) > before; });
   }
-  BOOST_TEST(created == 1);
+  BOOST_TEST(*created == 1);
 }
 
 BOOST_AUTO_TEST_CASE(runtime_whose_deletion_is_not_heard_of_gets_no_resource_again) {
@@ -348,15 +349,15 @@ BOOST_AUTO_TEST_CASE(unreachable_runtime_does_not_keep_its_resource) {
 }
 
 asio::awaitable<void> remembers_the_opt_out(test_env* env) {
-  int created = 0;
-  env->server.faults("kcp").decide = [&](const std::string& verb, const std::string& path) {
-    if (verb == "create" && path.ends_with("/runtimebootstrappers")) ++created;
+  const auto created = std::make_shared<int>();  // it is counted until the server's end
+  env->server.faults("kcp").decide = [created](const std::string& verb, const std::string& path) {
+    if (verb == "create" && path.ends_with("/runtimebootstrappers")) ++*created;
     return k8s::devserver::fault();
   };
   co_await env->begin();
   co_await env->add_runtime("skr");
   co_await env->until_condition("skr", "ConfigurationSynced", "True", "Synced");
-  BOOST_TEST(created == 1);
+  BOOST_TEST(*created == 1);
   // The informer of Runtimes never shows the annotation.
   co_await env->stop_observing_runtimes();
   co_await delete_resource(env, "skr");
@@ -368,7 +369,7 @@ asio::awaitable<void> remembers_the_opt_out(test_env* env) {
     env->reactor->requeue(skr);
     co_await env->until_metric(passes, before + 1);
   }
-  BOOST_TEST(created == 1);
+  BOOST_TEST(*created == 1);
   env->server.faults("kcp").decide = {};
 }
 
