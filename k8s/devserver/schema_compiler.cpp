@@ -6,8 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
-#include <functional>
 #include <re2/re2.h>
 #include <utility>
 
@@ -95,83 +93,9 @@ class schema_compiler : public schema_findings {
     return made;
   }
 
-  /// Checks what the rules in CEL can cost (apiextensions-apiserver, "ValidateCustomResource
-  /// DefinitionOpenAPISchema"), each and together. For a schema without other errors.
-  void check_costs(const schema_node& root, const std::string& path) {
-    std::vector<rule_cost> all;
-    add_costs(root, path, 1, all);
-    double total = 0;
-    for (const auto& rule : all) total += rule.cost;
-    if (total <= schema_budget) return;
-    std::ranges::sort(all, std::ranges::greater(), &rule_cost::cost);
-    for (std::size_t i = 0; i < std::min(all.size(), most_named); ++i) {
-      forbidden(all[i].path,
-                "contributed to estimated rule & messageExpression cost total exceeding cost limit "
-                "for entire OpenAPIv3 schema");
-    }
-    forbidden(path,
-              "x-kubernetes-validations estimated rule & messageExpression cost total for "
-              "entire OpenAPIv3 schema " +
-                  exceeds(total / schema_budget));
-  }
-
   std::vector<std::string> gaps;  ///< rules that are not evaluated
 
  private:
-  static constexpr double rule_budget = 10'000'000;
-  static constexpr double schema_budget = 100'000'000;
-  static constexpr std::size_t most_named = 4;
-
-  struct rule_cost {
-    std::string path;
-    double cost;
-  };
-
-  static std::string exceeds(double factor) {
-    std::array<char, 32> text{};
-    std::snprintf(text.data(), text.size(), "%.1fx", factor);
-    return "exceeds budget by factor of " +
-           (factor > 100 ? "more than 100x" : std::string(text.data())) +
-           " (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where "
-           "arrays, maps, and strings are declared)";
-  }
-
-  /// Adds the rules of the node and those below; `times`: how often the node can be in an object,
-  /// or nothing if a list or map above it has no limit.
-  void add_costs(const schema_node& node, const std::string& path, std::optional<double> times,
-                 std::vector<rule_cost>& into) {
-    if (!node.has_validations) return;
-    const auto add = [&](const cel_expression& expression, const std::string& at,
-                         std::string_view kind) {
-      const auto cost = expression.most_cost(node) * times.value_or(most_times(node));
-      if (cost > rule_budget)
-        forbidden(at, "estimated " + std::string(kind) + " cost " + exceeds(cost / rule_budget));
-      into.push_back({at, cost});
-    };
-    std::size_t index = 0;
-    for (const auto& rule : node.validations) {
-      const auto at = path + ".x-kubernetes-validations[" + std::to_string(index++) + "]";
-      add(rule.expression, at + ".rule", "rule");
-      if (rule.has_message_expression)
-        add(rule.message_expression, at + ".messageExpression", "messageExpression");
-    }
-    for (const auto& [name, child] : node.properties) {
-      add_costs(*child, path + ".properties[" + name + "]", times, into);
-    }
-    if (node.element == nullptr) return;
-    const auto* const rules = node.rules.get();
-    const auto most = rules == nullptr ? std::nullopt
-                      : node.of_items  ? rules->max_items
-                                       : rules->max_properties;
-    if (times && most) {
-      times = *times * static_cast<double>(*most);
-    } else {
-      times.reset();
-    }
-    add_costs(*node.element, path + (node.of_items ? ".items" : ".additionalProperties"), times,
-              into);
-  }
-
   void read_preservation(schema_node& made, const json::object& object, const std::string& path) {
     static constexpr std::string_view name = "x-kubernetes-preserve-unknown-fields";
     const auto* const preserve = member(object, name);
@@ -532,7 +456,7 @@ class schema_compiler : public schema_findings {
 outcome<std::shared_ptr<const schema>> compile_schema(const json::value& open_api) {
   schema_compiler compiler;
   auto root = compiler.structure(open_api, "openAPIV3Schema", role::root);
-  if (compiler.errors.empty()) compiler.check_costs(*root, "openAPIV3Schema");
+  if (compiler.errors.empty()) check_costs(*root, "openAPIV3Schema", compiler);
   root->unsupported = std::move(compiler.gaps);
   if (compiler.errors.empty()) return std::shared_ptr<const schema>(std::move(root));
   problem found{.code = 422, .reason = "Invalid", .message = {}};

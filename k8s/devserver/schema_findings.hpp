@@ -64,4 +64,8 @@ class schema_findings {
 void read_list_type(schema_node& made, const boost::json::object& object, const std::string& path,
                     schema_findings& found);
 
+/// Checks what the rules in CEL can cost, each and together (apiextensions-apiserver,
+/// "ValidateCustomResourceDefinitionOpenAPISchema"). For a schema without other errors.
+void check_costs(const schema_node& root, const std::string& path, schema_findings& found);
+
 }  // namespace rw::k8s::devserver

@@ -173,7 +173,7 @@ outcome<write_plan> write_planner::finish_update(const call& to, record_ptr befo
   fill_defaults(to, object, applied);
   keep_managers(old, object);
   tidy_metadata(object);
-  // Before the server adds something, which nobody owns.
+  // Before the server adds fields, which have no owner.
   if (!applied && !with.manager.empty()) {
     track_update(old, object, *type, writer_of(to, with));
   }

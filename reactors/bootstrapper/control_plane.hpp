@@ -46,7 +46,7 @@ class control_plane {
   /// What the pool calls a runtime's client: by its Kyma where that is known, as other reactors do,
   /// so that they share the connection.
   std::string client_name(const k8s::object_key& key) const;
-  /// The runtimes of a Kyma: one, unless somebody errs.
+  /// The Runtimes that name a Kyma: several, if their labels are wrong.
   std::vector<k8s::object_key> runtimes_of(std::string_view kyma) const;
 
  private:

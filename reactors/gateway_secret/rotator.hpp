@@ -75,7 +75,7 @@ class rotator final : private k8s::reconciler {
 
   /// Returns the last plan, for status pages.
   const rotation_plan& last() const noexcept { return last_; }
-  /// False until the first plan: what `last` returns before it is nobody's.
+  /// False until the first plan: what `last` returns before it says nothing.
   bool has_planned() const noexcept { return has_planned_; }
 
  private:

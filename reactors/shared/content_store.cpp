@@ -283,8 +283,8 @@ asio::awaitable<k8s::result<void>> content_store::write(std::string source) {
   co_return k8s::result<void>();
 }
 
-/// The namespace has gone, or somebody has deleted a Secret: what is known is written again. One
-/// that is still there is then read again.
+/// The namespace has gone, or a client has deleted a Secret: what is known is written again. A
+/// Secret that is still there is then read again.
 void content_store::note_gone() {
   kept_.clear();
   for (auto& [source, each] : entries_) {

@@ -67,13 +67,7 @@ def fields(data):
 
 
 def text_at(data, path):
-    at = 0
-    while at < len(data):
-        key, at = varint(data, at)
-        value, after = varint(data, at)
-        if key & 7 == 2:
-            after, value = after + value, data[after:after + value]
-        if key >> 3 == path[0]:
+    for number, value in fields(data):
+        if number == path[0]:
             return text_at(value, path[1:]) if len(path) > 1 else value.decode()
-        at = after
     raise AssertionError(f"no field {path}")

@@ -292,7 +292,6 @@ RW_COROUTINE_TEST(credentials_of_kim_stay_where_the_runtime_rejects_the_newest, 
   co_await env->stop();
   co_await write_credentials(env, pull_secret("unseen"));
   co_await env->set_source(pull_secret("newest"));
-  // The environment calls it until its own end.
   env->on_request = [rejected = false](const std::string& cluster, const std::string& verb,
                                        const std::string& path) mutable {
     const bool rejects =

@@ -123,7 +123,11 @@ environment::~environment() {
 }
 
 void environment::shut_down() {
-  if (!closed_) run(context, close());
+  if (closed_) return;
+  // They may refer to what has gone with the test's coroutine.
+  on_request = nullptr;
+  server.faults("kcp").decide = nullptr;
+  run(context, close());
 }
 
 asio::awaitable<void> environment::close() {

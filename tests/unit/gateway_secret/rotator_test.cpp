@@ -75,7 +75,7 @@ struct bench : cluster {
 
 BOOST_AUTO_TEST_CASE(gateway_secret_is_made_as_soon_as_there_is_a_root) {
   bench b;
-  BOOST_TEST(!b.under_test.has_planned(), "its phase is nobody's yet");
+  BOOST_TEST(!b.under_test.has_planned(), "its phase says nothing yet");
   b.start();
   b.until([&] { return b.phase_is("no_root") == 1; }, "the phase without a root");
   BOOST_TEST(b.under_test.has_planned());
