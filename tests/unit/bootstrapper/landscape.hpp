@@ -42,6 +42,7 @@ class landscape : public test_env {
     for (std::size_t i = 1; i <= count; ++i) names.push_back("skr-" + std::to_string(i));
   }
   ~landscape() override {
+    end_faults();
     test::run(context, [](landscape* self) -> asio::awaitable<void> {
       self->playing_.cancel();
       co_await self->playing_.join();

@@ -56,6 +56,7 @@ test_env::test_env(bootstrapper::direct_sync_options with, k8s::client_pool_opti
 }
 
 test_env::~test_env() {
+  end_faults();
   if (reacting_) test::run(context, end(reacting_.get()));
   test::run(context, end(&observing_runtimes_));
   reactor.reset();  // before the informers that it has indexes on

@@ -122,11 +122,14 @@ environment::~environment() {
   shut_down();
 }
 
-void environment::shut_down() {
-  if (closed_) return;
-  // They may refer to what has gone with the test's coroutine.
+void environment::end_faults() {
   on_request = nullptr;
   server.faults("kcp").decide = nullptr;
+}
+
+void environment::shut_down() {
+  if (closed_) return;
+  end_faults();
   run(context, close());
 }
 

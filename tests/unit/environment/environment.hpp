@@ -189,6 +189,9 @@ class environment {
   core::task_group tasks{context.get_executor()};  ///< cancelled and joined at the end
 
  protected:
+  /// Forgets a test's functions, which may refer to what has gone with its coroutine. For
+  /// destructors that run the context before `shut_down`.
+  void end_faults();
   /// Ends all tasks and connections; the second time nothing.
   void shut_down();
   asio::awaitable<void> close();

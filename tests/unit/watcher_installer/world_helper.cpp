@@ -146,6 +146,7 @@ asio::awaitable<void> world::take_over(watcher_installer::installer_options with
 }
 
 world::~world() {
+  end_faults();
   test::run(context, stop());
   shut_down();
 }
