@@ -255,11 +255,16 @@ asio::awaitable<k8s::result<void>> direct_sync::execute(pass* in) {
     // Whatever becomes of this write: without their source credentials must not go back.
     auto& state = in->input.state.at(of);
     const bool first = !state.revisions.empty() && state.revisions.front() == to;
-    if (of == unit::credentials && first) co_await revisions_.store(in->view.from, &state);
+    if (of == unit::credentials && first) {
+      const auto stored = co_await revisions_.store(in->view.from, &state);
+      if (!stored) co_return stored.error();
+    }
     json::value change{{"status", applying_status(in->resource, of, *to, objects)}};
     in->ended = co_await writer_.patch(&in->resource, std::move(change), "status");
     if (!in->ended) co_return k8s::result<void>();
-    co_return k8s::failure{.code = k8s::errc::fenced, .message = in->ended->text};
+    co_return k8s::failure{
+        .code = k8s::errc::fenced,
+        .message = "what is to be written can't be recorded: " + in->ended->text};
   };
   auto sync = bootstrapper::sync(in->to.api, &options_.apply, std::move(request), &state);
   auto done = co_await bounded(&in->to, std::move(sync));

@@ -33,6 +33,12 @@ void note_failure(unit_state* unit, const k8s::failure& error) {
   unit->not_stored = unit->not_stored || !error.is(k8s::errc::too_large);
 }
 
+/// Of a source whose content may be stored in a later pass.
+k8s::failure not_stored(const std::string& source, const std::string& cause) {
+  return {.code = k8s::errc::server_error,
+          .message = source + " waits until it can be stored as the newest: " + cause};
+}
+
 }  // namespace
 
 void keep_credentials(unit_state& unit) {
@@ -285,17 +291,33 @@ asio::awaitable<void> revision_source::keep(unit_state* unit) {
   }
 }
 
-asio::awaitable<void> revision_source::store(bootstrapper_sources names, unit_state* unit) {
-  if (unit->revisions.empty()) co_return;
+asio::awaitable<k8s::result<void>> revision_source::store(bootstrapper_sources names,
+                                                          unit_state* unit) {
+  if (unit->revisions.empty()) co_return k8s::result<void>();
+  k8s::result<void> out;
   const auto contents = unit->revisions.front()->contents;
   for (const auto kind : all_sources) {
     const auto name = names.describe(kind);
     const auto& content = contents[index_of(kind)];
     const auto live = live_.find(name);
-    if (!content || live == live_.end() || live->second.content != content) continue;
-    const auto stored = co_await stored_.store(name, content);
-    if (!stored) note_failure(unit, stored.error());
+    if (!content || live == live_.end()) continue;
+    if (live->second.content->digest == content->digest) {
+      const auto stored = co_await stored_.store(name, content);
+      if (stored) continue;
+      note_failure(unit, stored.error());
+      if (!is_lost(stored.error())) out = not_stored(name, stored.error().message);
+      continue;
+    }
+    const auto known = [&](const content_digests& of) {
+      return of[index_of(kind)] == content->digest;
+    };
+    if (known(unit->contents) || known(unit->applying_contents)) continue;
+    const auto listed = co_await stored_.load(name);
+    const bool old = listed && std::ranges::find(*listed, content->digest, &rw::content::digest) !=
+                                   listed->end();
+    if (!old) out = not_stored(name, "it has changed meanwhile");
   }
+  co_return out;
 }
 
 }  // namespace rw::bootstrapper

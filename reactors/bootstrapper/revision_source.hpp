@@ -75,8 +75,10 @@ class revision_source {
   boost::asio::awaitable<void> keep(unit_state* unit);
 
   /// Stores the contents of the unit's first revision, as far as they are still those of the
-  /// sources, as the newest ones; adds a warning if that fails.
-  boost::asio::awaitable<void> store(bootstrapper_sources names, unit_state* unit);
+  /// sources, as the newest ones; adds a warning if that fails. Fails if a later pass may store
+  /// what could not be, and for contents of sources that have changed since they were resolved,
+  /// unless they are stored as the newest or the previous ones, or the runtime has them.
+  boost::asio::awaitable<k8s::result<void>> store(bootstrapper_sources names, unit_state* unit);
 
  private:
   /// A source as it was when it was read last.

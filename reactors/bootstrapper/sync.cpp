@@ -340,14 +340,13 @@ class sync_pass {
     const bool known =
         to->digest == state.applied || (state.applied.empty() && to->digest == state.applying);
     if (known && out_.objects.size() == before) co_return success();
+    if (request_.record) {
+      const auto recorded = co_await request_.record(of, to, out_.objects);
+      if (!recorded) co_return recorded.error();
+    }
     state.applying = to->digest;
     state.applying_contents = digests_of(to->contents);
-    if (!request_.record) co_return success();
-    const auto recorded = co_await request_.record(of, std::move(to), out_.objects);
-    if (recorded) co_return recorded;
-    co_return k8s::failure{
-        .code = k8s::errc::fenced,
-        .message = "what is to be written can't be recorded: " + recorded.error().message};
+    co_return success();
   }
 
   success begin_write() {

@@ -17,7 +17,8 @@ struct sync_request {
   std::function<bool()> may_write = {};  ///< asked before each write; empty: always
   /// Persists in the control plane that a unit is about to become this revision, and
   /// the inventory; called before the first write of a revision that is not in place, or of objects
-  /// that the state does not have. If it fails, so does the sync, with `errc::fenced`.
+  /// that the state does not have. If it fails, nothing of the unit is written, and so does the
+  /// unit; with `errc::fenced` the sync.
   std::function<boost::asio::awaitable<k8s::result<void>>(unit, revision_ptr, inventory)> record =
       {};
 };

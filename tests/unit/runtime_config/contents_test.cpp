@@ -6,7 +6,9 @@
 #include <boost/test/unit_test.hpp>
 
 #include "tests/unit/runtime_config/land.hpp"
+#include <map>
 #include <string>
+#include <utility>
 
 namespace rw::runtime_config_test {
 BOOST_AUTO_TEST_SUITE(contents)
@@ -32,8 +34,10 @@ struct storing : land {
         --rejects;
         return k8s::devserver::fault{.status = 422};
       }
+      if (takes && slow) return k8s::devserver::fault{.latency = 1s};
       const bool stores =
           !test::reads(verb) && path.find(settings.direct.state_namespace) != path.npos;
+      if (verb == "update" && stores && lists_fail) return k8s::devserver::fault{.status = 503};
       return k8s::devserver::fault{.status = refuses && stores ? 403U : 0U};
     };
     add_runtime("skr");
@@ -63,6 +67,8 @@ struct storing : land {
   }
 
   bool refuses = false;
+  bool lists_fail = false;  ///< what is the newest can't be stored for now, contents can
+  bool slow = false;        ///< writes of the pull Secret to "skr"
   int rejects = 0;     ///< writes of the pull Secret, likewise, which the runtime does not take
   bool dead = false;   ///< the manager, which does not know it
   int dies_after = 0;  ///< writes of the pull Secret to the runtime, dry runs included; 0: it lives
@@ -168,6 +174,45 @@ BOOST_FIXTURE_TEST_CASE(
   begin(bootstrapper_mode::direct);
   pass(1min);
   BOOST_TEST(lacks("skr") == "");
+}
+
+/// What is stored as the newest is older, and which of the two is newer is not known any more.
+BOOST_FIXTURE_TEST_CASE(pull_secret_waits_until_it_is_stored_as_the_newest, storing) {
+  install();
+  lists_fail = true;
+  ++now.pull_secret;
+  put(&versions::pull_secret);
+  pass(1min);
+  BOOST_TEST(content_of("skr").at.pull_secret == 1);
+  const auto synced = k8s::find_condition(bootstrapper("skr"), "ConfigurationSynced");
+  BOOST_TEST(synced->message.find("waits until it can be stored") != std::string::npos);
+  spoil(&versions::pull_secret);
+  pass(1min);
+  BOOST_TEST(content_of("skr").at.pull_secret == 1);
+  put(&versions::pull_secret);
+  lists_fail = false;
+  pass(2min);
+  BOOST_TEST(lacks("skr") == "");
+}
+
+BOOST_FIXTURE_TEST_CASE(pull_secret_whose_source_is_spoilt_in_the_midst_of_a_pass_stays_or_waits,
+                        storing) {
+  add_runtime("other");
+  install();
+  lists_fail = slow = true;
+  ++now.pull_secret;
+  put(&versions::pull_secret);
+  pass(500ms);
+  spoil(&versions::pull_secret);
+  std::map<std::string, int> had;
+  for (int i = 0; i < 600; ++i) {
+    pass(100ms);
+    for (const std::string runtime : {"skr", "other"}) {
+      const auto has = content_of(runtime).at.pull_secret;
+      BOOST_TEST(has >= std::exchange(had[runtime], has));
+    }
+    lists_fail = i < 100;
+  }
 }
 
 /// Which content was rolled out completely is known again, and with it whose content is on trial.
