@@ -204,13 +204,17 @@ asio::awaitable<k8s::result<void>> revision_source::resolve_unit(
   auto added = co_await add_own(of, view, now, into);
   const bool has_none = credentials_missing || (of == unit::credentials && !first->valid());
   into->sourceless = has_none && !into->removal;
-  if (added && of == unit::credentials) added = co_await settle_order(newest, previous, into);
+  if (added && of == unit::credentials) {
+    added = co_await settle_order(view->from.describe(source_kind::pull_secret), newest, previous,
+                                  into);
+  }
   co_return added;
 }
 
-/// What is stored may be older than the credentials that the runtime has, or is getting, if those
-/// could not be stored. They must not go back: then they stay as they are.
-asio::awaitable<k8s::result<void>> revision_source::settle_order(content_set newest,
+/// The listed credentials may be older than those that the runtime has, or is getting, if those
+/// could not be listed. They must not go back: then they stay as they are.
+asio::awaitable<k8s::result<void>> revision_source::settle_order(std::string source,
+                                                                 content_set newest,
                                                                  content_set previous,
                                                                  unit_state* into) {
   const auto digest_in = [](const content_digests& of) {
@@ -220,18 +224,17 @@ asio::awaitable<k8s::result<void>> revision_source::settle_order(content_set new
   const auto before = digest_in(digests_of(previous));
   auto& all = into->revisions;
   std::string own;
-  bool newer = !listed.empty();  // than the runtime's, or not known to be older
+  bool newer = !listed.empty();  // than the runtime's
   for (const auto* const digests : {&into->contents, &into->applying_contents}) {
     const auto digest = digest_in(*digests);
     if (digest.empty()) continue;
     own = digest;
-    if (digest == listed) newer = false;
-    if (digest == listed || digest == before) continue;
+    if (digest != listed && (digest == before || stored_.is_earlier(source, digest))) continue;
+    newer = false;
+    if (!into->sourceless || digest == listed) continue;
     const auto found = co_await stored_.find(digest);
     if (!found && !is_permanent(found.error())) co_return found.error();
     if (found && *found) continue;
-    newer = false;
-    if (!into->sourceless) continue;
     all.clear();
     into->desired = into->in_place;
     into->lost = true;

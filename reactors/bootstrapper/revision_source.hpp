@@ -95,8 +95,8 @@ class revision_source {
   boost::asio::awaitable<k8s::result<void>> add_own(unit of, const resource_view* view,
                                                     std::chrono::system_clock::time_point now,
                                                     unit_state* into);
-  boost::asio::awaitable<k8s::result<void>> settle_order(content_set newest, content_set previous,
-                                                         unit_state* into);
+  boost::asio::awaitable<k8s::result<void>> settle_order(std::string source, content_set newest,
+                                                         content_set previous, unit_state* into);
   bool note_missing(source_kind kind, const std::string& name,
                     std::chrono::system_clock::time_point now, unit_state* into);
   /// `unlabelled`: as in `render_input`.

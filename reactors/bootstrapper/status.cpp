@@ -29,7 +29,7 @@ std::string text(std::string_view of) {
 std::string_view phase_of(const unit_state& unit) {
   if (unit.is_applied()) return "Applied";
   const bool begun = unit.applied.empty() && !unit.applying.empty();
-  if (begun && (unit.failed || unit.kept)) return "Applying";
+  if (begun && (unit.failed || unit.kept || unit.lost)) return "Applying";
   return unit.applied.empty() ? "NotApplied" : "LastGood";
 }
 

@@ -238,6 +238,7 @@ class sync_pass {
     state.lost = true;
     if (!request_.write) return true;
     state.applied.clear();
+    state.applying.clear();
     state.contents = {};
     return true;
   }

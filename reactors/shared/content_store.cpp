@@ -25,6 +25,9 @@ constexpr std::string_view source_annotation = "operator.kyma-project.io/source"
 constexpr std::string_view missing_annotation = "operator.kyma-project.io/source-missing-since";
 /// On a list: JSON, the listed contents as `fold` makes them, the newest first.
 constexpr std::string_view contents_annotation = "operator.kyma-project.io/contents";
+/// On a list: JSON, the digests of contents that it had before, the latest first.
+constexpr std::string_view earlier_annotation = "operator.kyma-project.io/earlier-contents";
+constexpr std::size_t max_earlier = 32;
 /// On a content's own Secret: its digest.
 constexpr std::string_view content_annotation = "operator.kyma-project.io/content";
 constexpr std::string_view content_key = "content";
@@ -175,6 +178,9 @@ asio::awaitable<k8s::result<void>> content_store::fetch(std::string source) {
     out.missing_since = k8s::parse_rfc3339(k8s::annotation(*got, missing_annotation));
     const auto listed = parse_list(k8s::annotation(*got, contents_annotation));
     out.outdated = by_digest_ && listed.empty();
+    for (const auto& each : parse_list(k8s::annotation(*got, earlier_annotation))) {
+      if (each.is_string()) out.earlier.emplace_back(each.get_string());
+    }
     for (std::size_t i = 0; i < content_keys.size(); ++i) {
       content_ptr found;
       if (i < listed.size()) {
@@ -212,8 +218,15 @@ asio::awaitable<k8s::result<void>> content_store::store(std::string source, cont
   const bool is_newest = !known.stored.empty() && known.stored.front()->digest == added->digest;
   if (is_newest && !known.outdated && !known.gone) co_return k8s::result<void>();
   known.in_parts = in_parts;
-  if (!is_newest) known.stored.insert(known.stored.begin(), std::move(added));
-  if (known.stored.size() > content_keys.size()) known.stored.pop_back();
+  if (!is_newest) {
+    std::erase(known.earlier, added->digest);
+    known.stored.insert(known.stored.begin(), std::move(added));
+  }
+  if (known.stored.size() > content_keys.size()) {
+    known.earlier.insert(known.earlier.begin(), known.stored.back()->digest);
+    known.earlier.resize(std::min(known.earlier.size(), max_earlier));
+    known.stored.pop_back();
+  }
   auto written = co_await write(std::move(source));
   co_return written;
 }
@@ -230,6 +243,13 @@ asio::awaitable<k8s::result<void>> content_store::note_missing(std::string sourc
   if (at) known.missing_since = std::chrono::ceil<std::chrono::seconds>(*at);
   auto written = co_await write(std::move(source));
   co_return written;
+}
+
+bool content_store::is_earlier(const std::string& source, std::string_view digest) const {
+  const auto found = entries_.find(source);
+  if (found == entries_.end()) return false;
+  const auto& earlier = found->second.earlier;
+  return std::ranges::find(earlier, digest) != earlier.end();
 }
 
 std::optional<content_store::time_point> content_store::missing_since(
@@ -256,6 +276,10 @@ asio::awaitable<k8s::result<void>> content_store::write(std::string source) {
     json::array listed;
     for (const auto& each : known.stored) listed.push_back(fold(*each, known.in_parts));
     k8s::set_annotation(secret, contents_annotation, json::serialize(listed));
+    if (!known.earlier.empty()) {
+      k8s::set_annotation(secret, earlier_annotation,
+                          json::serialize(json::array(known.earlier.begin(), known.earlier.end())));
+    }
   }
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < known.stored.size(); ++i) {

@@ -92,6 +92,10 @@ class content_store {
   boost::asio::awaitable<k8s::result<void>> note_missing(std::string source,
                                                          std::optional<time_point> at);
 
+  /// True if a content of a source that was loaded is older than those that are listed: it was
+  /// listed before them, as one of the last 32. Else it is newer, or not known.
+  bool is_earlier(const std::string& source, std::string_view digest) const;
+
   /// Returns the recorded time, of a source that was loaded.
   std::optional<time_point> missing_since(const std::string& source) const;
 
@@ -107,6 +111,7 @@ class content_store {
   struct entry {
     std::string resource_version = {};  ///< empty: the Secret does not exist
     contents stored = {};
+    std::vector<std::string> earlier = {};  ///< digests that were listed, the latest first
     bool in_parts = false;
     bool outdated = false;  ///< as the previous release has written it
     bool gone = false;      ///< the Secret does not exist any more

@@ -37,7 +37,10 @@ struct storing : land {
       if (takes && slow) return k8s::devserver::fault{.latency = 1s};
       const bool stores =
           !test::reads(verb) && path.find(settings.direct.state_namespace) != path.npos;
-      if (verb == "update" && stores && lists_fail) return k8s::devserver::fault{.status = 503};
+      if (verb == "update" && stores && lists_fail != 0) {
+        return k8s::devserver::fault{.status = lists_fail};
+      }
+      if (cluster == "skr" && cut_off) return k8s::devserver::fault{.drop = true};
       return k8s::devserver::fault{.status = refuses && stores ? 403U : 0U};
     };
     add_runtime("skr");
@@ -67,7 +70,8 @@ struct storing : land {
   }
 
   bool refuses = false;
-  bool lists_fail = false;  ///< what is the newest can't be stored for now, contents can
+  unsigned lists_fail = 0;  ///< status: which is the newest can't be stored, contents can; 0: both
+  bool cut_off = false;     ///< "skr"
   bool slow = false;        ///< writes of the pull Secret to "skr"
   int rejects = 0;     ///< writes of the pull Secret, likewise, which the runtime does not take
   bool dead = false;   ///< the manager, which does not know it
@@ -121,6 +125,22 @@ BOOST_FIXTURE_TEST_CASE(pull_secret_stays_where_its_source_goes_in_the_midst_of_
   begin(bootstrapper_mode::direct);
   pass(1min);
   BOOST_TEST(content_of("skr").at.pull_secret == 2);
+}
+
+/// Nor in later passes, while the source can't be read.
+BOOST_FIXTURE_TEST_CASE(
+    pull_secret_that_could_not_be_stored_stays_where_its_source_goes_in_the_midst_of_its_write,
+    storing) {
+  install();
+  refuses = true;
+  rotate_unheard();
+  spoil(&versions::pull_secret);
+  for (int i = 0; i < 2; ++i) {
+    begin(bootstrapper_mode::direct);
+    pass(1min);
+    BOOST_TEST(content_of("skr").at.pull_secret == 2);
+    end();
+  }
 }
 
 BOOST_FIXTURE_TEST_CASE(pull_secret_stays_where_the_next_is_rejected_after_its_first_write,
@@ -179,7 +199,7 @@ BOOST_FIXTURE_TEST_CASE(
 /// What is stored as the newest is older, and which of the two is newer is not known any more.
 BOOST_FIXTURE_TEST_CASE(pull_secret_waits_until_it_is_stored_as_the_newest, storing) {
   install();
-  lists_fail = true;
+  lists_fail = 503;
   ++now.pull_secret;
   put(&versions::pull_secret);
   pass(1min);
@@ -190,7 +210,7 @@ BOOST_FIXTURE_TEST_CASE(pull_secret_waits_until_it_is_stored_as_the_newest, stor
   pass(1min);
   BOOST_TEST(content_of("skr").at.pull_secret == 1);
   put(&versions::pull_secret);
-  lists_fail = false;
+  lists_fail = 0;
   pass(2min);
   BOOST_TEST(lacks("skr") == "");
 }
@@ -199,7 +219,8 @@ BOOST_FIXTURE_TEST_CASE(pull_secret_whose_source_is_spoilt_in_the_midst_of_a_pas
                         storing) {
   add_runtime("other");
   install();
-  lists_fail = slow = true;
+  slow = true;
+  lists_fail = 503;
   ++now.pull_secret;
   put(&versions::pull_secret);
   pass(500ms);
@@ -211,8 +232,45 @@ BOOST_FIXTURE_TEST_CASE(pull_secret_whose_source_is_spoilt_in_the_midst_of_a_pas
       const auto has = content_of(runtime).at.pull_secret;
       BOOST_TEST(has >= std::exchange(had[runtime], has));
     }
-    lists_fail = i < 100;
+    lists_fail = i < 100 ? 503 : 0;
   }
+}
+
+/// It was never listed, so it is no earlier one.
+BOOST_FIXTURE_TEST_CASE(pull_secret_that_is_stored_but_not_as_the_newest_stays, storing) {
+  install();
+  lists_fail = 403;
+  ++now.pull_secret;
+  put(&versions::pull_secret);
+  pass(1min);
+  BOOST_TEST(content_of("skr").at.pull_secret == 2);
+  spoil(&versions::pull_secret);
+  pass(1min);
+  lists_fail = 0;
+  end();
+  begin(bootstrapper_mode::direct);
+  pass(1min);
+  BOOST_TEST(content_of("skr").at.pull_secret == 2);
+}
+
+BOOST_FIXTURE_TEST_CASE(pull_secret_before_the_previous_gives_way_though_the_source_is_spoilt,
+                        storing) {
+  add_runtime("other");
+  install();
+  cut_off = true;
+  for (int i = 0; i < 3; ++i) {
+    ++now.pull_secret;
+    put(&versions::pull_secret);
+    pass(1min);
+  }
+  spoil(&versions::pull_secret);
+  pass(1min);
+  end();
+  begin(bootstrapper_mode::direct);
+  pass(1min);
+  cut_off = false;
+  pass(6min);
+  BOOST_TEST(content_of("skr").at.pull_secret == 4);
 }
 
 /// Which content was rolled out completely is known again, and with it whose content is on trial.
