@@ -69,9 +69,10 @@ class promises {
   std::set<versions> combinations_;  ///< without pull Secrets
   std::set<std::string> written_;
   std::map<std::string, versions> seen_;
-  std::set<std::string> bereft_;   ///< of a pull Secret, since they were looked at last
-  int manifests_ = 0;              ///< version of the manifests in KCP; since it came:
-  std::set<std::string> exposed_;  ///< runtimes that got it
+  std::map<std::string, bool> kim_;  ///< writes there; false: has since the last look
+  std::set<std::string> bereft_;     ///< of a pull Secret, since they were looked at last
+  int manifests_ = 0;                ///< version of the manifests in KCP; since it came:
+  std::set<std::string> exposed_;    ///< runtimes that got it
   std::set<std::string> excused_;
   std::set<std::string> ahead_;
   std::size_t resumes_ = 0;

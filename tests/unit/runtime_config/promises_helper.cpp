@@ -59,6 +59,7 @@ void promises::excuse(const std::string& runtime) {
 void promises::note_kim(const std::string& runtime, bool begins) {
   excuse(runtime);
   ahead_.insert(runtime);
+  kim_.insert_or_assign(runtime, begins);
   // It copies whatever the source has.
   if (begins && land_.is_spoilt(&versions::pull_secret)) note_lost_secret(runtime);
 }
@@ -87,6 +88,10 @@ void promises::observe() {
     const auto has = land_.content_of(name).at;
     forget_unknown_secret(name, has);
     auto& before = seen_of(name);
+    // KIM writes what its cache held when it began.
+    if (kim_.contains(name) && has.pull_secret != 0) {
+      before.pull_secret = std::min(before.pull_secret, has.pull_secret);
+    }
     if (has.pull_secret != 0 && has.pull_secret < before.pull_secret) {
       fail(name + " got pull secret " + std::to_string(has.pull_secret) + " after " +
            std::to_string(before.pull_secret));
@@ -101,6 +106,7 @@ void promises::observe() {
     before = has;
     before.pull_secret = secret;
   }
+  std::erase_if(kim_, [](const auto& each) { return !each.second; });
   const auto allowed = land_.settings.rollout.max_unavailable.value + excused_.size();
   if (count_of(unready) > allowed) {
     fail("manifests " + std::to_string(manifests_) + " came to " + std::to_string(unready.size()) +
