@@ -1,6 +1,7 @@
 // How fast a rotated pull Secret comes to many runtimes while some of them hang: the reactor, and
 // an embedded API server that is the control plane and all runtimes, in one process with a thread
-// each. Ends with 1 if 99 % of the runtimes do not have it within the limit.
+// each. Prints one line of JSON for each figure. Ends with 1 if 99 % of the runtimes do not have it
+// within the limit.
 //
 //   bench_bootstrapper [runtimes [hanging [limit in seconds [0: runtimes are not watched]]]]
 //
@@ -8,6 +9,7 @@
 
 #include <boost/asio/co_spawn.hpp>
 
+#include "bench/figure.hpp"
 #include "tests/unit/bootstrapper/test_env.hpp"
 #include <atomic>
 #include <chrono>
@@ -80,7 +82,7 @@ asio::awaitable<void> measure(test_env* of, host* with, std::size_t count, std::
   }
   const auto installed = co_await until_current(of, count, 300s);
   if (installed < 0) throw std::runtime_error("the runtimes were not installed in time");
-  std::printf("%zu runtimes installed in %.1f s\n", count, installed);
+  rw::bench::print({.name = "bootstrapper/installed", .value = installed, .unit = "s"});
   with->hanging = hanging;
   const auto cpu = cpu_seconds();
   co_await of->set_source(rw::bootstrapper_test::pull_secret("second"));
@@ -94,11 +96,16 @@ asio::awaitable<void> measure(test_env* of, host* with, std::size_t count, std::
   const auto enough = (count * 99 + 99) / 100;
   const auto taken = co_await until_current(of, enough, limit);
   const std::chrono::duration<double> passed = of->clock.now() - begin;
-  std::printf("rotated pull Secret on %zu of them (99 %%) in %.2f s while %zu hang: %s\n", enough,
-              passed.count(), hanging, taken < 0 ? "too late" : "within the limit");
-  std::printf("CPU of both sides for each runtime: %.2f ms\n",
-              1000 * (cpu_seconds() - cpu) / static_cast<double>(count));
-  *result = taken < 0 ? 1 : 0;
+  const auto used = cpu_seconds() - cpu;
+  const bool kept = rw::bench::print({.name = "bootstrapper/rotated_pull_secret_on_99_percent",
+                                      .value = passed.count(),
+                                      .unit = "s",
+                                      .peer = std::to_string(hanging) + " hang",
+                                      .limit = static_cast<double>(limit.count())});
+  rw::bench::print({.name = "bootstrapper/cpu_of_both_sides_for_a_runtime",
+                    .value = 1000 * used / static_cast<double>(count),
+                    .unit = "ms"});
+  *result = kept && taken >= 0 ? 0 : 1;
 }
 
 }  // namespace

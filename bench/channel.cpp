@@ -1,8 +1,12 @@
 // The channel against boost::asio::experimental::concurrent_channel and boost::lockfree::queue
 // (fixed capacity): 1024 items of std::uint64_t each, moved by threads that yield where they find
-// the queue full or empty, and by two coroutines on one thread. After Google Benchmark's table one
-// JSON line for each figure: medians, and the ratio to the better of the alternatives (above 1: the
-// channel is faster).
+// the queue full or empty, and by two coroutines on one thread. Prints one line of JSON for each
+// figure: medians, and the ratio to the better of the alternatives (above 1: the channel is
+// faster).
+//
+// On a machine that is not idle the threads' figures say more about its other load than about the
+// queues (a queue whose threads happen to share one processor is several times faster); with the
+// right to do so, run under `chrt -f 5`.
 
 #include "rw/core/channel.hpp"
 
@@ -12,19 +16,16 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/lockfree/queue.hpp>
 
+#include "bench/figure.hpp"
+#include "bench/rates.hpp"
 #include <algorithm>
-#include <atomic>  //
-// On a machine that is not idle the threads' figures say more about its other load than about the
-// queues (a queue whose threads happen to share one processor is several times faster); with the
-// right to do so, run under `chrt -f 5`.
-
+#include <atomic>
 #include <benchmark/benchmark.h>
 #include <chrono>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <map>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -202,46 +203,18 @@ void coroutines(benchmark::State& state, Arguments... arguments) {
   state.SetItemsProcessed(static_cast<std::int64_t>(count) * state.iterations());
 }
 
-/// Prints the table as usual and remembers each repetition's rate.
-class rates : public benchmark::ConsoleReporter {
- public:
-  void ReportRuns(const std::vector<Run>& runs) override {
-    ConsoleReporter::ReportRuns(runs);
-    for (const Run& run : runs) {
-      if (run.run_type != Run::RT_Iteration || run.error_occurred) continue;
-      const auto rate = run.counters.find("items_per_second");
-      if (rate != run.counters.end()) {
-        seen_[run.run_name.function_name + "/" + run.run_name.args].push_back(rate->second.value);
-      }
-    }
-  }
-
-  /// 0 where that benchmark did not run.
-  double median(const std::string& name) const {
-    const auto at = seen_.find(name);
-    if (at == seen_.end()) return 0;
-    std::vector<double> sorted = at->second;
-    std::sort(sorted.begin(), sorted.end());
-    return sorted[sorted.size() / 2];
-  }
-
- private:
-  std::map<std::string, std::vector<double>> seen_;
-};
-
-void print(const char* figure, double own, const char* peer, double peers) {
+void print(const std::string& figure, double own, const char* peer, double peers) {
   if (own == 0 || peers == 0) return;
-  std::printf(
-      "{\"name\":\"channel/%s\",\"value\":%.0f,\"unit\":\"items/"
-      "s\",\"peer\":\"%s\",\"ratio\":%.2f}\n",
-      figure, own, peer, own / peers);
+  rw::bench::print({.name = "channel/" + figure,
+                    .value = own,
+                    .unit = "items/s",
+                    .peer = peer,
+                    .peer_value = peers});
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   const auto with_threads = [](const char* name, void (*run)(benchmark::State&)) {
     benchmark::RegisterBenchmark(name, run)
         ->Args({1, 1})
@@ -263,23 +236,19 @@ int main(int argc, char** argv) {
   with_coroutines("coroutines/concurrent_channel", coroutines<asio_channel>);
   with_coroutines("coroutines/concurrent_channel_try_first", coroutines<asio_fast_channel>);
 
-  rates reporter;
-  benchmark::RunSpecifiedBenchmarks(&reporter);
-  benchmark::Shutdown();
-
-  for (const char* shape : {"1/1", "4/1", "4/4"}) {
-    const double own = reporter.median(std::string("threads/channel/") + shape);
-    const double asio_rate = reporter.median(std::string("threads/concurrent_channel/") + shape);
-    const double lockfree = reporter.median(std::string("threads/lockfree_queue/") + shape);
-    std::string figure = std::string("threads_") + shape;
+  rw::bench::rates seen;
+  if (!seen.run(argc, argv)) return 1;
+  for (const std::string shape : {"1/1", "4/1", "4/4"}) {
+    std::string figure = "threads_" + shape;
     std::replace(figure.begin() + 8, figure.end(), '/', ':');
-    const bool first = asio_rate > lockfree;
-    print(figure.c_str(), own, first ? "concurrent_channel" : "boost::lockfree::queue",
-          first ? asio_rate : lockfree);
+    print(figure, seen.median("threads/channel/" + shape),
+          "the faster of concurrent_channel and boost::lockfree::queue",
+          std::max(seen.median("threads/concurrent_channel/" + shape),
+                   seen.median("threads/lockfree_queue/" + shape)));
   }
-  const double own = reporter.median("coroutines/channel/");
-  print("coroutines", own, "concurrent_channel", reporter.median("coroutines/concurrent_channel/"));
-  print("coroutines", own, "concurrent_channel, try first",
-        reporter.median("coroutines/concurrent_channel_try_first/"));
+  const double own = seen.median("coroutines/channel");
+  print("coroutines", own, "concurrent_channel", seen.median("coroutines/concurrent_channel"));
+  print("coroutines_against_try_first", own, "concurrent_channel, try first",
+        seen.median("coroutines/concurrent_channel_try_first"));
   return 0;
 }

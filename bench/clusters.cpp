@@ -1,7 +1,8 @@
 // 1,000 logical clusters in one embedded API server, and in another process one informer for each,
 // then a drift watch of ten kinds for each, over TLS and HTTP/2: what an idle cluster costs on
 // either side, everything included (the connection, its TLS, the watches, the cluster's objects,
-// the client and what reads it). Ends with 1 if a limit is missed.
+// the client and what reads it). Prints one line of JSON for each figure. Ends with 1 if a limit is
+// missed.
 //
 //   bench_clusters [CLUSTERS]
 
@@ -22,6 +23,7 @@
 #include <boost/asio/read_until.hpp>
 #include <boost/asio/streambuf.hpp>
 
+#include "bench/figure.hpp"
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -270,7 +272,8 @@ class drift_watches final : public fleet {
 };
 
 template <class Fleet>
-memory run_fleet(const std::vector<std::string>& kubeconfigs, const pipes& server, memory& theirs) {
+memory run_fleet(const std::string& name, const std::vector<std::string>& kubeconfigs,
+                 const pipes& server, memory& theirs) {
   process self;
   Fleet all(self);
   // One of everything first, so that what all share is not counted.
@@ -286,7 +289,7 @@ memory run_fleet(const std::vector<std::string>& kubeconfigs, const pipes& serve
     if (enough && !self.run_until(synced)) throw std::runtime_error("clusters are not in step");
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-  std::printf("%zu clusters in step after %.2f s\n", all.size(), took.count());
+  rw::bench::print({.name = name + "_in_step", .value = took.count(), .unit = "s"});
   self.context.run_for(settling);
   const auto now = measure();
   std::fputs("measure\n", server.out);
@@ -300,20 +303,18 @@ memory run_fleet(const std::vector<std::string>& kubeconfigs, const pipes& serve
   return {now.resident - before.resident, now.allocated - before.allocated};
 }
 
-/// True if the limit is kept.
-bool report(const char* side, const memory& all, std::size_t clusters, double limit) {
-  const auto each = all.resident / static_cast<double>(clusters);
-  std::printf("%-7s %6.1f KiB resident, %6.1f KiB allocated for each idle cluster", side, each,
-              all.allocated / static_cast<double>(clusters));
-  std::printf(limit > 0 ? " (limit %.0f)\n" : "\n", limit);
-  return limit == 0 || each < limit;
+/// What each idle cluster costs a side; true if the limit is kept, zero being none.
+bool report(const std::string& side, const memory& all, std::size_t clusters, double limit) {
+  const auto each = [&](double kib) { return kib / static_cast<double>(clusters); };
+  rw::bench::print({.name = side + "_allocated", .value = each(all.allocated), .unit = "KiB"});
+  return rw::bench::print(
+      {.name = side + "_resident", .value = each(all.resident), .unit = "KiB", .limit = limit});
 }
 
 /// Both processes; a limit of zero is none.
 template <class Fleet>
-bool run(const char* what, std::size_t clusters, double server_limit, double client_limit) {
-  std::printf("%s\n", what);
-  std::fflush(stdout);
+bool run(const std::string& what, std::size_t clusters, double server_limit, double client_limit) {
+  const auto name = "clusters/" + what;
   int down[2];
   int up[2];
   if (pipe(down) != 0 || pipe(up) != 0) throw std::runtime_error("no pipe");
@@ -329,12 +330,12 @@ bool run(const char* what, std::size_t clusters, double server_limit, double cli
   std::vector<std::string> kubeconfigs(clusters);
   for (auto& each : kubeconfigs) each = read_text(server.in);
   memory theirs;
-  const auto ours = run_fleet<Fleet>(kubeconfigs, server, theirs);
+  const auto ours = run_fleet<Fleet>(name, kubeconfigs, server, theirs);
   std::fclose(server.out);
   std::fclose(server.in);
   waitpid(child, nullptr, 0);
-  const bool server_ok = report("server", theirs, clusters, server_limit);
-  const bool client_ok = report("client", ours, clusters - 1, client_limit);
+  const bool server_ok = report(name + "_server", theirs, clusters, server_limit);
+  const bool client_ok = report(name + "_client", ours, clusters - 1, client_limit);
   return server_ok && client_ok;
 }
 
@@ -347,10 +348,8 @@ int main(int argc, char** argv) {
   getrlimit(RLIMIT_NOFILE, &present);
   if (present.rlim_cur < 2 * clusters + 100) setrlimit(RLIMIT_NOFILE, &files);
   try {
-    const bool informers_ok =
-        run<informers>("an informer", clusters, informer_limit, informer_limit);
-    const bool watches_ok =
-        run<drift_watches>("a drift watch of ten kinds", clusters, 0, drift_watch_limit);
+    const bool informers_ok = run<informers>("informer", clusters, informer_limit, informer_limit);
+    const bool watches_ok = run<drift_watches>("drift_watch", clusters, 0, drift_watch_limit);
     return informers_ok && watches_ok ? 0 : 1;
   } catch (const std::exception& e) {
     std::fprintf(stderr, "bench_clusters: %s\n", e.what());

@@ -152,9 +152,9 @@ def main():
                 server.connection.close()
                 server.process.terminate()
     for name, unit, limit in FIGURES:
-        for of in ("json", "protobuf"):
-            say(f"{name}_{of}", figures[of][name], unit, objects=asked.objects,
-                **({"against": "JSON", "limit": round(limit * figures["json"][name], 1)} if of == "protobuf" else {}))
+        say(f"{name}_json", figures["json"][name], unit, objects=asked.objects)
+        say(f"{name}_protobuf", figures["protobuf"][name], unit, "JSON", peer_value=figures["json"][name], ratio_limit=limit,
+            objects=asked.objects)
     return 1 if missed else 0
 
 

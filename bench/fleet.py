@@ -155,8 +155,8 @@ def main():
         medians = {kind: [statistics.median(each) for each in zip(*all_of_it)] for kind, all_of_it in times.items()}
         for n, what in enumerate(("installation", "rotation")):
             well, ill = (medians[kind][n] for kind in ("well", "ill"))
-            say(f"{what}_of_the_healthy", ill, "s", f"{asked.ill} ill ones beside them", without=round(well, 2))
-            say(f"{what}_ratio", ill / well, "without the ill ones", limit=1.1, rounds=asked.rounds)
+            say(f"{what}_of_the_healthy", ill, "s", "the same without ill ones beside them", peer_value=well, ratio_limit=1.1,
+                ill=asked.ill, rounds=asked.rounds)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return 1 if missed else 0

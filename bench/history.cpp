@@ -1,7 +1,7 @@
 // What 24 hours of a landscape cost its leader's memory and CPU: by a modelled clock, 5,000
 // runtimes that are sampled every 5 s and change as often as is remembered, each time with an
 // Event, the Secret each minute, and five viewers who each read the history and a minute of it
-// every minute. Ends with 1 if a limit is missed.
+// every minute. Prints one line of JSON for each figure. Ends with 1 if a limit is missed.
 //
 //   bench_history [RUNTIMES]
 
@@ -12,9 +12,9 @@
 
 #include <boost/json/serialize.hpp>
 
+#include "bench/figure.hpp"
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <malloc.h>
@@ -23,8 +23,9 @@
 
 namespace {
 
-constexpr double memory_limit = 16;  // MiB
-constexpr double cpu_limit = 1;      // % of a core
+constexpr double memory_limit = 16;   // MiB
+constexpr double cpu_limit = 1;       // % of a core
+constexpr double secret_limit = 512;  // KiB
 constexpr int viewers = 5;
 constexpr std::chrono::seconds between_samples(5);
 constexpr std::chrono::hours day(24);
@@ -99,12 +100,15 @@ int main(int count, char** values) {
   const auto cpu = cpu_seconds() - cpu_before;
   const auto memory = allocated_mib() - memory_before;
   const auto share = [](double seconds) { return 100 * seconds / 86400; };
-  std::printf("%zu runtimes, 24 h: %.1f MiB; CPU %.3f %% of a core, %.3f %% of it for %d viewers\n",
-              runtimes, memory, share(cpu), share(reading), viewers);
-  std::printf("Secret %zu KiB, /history with a minute of it %zu KiB\n", secret >> 10,
-              response >> 10);
-  const bool holds = memory <= memory_limit && share(cpu) <= cpu_limit && secret <= 512u << 10;
-  std::printf("at most %.0f MiB, %.0f %%, 512 KiB: %s\n", memory_limit, cpu_limit,
-              holds ? "holds" : "MISSED");
-  return holds ? 0 : 1;
+  const auto print = [](const char* name, double value, const char* unit, double limit) {
+    return rw::bench::print(
+        {.name = std::string("history/") + name, .value = value, .unit = unit, .limit = limit});
+  };
+  const auto kib = [](std::size_t bytes) { return static_cast<double>(bytes) / 1024; };
+  const bool memory_kept = print("memory", memory, "MiB", memory_limit);
+  const bool cpu_kept = print("cpu", share(cpu), "% of a core", cpu_limit);
+  const bool secret_kept = print("secret", kib(secret), "KiB", secret_limit);
+  print("cpu_of_five_viewers", share(reading), "% of a core", 0);
+  print("response_with_a_minute", kib(response), "KiB", 0);
+  return memory_kept && cpu_kept && secret_kept ? 0 : 1;
 }

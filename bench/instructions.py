@@ -21,6 +21,8 @@ import subprocess
 import sys
 import tempfile
 
+from figures import missed, say
+
 HERE = pathlib.Path(__file__).resolve().parent
 KNOWN = HERE / "instructions.json"
 BOUND = 1.03
@@ -105,20 +107,19 @@ def main():
     if not comparable and not options.update:
         print(f"built with {here}, but the figures are of {known.get('built_with')}: count anew with --update", file=sys.stderr)
         sys.exit(SKIPPED)
-    found, missed = {}, []
+    found = {}
     for workload in WORKLOADS:
         costs, said = count(options.binary, workload)
         now = {"instructions": round(sum(costs.values()) / said["pieces"]), "allocations": round(said["allocations"], 1)}
         found[workload] = now
         was = known.get("figures", {}).get(workload)
-        line = {"name": f"instructions/{workload}", **now}
-        if was and comparable:
-            line["ratio"] = round(now["instructions"] / was["instructions"], 3)
-            if line["ratio"] > BOUND or now["allocations"] > was["allocations"]:
-                missed.append(workload)
-            elif line["ratio"] < 2 - BOUND:
-                print(f"{workload} is better than bench/instructions.json says: --update", file=sys.stderr)
-        print(json.dumps(line), flush=True)
+        if not was or not comparable:
+            was = {"instructions": None, "allocations": None}
+        say(f"instructions/{workload}", now["instructions"], "instructions", KNOWN.name, peer_value=was["instructions"],
+            **({"ratio_limit": BOUND} if was["instructions"] else {}))
+        say(f"allocations/{workload}", now["allocations"], "allocations", KNOWN.name, limit=was["allocations"])
+        if was["instructions"] and now["instructions"] < (2 - BOUND) * was["instructions"]:
+            print(f"{workload} is better than bench/instructions.json says: --update", file=sys.stderr)
     if options.update:
         KNOWN.write_text(json.dumps({"built_with": here, "figures": found}, indent=2) + "\n")
     elif missed:

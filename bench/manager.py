@@ -26,7 +26,7 @@ from harness import BINARY, DEV_BINARY, Pki, Process, metric_sum, pause, runtime
 from quiet_fleet import add_runtime, define, fill  # noqa: E402
 
 
-def manage(kubeconfig, runtimes, *options):
+def manage(name, kubeconfig, runtimes, *options):
     """The manager's resident memory in bytes, once all runtimes have what they are to have and are watched."""
     one = Process("manager", [
         BINARY, "manager", "--kubeconfig", kubeconfig, "--skr-image=example.com/runtime-watcher:1", "--pin-san",
@@ -50,11 +50,11 @@ def manage(kubeconfig, runtimes, *options):
         took = time.monotonic() - one.started
         pause(60)  # what the first passes needed is given back, as far as it ever is
         rss = one.rss()
-        say("resident_memory", rss / 2**20, "MiB", runtimes=runtimes, options=" ".join(options), seconds=round(took, 1),
+        say(f"resident_memory_{name}", rss / 2**20, "MiB", runtimes=runtimes, options=" ".join(options), seconds=round(took, 1),
             cpu_seconds=round(one.cpu_seconds(), 1))
         begun = time.monotonic()
         shown = runtime_watcher("status", "--address", f"127.0.0.1:{admin}").stdout
-        say("status", time.monotonic() - begun, "s", "all runtimes as a table", limit=2)
+        say(f"status_{name}", time.monotonic() - begun, "s", "all runtimes as a table", limit=2)
         if len(shown.splitlines()) < runtimes:
             raise AssertionError(f"status shows {len(shown.splitlines())} lines for {runtimes} runtimes")
         if one.terminate(60) != 0:
@@ -83,9 +83,9 @@ def main():
         fill(kcp, Pki(folder / "pki"))
         for name in names:
             add_runtime(kcp, clusters, name)
-        off = manage(kubeconfig, asked.runtimes, "--bootstrapper-mode=off", "--no-watch-runtimes")
-        manage(kubeconfig, asked.runtimes, "--bootstrapper-mode=off")
-        direct = manage(kubeconfig, asked.runtimes, "--bootstrapper-mode=direct", "--create-runtime-bootstrappers")
+        off = manage("unwatched", kubeconfig, asked.runtimes, "--bootstrapper-mode=off", "--no-watch-runtimes")
+        manage("watched", kubeconfig, asked.runtimes, "--bootstrapper-mode=off")
+        direct = manage("direct", kubeconfig, asked.runtimes, "--bootstrapper-mode=direct", "--create-runtime-bootstrappers")
         say("memory_of_a_runtime", (direct - off) / 1024 / asked.runtimes, "KiB",
             "mode off, and runtimes that are not watched", limit=60)
         say("memory_of_all", direct / 2**20, "MiB", "the limit in deploy/manager", limit=asked.limit)

@@ -144,20 +144,20 @@ class Cost(observation_test.Embedded):
             for way in WAYS:
                 cost, memory[way] = self.cpu_of_a_write(way)
                 costs[way].append(cost)
-        medians = {way: statistics.median(costs[way]) for way in WAYS}
-        self.compare("cpu_of_a_write", medians, "us of CPU")
-        say("cost_of_observation", medians["observed"] / medians["reviews alone"], "x", "reviews alone", 1.3)
+        self.compare("cpu_of_a_write", {way: statistics.median(costs[way]) for way in WAYS}, "us of CPU", ratio_limit=1.3)
         self.compare("resident_memory_with_1000_objects", {way: memory[way] for way in observed}, "MiB")
         idle = {way: self.idle_memory(way) for way in observed}
         self.create(OBJECTS, OBJECTS + MORE_OBJECTS)
         self.compare("memory_of_an_object", {way: self.bytes_of_an_object(way, idle[way]) for way in observed}, "bytes")
 
     @staticmethod
-    def compare(name, values, unit):
+    def compare(name, values, unit, **limits):
+        """With reviews alone, and with the build before."""
         for way, value in values.items():
-            say(name, value, unit, way)
-        if "before" in values:
-            say(name + "_now", values["observed"] / values["before"], "x", "before")
+            say(f"{name}_{way.replace(' ', '_')}", value, unit)
+        for peer, bounds in (("reviews alone", limits), ("before", {})):
+            if peer in values:
+                say(f"{name}_against_{peer.replace(' ', '_')}", values["observed"], unit, peer, peer_value=values[peer], **bounds)
 
 
 if __name__ == "__main__":

@@ -2,20 +2,21 @@
 // contract for each key: client-go's, which has one set for dirty keys and one for those in
 // processing. Beside it stands what one set and the deque cost alone, which is no work queue.
 // Keys are 64-bit integers and namespaced names; they come and go one at a time, and in bursts.
-// After Google Benchmark's table one JSON line for each figure: medians of runs in turns, and the
-// ratio of the work queue's time to the other's (below 1: the work queue is faster).
+// Prints one line of JSON for each figure: medians of runs in turns, and the ratio of the work
+// queue's time to the other's (below 1: the work queue is faster). Ends with 1 if a limit is
+// missed.
 
 #include "rw/core/work_queue.hpp"
 
 #include <boost/asio/io_context.hpp>
 
-#include <algorithm>
+#include "bench/figure.hpp"
+#include "bench/rates.hpp"
 #include <benchmark/benchmark.h>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
-#include <map>
 #include <random>
 #include <string>
 #include <unordered_set>
@@ -26,6 +27,7 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr std::size_t keys_in_all = 65'536;
+constexpr double ratio_limit = 0.7;
 
 /// As k8s::object_key, which this floor does not know.
 struct name {
@@ -148,32 +150,6 @@ void cycle(benchmark::State& state) {
   state.SetItemsProcessed(static_cast<std::int64_t>(keys_in_all) * state.iterations());
 }
 
-/// Prints the table as usual and remembers each repetition's rate.
-class rates : public benchmark::ConsoleReporter {
- public:
-  void ReportRuns(const std::vector<Run>& runs) override {
-    ConsoleReporter::ReportRuns(runs);
-    for (const Run& run : runs) {
-      if (run.run_type != Run::RT_Iteration || run.error_occurred) continue;
-      const auto rate = run.counters.find("items_per_second");
-      if (rate == run.counters.end()) continue;
-      seen_[run.run_name.function_name].push_back(rate->second.value);
-    }
-  }
-
-  /// Nanoseconds for a key; 0 where that benchmark did not run.
-  double median(const std::string& of) const {
-    const auto at = seen_.find(of);
-    if (at == seen_.end()) return 0;
-    auto sorted = at->second;
-    std::sort(sorted.begin(), sorted.end());
-    return 1e9 / sorted[sorted.size() / 2];
-  }
-
- private:
-  std::map<std::string, std::vector<double>> seen_;
-};
-
 /// The peers in turns, so that whatever else the machine does befalls both.
 template <std::size_t Burst>
 void add(const std::string& burst) {
@@ -193,28 +169,30 @@ void add(const std::string& burst) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   add<1>("1");
   add<64>("64");
   add<16'384>("16384");
-
-  rates reporter;
-  benchmark::RunSpecifiedBenchmarks(&reporter);
-  benchmark::Shutdown();
-
+  rw::bench::rates seen;
+  if (!seen.run(argc, argv)) return 1;
+  bool kept = true;
   for (const std::string keys : {"integers", "names"}) {
     for (const std::string burst : {"1", "64", "16384"}) {
-      const double own = reporter.median(keys + "/work_queue/" + burst);
-      const double peer = reporter.median(keys + "/sets_and_deque/" + burst);
-      const double bare = reporter.median(keys + "/set_and_deque/" + burst);
+      const double own = seen.nanoseconds(keys + "/work_queue/" + burst);
+      const double peer = seen.nanoseconds(keys + "/sets_and_deque/" + burst);
+      const double bare = seen.nanoseconds(keys + "/set_and_deque/" + burst);
       if (own == 0 || peer == 0) continue;
-      std::printf(
-          "{\"name\":\"work_queue/%s_%s\",\"value\":%.1f,\"unit\":\"ns\","
-          "\"peer\":\"two unordered_sets and deque\",\"peer_value\":%.1f,\"ratio\":%.2f,"
-          "\"one_set_and_deque\":%.1f}\n",
-          keys.c_str(), burst.c_str(), own, peer, own / peer, bare);
+      kept = rw::bench::print({.name = "work_queue/" + keys + "_" + burst,
+                               .value = own,
+                               .unit = "ns",
+                               .peer = "two unordered_sets and deque",
+                               .peer_value = peer,
+                               .ratio_limit = ratio_limit}) &&
+             kept;
+      if (bare == 0) continue;
+      rw::bench::print({.name = "work_queue/one_set_and_deque_" + keys + "_" + burst,
+                        .value = bare,
+                        .unit = "ns"});
     }
   }
-  return 0;
+  return kept ? 0 : 1;
 }

@@ -12,6 +12,7 @@
 #   sanitize  the symbolizer that the sanitizers' suppressions need
 #   cross   what an arm64 image needs beside `build` and `image`, and an emulator to start it with
 #   kube    tools for building kube-apiserver from Debian's source package
+#   plot    what bench/run.sh draws its plots with
 #
 # Works as root or through sudo. No service is started, neither by the installation nor after it.
 set -euo pipefail
@@ -29,11 +30,12 @@ declare -A groups=(
   [sanitize]="llvm-19"
   [cross]="binutils-aarch64-linux-gnu qemu-user-static bubblewrap"
   [kube]="dpkg-dev make jq rsync xz-utils patch python3 ca-certificates"
+  [plot]="gnuplot-nox"
 )
 # The command that stands for a package where another origin may have provided it.
 declare -A commands=([jq]=jq [git]=git [curl]=curl [python3]=python3 [make]=make [rsync]=rsync [patch]=patch
   [openssl]=openssl [npm]=npm [cmake]=cmake [nginx-light]=nginx [wrk]=wrk
-  [kubernetes-client]=kubectl [pkg-config]=pkg-config [lua5.4]=lua5.4)
+  [kubernetes-client]=kubectl [pkg-config]=pkg-config [lua5.4]=lua5.4 [gnuplot-nox]=gnuplot)
 
 list=
 case "${1:-}" in

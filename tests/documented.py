@@ -22,7 +22,7 @@ CLUSTER = "it needs pods, images or controllers that no API server in a test has
 NOT_RUN = (
     ("README.md", "deploy/quickstart.sh", "it installs packages as root and builds; CI begins with it"),
     ("README.md", "tests/run.sh", "it runs the tests, this one among them"),
-    ("bench/README.md", "cmake --preset release", BUILDS),
+    ("bench/README.md", "bench/run.sh", "it measures for a long time; bench.gather holds what it makes of what is measured"),
     ("bench/README.md", "deploy/install-packages.sh", "it installs packages as root; .ci/run begins with it"),
     ("deploy/README.md", "helm ", CLUSTER + "; e2e.chart and e2e.chart_release install the charts"),
     ("deploy/README.md", "deploy/install-packages.sh", "it installs packages as root"),

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""Holds gather.py: what it makes of lines that were recorded, and that it knows each benchmark of this folder. Measures nothing."""
+
+import contextlib
+import io
+import json
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+import gather  # noqa: E402
+from gather import BENCHES, ROOT, Bench  # noqa: E402
+
+# Prints lines as bench_clusters and pipeline.sh did, and others that a round differs in.
+RECORDED = r"""
+import pathlib, sys
+rounds = pathlib.Path(sys.argv[1])
+number = rounds.stat().st_size if rounds.exists() else 0
+rounds.write_text("x" * (number + 1))
+size = int(sys.argv[2])
+print("a text that is no figure")
+print('{"name":"curve/server_resident","value":%d,"unit":"KiB","limit":64}' % (size / 10 + 10 * number))
+print('{"name":"curve/review","value":%f,"unit":"us of CPU","peer":"nginx, constant","peer_value":10,"ratio":%f,"ratio_limit":1.1}'
+      % (11 + number, 1.1 + number / 10))
+sys.exit(1 if number else 0)
+"""
+
+
+class Gather(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="rw-gather-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.out = self.folder / "out"
+
+    def script(self, text):
+        path = self.folder / f"{len(list(self.folder.iterdir()))}.py"
+        path.write_text(text)
+        return str(path)
+
+    def run_all(self, benches, *arguments):
+        """Exit code, standard output, standard error and results."""
+        with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as log:
+            code = gather.main(benches, [*arguments, "--out", str(self.out)])
+        return code, out.getvalue(), log.getvalue(), json.loads((self.out / "results.json").read_text())
+
+    def test_rounds_become_medians_table_and_plot(self):
+        bench = Bench("curve", f"{self.script(RECORDED)} {self.folder / 'rounds-{}'} {{}}", 20, "clusters", (100, 200))
+        code, text, log, results = self.run_all((bench,), "--rounds", "3")
+        self.assertEqual([(each["name"], each["size"]) for each in results["figures"]],
+                         [("server_resident", 100), ("review", 100), ("server_resident", 200), ("review", 200)])
+        resident, review = results["figures"][:2]
+        self.assertEqual((resident["median"], resident["minimum"], resident["maximum"], resident["rounds"]), (20, 10, 30, 3))
+        self.assertEqual(resident["limits"], [{"of": "value", "at_most": 64, "met": True}])
+        self.assertEqual((review["ratio"], review["ratio_minimum"], review["peer"], review["peer_median"]), (1.2, 1.1, "nginx, constant", 10))
+        self.assertEqual(review["limits"], [{"of": "ratio", "at_most": 1.1, "met": False}])
+        self.assertEqual(code, 1)
+        self.assertIn("bench: curve missed a limit: review, 100 clusters: at most 1.1 ×", log)
+        row = "| review, 200 clusters | 12 us of CPU | 11 to 13 | 3 | 1.2 (1.1 to 1.3) | nginx, constant: 10 | at most 1.1 × **missed** |"
+        self.assertIn(row, text)
+        self.assertIn(row, (self.out / "results.md").read_text())
+        self.assertEqual({"cpu", "cores", "kernel", "built_with", "revision"}, set(results["machine"]))
+        plots = sorted(path.name for path in (self.out / "plots").iterdir()) if shutil.which("gnuplot") else []
+        if plots:
+            self.assertEqual(plots, ["curve_kib.svg", "curve_us_of_cpu.svg"])
+            self.assertIn("<svg", (self.out / "plots" / plots[0]).read_text())
+            self.assertIn("server_resident", (self.out / "plots" / plots[0]).read_text())
+            self.assertIn("](plots/curve_kib.svg)", (self.out / "results.md").read_text())
+        else:
+            self.assertIn("no gnuplot", log)
+
+    def test_benchmark_that_fails_does_not_stop_the_others(self):
+        good = "print('{\"name\":\"a\",\"value\":1,\"unit\":\"s\"}')\n"
+        benches = (Bench("broken", self.script("import sys; sys.exit('it broke')"), 20),
+                   Bench("raising", self.script("print('{\"name\":\"a\",\"value\":2,\"unit\":\"s\",\"limit\":1}')\n1 / 0"), 20),
+                   Bench("silent", self.script("pass"), 20),
+                   Bench("garbled", self.script("print('{\"name\":\"a\",\"value\":NaN,\"unit\":\"s\"}')"), 20),
+                   Bench("unlimited", self.script("print('{\"name\":\"a\",\"value\":1,\"unit\":\"s\",\"ratio_limit\":1}')"), 20),
+                   Bench("slow", self.script("import time; time.sleep(60)"), 0.3),
+                   Bench("absent", "build/there-is-none", 20),
+                   Bench("toolless", "false", 20, tools=("no-such-tool",)),
+                   Bench("unable", self.script("import sys; print('no valgrind', file=sys.stderr); sys.exit(77)"), 20),
+                   Bench("good", self.script(good), 20))
+        code, text, log, results = self.run_all(benches, "--quick")
+        self.assertEqual(code, 1)
+        self.assertEqual(set(results["failed"]), {"broken", "raising", "silent", "garbled", "unlimited", "slow", "absent"})
+        self.assertIn("it broke", results["failed"]["broken"])
+        self.assertIn("not through after 0.3 s", results["failed"]["slow"])
+        self.assertEqual(results["skipped"], {"toolless": "no no-such-tool", "unable": "no valgrind"})
+        self.assertEqual([each["bench"] for each in results["figures"]], ["good"])
+        self.assertIn("bench: broken failed: ", log)
+        self.assertIn("bench: unable was skipped: no valgrind", log)
+
+    def test_figures_of_an_earlier_run_stay_only_if_it_was_the_same(self):
+        benches = [Bench(name, self.script(f"print('{{\"name\":\"{name}\",\"value\":1,\"unit\":\"s\"}}')"), 20) for name in "abc"]
+        self.assertEqual(self.run_all(benches, "--rounds", "1")[0], 0)
+        def shown(*arguments):
+            return [(each["name"], each["rounds"]) for each in self.run_all(benches, *arguments)[3]["figures"]]
+        self.assertEqual(shown("--only", "b", "--rounds", "2"), [("a", 1), ("b", 2), ("c", 1)])
+        self.assertEqual(shown("--only", "b", "--quick"), [("b", 1)])
+
+    def test_each_benchmark_is_known_and_has_the_options_that_it_is_given(self):
+        here = ROOT / "bench"
+        scripts = {path.name for path in (*here.glob("*.py"), *here.glob("*.sh"))}
+        programs = set(re.findall(r"add_executable\((\w+)", (here / "CMakeLists.txt").read_text()))
+        commands = [bench.command.split()[0] for bench in BENCHES]
+        self.assertEqual({name.removeprefix("bench/") for name in commands if name.startswith("bench/")},
+                         scripts - {"run.sh", "gather.py", "gather_test.py", "figures.py"})
+        self.assertEqual({name.removeprefix("build/bench/") for name in commands if name.startswith("build/")},
+                         programs - {"bench_instructions"})
+        for bench, command in zip(BENCHES, commands):
+            for option in re.findall(r"--(?!benchmark_)[a-z-]+", f"{bench.command} {bench.quick}"):
+                self.assertIn(option, (ROOT / command).read_text(), bench.name)
+
+
+if __name__ == "__main__":
+    unittest.main()
