@@ -50,11 +50,9 @@ class Shares(observation_test.Observation, harness.TestCase):
             wait_until(lambda: not webhook.metric("rw_dispatch_undelivered_events", state="known"), 60, "all are delivered")
             ours.append(1e6 * (webhook.cpu_seconds() - before[0]) / self.writes)
             theirs.append(1e6 * (self.plane.cpu_seconds() - before[1]) / self.writes)
-        say("webhook_cpu_of_a_write", statistics.median(ours), "us of CPU")
-        say("api_server_cpu_of_a_write", statistics.median(theirs), "us of CPU", "kube-apiserver and etcd")
-        share = statistics.median(one / other for one, other in zip(ours, theirs))
-        say("webhook_share", share, "x", "kube-apiserver and etcd", 0.2)
-        say("cores_that_fill_the_thread", 1 / share, "cores of kube-apiserver and etcd whose every write is reviewed")
+        webhook, plane = statistics.median(ours), statistics.median(theirs)
+        say("webhook_cpu_of_a_write", webhook, "us of CPU", "kube-apiserver and etcd", peer_value=plane, ratio_limit=0.2)
+        say("cores_that_fill_the_thread", plane / webhook, "cores", "of kube-apiserver and etcd, whose every write is reviewed")
 
 
 if __name__ == "__main__":

@@ -60,6 +60,7 @@ BENCHES = (
     Bench("pipeline", "bench/pipeline.sh --rounds 1 --connections {}", 300, "connections", (8, 32, 128), (32,), "--seconds 1",
           ("nginx", "wrk", "h2load", "curl")),
     Bench("observation", "bench/observation.py --rounds 1", 900, quick="--writes 500"),
+    Bench("api_server", "bench/api_server.py --rounds 1", 600, quick="--writes 500"),
     Bench("review", "build/bench/bench_review", 120, quick="--benchmark_min_time=0.05"),
     # A count is the same each time.
     Bench("instructions", "bench/instructions.py", 600, tools=("valgrind",), rounds=1),
