@@ -27,6 +27,8 @@ def say(name, value, unit, against=None, limit=None, peer_value=None, **more):
         line["peer"] = against
     if peer_value:
         line.update(peer_value=peer_value, ratio=value / peer_value)
+    else:
+        line.pop("ratio_limit", None)  # nothing to compare with, or too little of it to be measured
     if limit is not None:
         line["limit"] = limit
     if not is_kept(line):

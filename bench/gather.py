@@ -70,7 +70,7 @@ BENCHES = (
     Bench("clusters", "build/bench/bench_clusters {}", 400, "clusters", (250, 500, 1000), (50, 100)),
     Bench("connections", "build/bench/bench_connections {}", 120, "connections", (250, 1000, 4000), (100, 400)),
     Bench("history", "build/bench/bench_history {}", 300, "runtimes", (1000, 5000, 10000), (500, 1000)),
-    Bench("devserver", "bench/devserver.py --objects {}", 300, "objects", (1000, 4000, 10000), (500, 1000)),
+    Bench("devserver", "bench/devserver.py --objects {}", 300, "objects", (1000, 4000, 10000), (1000, 3000)),
     Bench("listener", "build/bench/bench_listener", 120),
     Bench("bootstrapper", "build/bench/bench_bootstrapper {}", 400, "runtimes", (250, 500, 1000), (100, 200)),
     Bench("system", "bench/system.py --rounds 1", 900, quick="--runtimes 20 --changes 40 --seconds 5"),
@@ -237,12 +237,14 @@ def table(results):
         yield "| figure | median | minimum to maximum | rounds | ratio | to | limit |"
         yield "| --- | --- | --- | --- | --- | --- | --- |"
         for figure in of_it:
-            ratio, to = "", figure.get("peer", "")
+            ratio, to, several = "", figure.get("peer", ""), figure["rounds"] > 1
             if "ratio" in figure:
-                ratio = f"{figure['ratio']:.3g} ({figure['ratio_minimum']:.3g} to {figure['ratio_maximum']:.3g})"
+                ratio = f"{figure['ratio']:.3g}" + (
+                    f" ({figure['ratio_minimum']:.3g} to {figure['ratio_maximum']:.3g})" if several else "")
                 to += f": {short(figure['peer_median'])}"
             yield (f"| {title_of(figure)} | {short(figure['median'])} {figure['unit']} "
-                   f"| {short(figure['minimum'])} to {short(figure['maximum'])} | {figure['rounds']} | {ratio} | {to} "
+                   f"| {short(figure['minimum']) + ' to ' + short(figure['maximum']) if several else ''} | {figure['rounds']} "
+                   f"| {ratio} | {to} "
                    f"| {'; '.join(limit_text(each) + ('' if each['met'] else ' **missed**') for each in figure.get('limits', []))} |")
     for kind in ("failed", "skipped"):
         if results[kind]:
