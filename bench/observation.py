@@ -154,10 +154,12 @@ class Cost(observation_test.Embedded):
     def compare(name, values, unit, **limits):
         """With reviews alone, and with the build before."""
         for way, value in values.items():
-            say(f"{name}_{way.replace(' ', '_')}", value, unit)
-        for peer, bounds in (("reviews alone", limits), ("before", {})):
-            if peer in values:
-                say(f"{name}_against_{peer.replace(' ', '_')}", values["observed"], unit, peer, peer_value=values[peer], **bounds)
+            if way == "observed" and "reviews alone" in values:
+                say(f"{name}_observed", value, unit, "reviews alone", peer_value=values["reviews alone"], **limits)
+            else:
+                say(f"{name}_{way.replace(' ', '_')}", value, unit)
+        if "before" in values:
+            say(f"{name}_observed_now", values["observed"], unit, "before", peer_value=values["before"])
 
 
 if __name__ == "__main__":
