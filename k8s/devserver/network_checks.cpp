@@ -42,15 +42,6 @@ bool is_there(const json::value& of, std::string_view field) {
   return value != nullptr && !value->is_null();
 }
 
-/// An IANA service name (RFC 6335, section 5.1).
-bool is_port_name(std::string_view name) {
-  const auto letter = [](char c) { return c >= 'a' && c <= 'z'; };
-  const auto allowed = [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '-'; };
-  return !name.empty() && name.size() <= 15 && std::ranges::all_of(name, allowed) &&
-         std::ranges::any_of(name, letter) && name.find("--") == std::string_view::npos &&
-         name.front() != '-' && name.back() != '-';
-}
-
 void check_backend(const json::value& backend, const std::string& at, std::vector<cause>& found) {
   const bool to_resource = is_there(backend, "resource");
   const bool to_service = is_there(backend, "service");
@@ -67,7 +58,7 @@ void check_backend(const json::value& backend, const std::string& at, std::vecto
     if (name.empty()) {
       require(found, at + ".service.name");
     } else {
-      for (const auto& error : dns_label_errors(name)) {
+      for (const auto& error : dns_1035_label_errors(name)) {
         add_wrong(found, at + ".service.name", json::value(name), error);
       }
     }
@@ -135,9 +126,8 @@ void check_host(const std::string& host, const std::string& at, std::vector<caus
 
 void check_port_value(const json::value& port, const std::string& at, std::vector<cause>& found) {
   if (port.is_string()) {
-    if (!is_port_name(view(port.get_string()))) {
-      add_wrong(found, at, port,
-                "must be an IANA service name: at most 15 of a-z, 0-9 and '-', with a letter");
+    for (const auto& error : port_name_errors(view(port.get_string()))) {
+      add_wrong(found, at, port, error);
     }
   } else if (port.is_int64() && (port.get_int64() < 1 || port.get_int64() > 65'535)) {
     add_wrong(found, at, port, "must be between 1 and 65535, inclusive");

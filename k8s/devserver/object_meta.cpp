@@ -39,31 +39,12 @@ std::vector<std::string> segment_errors(std::string_view name) {
   return found;
 }
 
-bool is_label_1035(std::string_view name) {
-  const auto lower = [](char c) { return c >= 'a' && c <= 'z'; };
-  const auto plain = [&](char c) { return lower(c) || (c >= '0' && c <= '9'); };
-  return !name.empty() && lower(name.front()) && plain(name.back()) &&
-         std::all_of(name.begin(), name.end(), [&](char c) { return plain(c) || c == '-'; });
-}
-
-std::vector<std::string> label_1035_errors(std::string_view name) {
-  std::vector<std::string> found;
-  if (name.size() > 63) found.emplace_back("must be no more than 63 characters");
-  if (!is_label_1035(name)) {
-    found.emplace_back(
-        "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an "
-        "alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or "
-        "'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')");
-  }
-  return found;
-}
-
 std::vector<std::string> name_errors(naming rule, std::string_view name) {
   switch (rule) {
     case naming::label:
       return dns_label_errors(name);
     case naming::label_1035:
-      return label_1035_errors(name);
+      return dns_1035_label_errors(name);
     case naming::path_segment:
       return segment_errors(name);
     case naming::subdomain:

@@ -225,7 +225,10 @@ class pod_checker {
     each(container, "ports", at, [&](const json::value& port, const std::string& path) {
       check_port(port, path);
       const std::string name(find_string(port, {"name"}));
-      if (name.empty() || names.insert(name).second) return;
+      if (name.empty()) return;
+      const auto errors = port_name_errors(name);
+      for (const auto& error : errors) invalid(path + ".name", json::string(name), error);
+      if (!errors.empty() || names.insert(name).second) return;
       found_.push_back(
           {path + ".name", "FieldValueDuplicate", "Duplicate value: \"" + name + "\""});
     });
@@ -243,7 +246,11 @@ class pod_checker {
       check_mount(mount, path, paths);
     });
     for (const auto* probe : {"livenessProbe", "readinessProbe", "startupProbe"}) {
-      if (const auto* const is = find(container, {probe})) check_probe(*is, at + "." + probe);
+      if (const auto* const is = find(container, {probe})) check_handler(*is, at + "." + probe);
+    }
+    for (const auto* hook : {"postStart", "preStop"}) {
+      const auto* const is = find(container, {"lifecycle", hook});
+      if (is != nullptr) check_handler(*is, at + ".lifecycle." + hook);
     }
     const auto pull = find_string(container, {"imagePullPolicy"});
     if (!pull.empty()) {
@@ -291,9 +298,10 @@ class pod_checker {
     }
   }
 
-  void check_probe(const json::value& probe, const std::string& at) {
+  /// Checks what a probe or a hook does.
+  void check_handler(const json::value& probe, const std::string& at) {
     std::size_t handlers = 0;
-    for (const auto* name : {"exec", "httpGet", "tcpSocket", "grpc"}) {
+    for (const auto* name : {"exec", "httpGet", "tcpSocket", "grpc", "sleep"}) {
       if (find(probe, {name}) != nullptr) ++handlers;
     }
     check_probed_port(probe, "httpGet", at);

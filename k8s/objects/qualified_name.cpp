@@ -8,14 +8,18 @@ namespace {
 
 constexpr std::size_t label_length = 63;       // of names, values and DNS labels
 constexpr std::size_t subdomain_length = 253;  // RFC 1123
+constexpr std::size_t port_length = 15;        // RFC 6335
 
 constexpr std::string_view name_pattern = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 constexpr std::string_view name_rule =
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
     "alphanumeric character";
 
+bool lower(char c) noexcept {
+  return c >= 'a' && c <= 'z';
+}
 bool lower_or_digit(char c) noexcept {
-  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+  return lower(c) || (c >= '0' && c <= '9');
 }
 bool alphanumeric(char c) noexcept {
   return lower_or_digit(c) || (c >= 'A' && c <= 'Z');
@@ -128,6 +132,37 @@ std::vector<std::string> dns_label_errors(std::string_view name) {
         unlike("a lowercase RFC 1123 label must consist of lower case alphanumeric characters or "
                "'-', and must start and end with an alphanumeric character",
                "[a-z0-9]([-a-z0-9]*[a-z0-9])?", {"my-name", "123-abc"}));
+  }
+  return found;
+}
+
+std::vector<std::string> dns_1035_label_errors(std::string_view name) {
+  std::vector<std::string> found;
+  if (name.size() > label_length) found.push_back(too_long(label_length));
+  if (!is_dns_label(name) || !lower(name.front())) {
+    found.push_back(
+        unlike("a DNS-1035 label must consist of lower case alphanumeric characters or '-', start "
+               "with an alphabetic character, and end with an alphanumeric character",
+               "[a-z]([-a-z0-9]*[a-z0-9])?", {"my-name", "abc-123"}));
+  }
+  return found;
+}
+
+std::vector<std::string> port_name_errors(std::string_view name) {
+  std::vector<std::string> found;
+  if (name.size() > port_length) found.push_back(too_long(port_length));
+  if (name.empty() ||
+      !std::ranges::all_of(name, [](char c) { return lower_or_digit(c) || c == '-'; })) {
+    found.emplace_back("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)");
+  }
+  if (std::ranges::none_of(name, lower)) {
+    found.emplace_back("must contain at least one letter (a-z)");
+  }
+  if (name.find("--") != std::string_view::npos) {
+    found.emplace_back("must not contain consecutive hyphens");
+  }
+  if (name.starts_with('-') || name.ends_with('-')) {
+    found.emplace_back("must not begin or end with a hyphen");
   }
   return found;
 }

@@ -19,4 +19,10 @@ std::vector<std::string> dns_subdomain_errors(std::string_view name);
 /// Returns the errors of the names of namespaces and the like: lower-case RFC 1123 labels.
 std::vector<std::string> dns_label_errors(std::string_view name);
 
+/// Returns the errors of the names of Services: lower-case RFC 1035 labels.
+std::vector<std::string> dns_1035_label_errors(std::string_view name);
+
+/// Returns the errors of the names of ports: lower-case IANA service names (RFC 6335, section 5.1).
+std::vector<std::string> port_name_errors(std::string_view name);
+
 }  // namespace rw::k8s

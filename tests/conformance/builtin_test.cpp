@@ -132,6 +132,60 @@ BOOST_FIXTURE_TEST_CASE(name_of_two_ports_of_a_container_is_invalid, sandbox) {
       {422, "Invalid", "spec.template.spec.containers[0].ports[1].name: Duplicate value: \"a\""});
 }
 
+BOOST_FIXTURE_TEST_CASE(port_whose_name_is_no_service_name_is_invalid, sandbox) {
+  const auto rejects = [this](const k8s::resource_type& type, std::string_view field,
+                              std::string_view spec) {
+    for (const auto& [name, why] :
+         {std::pair("1", "must contain at least one letter"),
+          std::pair("UPPER",
+                    "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)"),
+          std::pair("a--b", "must not contain consecutive hyphens"),
+          std::pair("-a", "must not begin or end with a hyphen"),
+          std::pair("sixteen-letters-", "must be no more than 15 characters")}) {
+      auto text = R"({"spec": )" + std::string(spec) + "}";
+      text.replace(text.find("NAME"), 4, name);
+      refuse(api.create(type, here(object(type, "a", parse(text)))),
+             {422, "Invalid",
+              std::string(field) + ": Invalid value: \"" + name + "\": " + std::string(why)});
+    }
+  };
+  const auto container = [](std::string_view with) {
+    return R"({"restartPolicy": "Never", "containers": [{"name": "c", "image": "i", )" +
+           std::string(with) + "}]}";
+  };
+  const std::string ports = R"("ports": [{"containerPort": 1, "name": "NAME"}])";
+  const k8s::resource_type pods{{"", "v1", "Pod"}, "pods", true};
+  rejects(pods, "spec.containers[0].ports[0].name", container(ports));
+  rejects(pods, "spec.initContainers[0].ports[0].name",
+          R"({"containers": [{"name": "c", "image": "i"}],
+              "initContainers": [{"name": "d", "image": "i", )" +
+              ports + "}]}");
+  for (const auto* const probe : {"livenessProbe", "readinessProbe", "startupProbe"}) {
+    rejects(pods, "spec.containers[0]." + std::string(probe) + ".tcpSocket.port",
+            container("\"" + std::string(probe) + R"(": {"tcpSocket": {"port": "NAME"}})"));
+  }
+  for (const auto* const hook : {"postStart", "preStop"}) {
+    rejects(pods, "spec.containers[0].lifecycle." + std::string(hook) + ".httpGet.port",
+            container(R"("lifecycle": {")" + std::string(hook) +
+                      R"(": {"httpGet": {"path": "/", "port": "NAME"}}})"));
+  }
+  for (const auto& [group, kind, plural] :
+       {std::tuple("apps", "Deployment", "deployments"),
+        std::tuple("apps", "ReplicaSet", "replicasets"),
+        std::tuple("apps", "DaemonSet", "daemonsets"), std::tuple("batch", "Job", "jobs")}) {
+    rejects({{group, "v1", kind}, plural, true}, "spec.template.spec.containers[0].ports[0].name",
+            R"({"template": {"spec": )" + container(ports) + "}}");
+  }
+  rejects(services, "spec.ports[0].targetPort",
+          R"({"ports": [{"port": 1, "targetPort": "NAME"}]})");
+  rejects({{"networking.k8s.io", "v1", "NetworkPolicy"}, "networkpolicies", true},
+          "spec.ingress[0].ports[0].port",
+          R"({"podSelector": {}, "ingress": [{"ports": [{"port": "NAME"}]}]})");
+  rejects({{"networking.k8s.io", "v1", "Ingress"}, "ingresses", true},
+          "spec.defaultBackend.service.port.name",
+          R"({"defaultBackend": {"service": {"name": "s", "port": {"name": "NAME"}}}})");
+}
+
 BOOST_FIXTURE_TEST_CASE(service_account_that_is_removed_is_that_of_the_older_field, sandbox) {
   create(deployments, with(deployment("a"), "/spec/template/spec/serviceAccountName", "sa"));
   const auto changed = ok(

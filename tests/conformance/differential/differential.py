@@ -97,6 +97,8 @@ def normal(value, asked):
             made[name] = {k: normal(v, asked) for k, v in inner.items() if k not in OF_A_SERVER}
             if "generateName" in inner:
                 made[name]["name"] = "<name>"
+            if value.get("kind") == "Namespace" and inner.get("finalizers"):  # a random order when it is deleted (namespace/storage, a map of Go)
+                made[name]["finalizers"] = sorted(inner["finalizers"])
             made["managed"] = managed(inner.get("managedFields") or [])
         elif name == "details" and isinstance(inner, dict):
             made[name] = {k: v for k, v in inner.items() if k != "uid"}
@@ -207,8 +209,8 @@ class Known:
 class Sequence:
     """Requests about one object."""
 
-    def __init__(self, chance, number):
-        self.chance = chance
+    def __init__(self, chance, number, present=dict):
+        self.chance, self.present = chance, present  # the latter returns the object as it is stored
         api, self.kind, plural, self.namespaced, fields = chance.choice(objects.BASES)
         self.name = f"{plural[:8]}-{number}"
         self.path = ("/api/" if "/" not in api else "/apis/") + api + (f"/namespaces/{objects.NAMESPACE}" if self.namespaced else "") + f"/{plural}"
@@ -240,12 +242,12 @@ class Sequence:
 
     def applied(self, object_):
         """An object of which all versions apply the same: a roleRef and a fieldRef are one value since 1.22, and who applies a Job's empty spec owns it since
-        1.21, with all that it has (structured-merge-diff PR 184): both are applied in whole."""
+        1.21, with all that it has (structured-merge-diff PR 184): both are applied in whole, and so are the Job's template and its spec."""
         object_ = objects.with_field_paths(copy.deepcopy(object_))
         if self.kind == "RoleBinding" and isinstance(object_.get("roleRef"), dict):
             object_["roleRef"] = {**self.object["roleRef"], **object_["roleRef"]}
-        if self.kind == "Job" and not object_.get("spec"):
-            object_["spec"] = copy.deepcopy(self.object["spec"])
+        if self.kind == "Job":
+            objects.fill_empty(object_, self.object, ("spec", "template", "spec"))
         return object_
 
     def dry(self, path):
@@ -268,6 +270,8 @@ class Sequence:
         body = {k: v for k, v in object_.items() if k not in ("apiVersion", "kind", "metadata")}
         if how == "merge":
             body = objects.without_nulls_in_lists(body)
+        if how == "strategic":
+            body = objects.without_nulls_in_new_maps(body, self.present())
         if how == "json":
             path = self.chance.choice([one for one in objects.paths_in(self.object) if not objects.is_name_of_variable(one)])
             # What is copied or replaced is there: until 1.23 it is null, where it is not (evanphx/json-patch, partialDoc.get).
@@ -418,7 +422,7 @@ class Differential(harness.TestCase):
         number = 0
         while run.sent < self.options.operations:
             number += 1
-            run.play(Sequence(random.Random(chance.random()), number))
+            run.play(Sequence(random.Random(chance.random()), number, lambda: run.servers[0].object))
         self.note(f"seed {self.options.seed}: {run.sent} requests in {number} sequences, {sum(run.found.values())} differences of "
                   f"{len(run.found)} kinds; {sum(1 for n in run.known.rules.values() if n)} of {len(run.known.rules)} rules needed; "
                   f"{run.panics} panics of kube-apiserver")

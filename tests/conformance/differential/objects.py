@@ -131,6 +131,26 @@ def without_nulls_in_lists(value, listed=False):
     return value
 
 
+def without_nulls_in_new_maps(patch, present):
+    """A strategic merge patch that all versions take for the same: null in a map that is not there yet is an empty text until 1.24
+    (kubernetes PR 107705)."""
+    if not isinstance(patch, dict):
+        return patch
+    if not isinstance(present, dict):
+        patch, present = {name: inner for name, inner in patch.items() if inner is not None}, {}
+    return {name: without_nulls_in_new_maps(inner, present.get(name)) for name, inner in patch.items()}
+
+
+def fill_empty(value, whole, path):
+    """Replaces the first object on the path that is empty or null by that of a whole one."""
+    for name in path:
+        if not value.get(name):
+            value[name] = copy.deepcopy(whole[name])
+        value, whole = value[name], whole[name]
+        if not isinstance(value, dict):
+            return
+
+
 def is_name_of_variable(path):
     return len(path) > 2 and path[-3] == "env" and path[-1] == "name"
 
