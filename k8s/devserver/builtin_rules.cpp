@@ -12,6 +12,7 @@
 #include "rw/k8s/devserver/services.hpp"
 #include "rw/k8s/objects/base64.hpp"
 #include "rw/k8s/objects/label_selector.hpp"
+#include "rw/k8s/objects/qualified_name.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
@@ -150,6 +151,17 @@ void check_volume_claim(const json::value& before, const json::value& object,
       check_choice(found, "spec.accessModes", mode.is_string() ? view(mode.get_string()) : "",
                    {"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"});
     }
+  }
+  for (const std::string field : {"storageClassName", "volumeAttributesClassName"}) {
+    const auto name = find_string(object, {"spec", field});
+    if (name.empty()) continue;
+    for (const auto& error : dns_subdomain_errors(name)) {
+      found.push_back({"spec." + field, "FieldValueInvalid",
+                       "Invalid value: " + json::serialize(json::value(name)) + ": " + error});
+    }
+  }
+  if (const auto mode = find_string(object, {"spec", "volumeMode"}); !mode.empty()) {
+    check_choice(found, "spec.volumeMode", mode, {"Block", "Filesystem"});
   }
   if (before.is_null()) return;
   auto was = *find(before, {"spec"});

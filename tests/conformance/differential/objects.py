@@ -198,7 +198,7 @@ def change(random, object_, values=VALUES):
     elif action == "copy" and isinstance(into, list) and path[-2] != "env":  # two variables of one name have owners since 1.29
         into.append(copy.deepcopy(into[path[-1]]))
     elif action == "add" and isinstance(into, dict):
-        into["unknownField"] = random.choice(values)
+        into["unknownField"] = copy.deepcopy(random.choice(values))
     else:
         into[path[-1]] = copy.deepcopy(random.choice(values))
     # What is no text can be applied as a quantity, and is read or rejected later, since 1.27 (kubernetes PR 115324).
