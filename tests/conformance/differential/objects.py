@@ -175,7 +175,7 @@ def with_field_paths(value):
         return [with_field_paths(one) for one in value]
     if not isinstance(value, dict):
         return value
-    return {name: {"fieldPath": "metadata.name", **inner} if name == "fieldRef" and isinstance(inner, dict) else with_field_paths(inner)
+    return {name: {"fieldPath": "metadata.name", **(inner or {})} if name == "fieldRef" and isinstance(inner, (dict, type(None))) else with_field_paths(inner)
             for name, inner in value.items()}
 
 
