@@ -80,6 +80,7 @@ BENCHES = (
     Bench("page", "bench/page.py", 1800, quick="--runtimes 50 --seconds 5"),
     Bench("silent", "bench/silent.py --seconds 60", 3600, quick="--runtimes 20 --seconds 5"),
     Bench("manager", "bench/manager.py --runtimes {}", 2400, "runtimes", (1000, 2500, 5000), (20,)),
+    Bench("scale", "bench/scale.py --runtimes {}", 7200, "runtimes", (1250, 2500, 5000, 25000), (20,), "--seconds 5", rounds=1),
 )
 
 

@@ -33,7 +33,7 @@ def main():
     fleet = None
     try:
         fleet = QuietFleet(folder, asked.runtimes, apart=True)
-        page = fleet.install(("--heartbeat-timeout=60s",))
+        page = fleet.install(("--no-leader-elect", "--heartbeat-timeout=60s"))
         manager = fleet.manager
 
         def measure(name, settled, what):

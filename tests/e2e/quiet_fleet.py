@@ -24,7 +24,9 @@ CRDS = collection("customresourcedefinitions", None, "apiextensions.k8s.io")
 RUNTIMES = collection("runtimes", KCP, "infrastructuremanager.kyma-project.io", "v1")
 CERTIFICATES = collection("certificates", "istio-system", "cert-manager.io")
 SECRETS = collection("secrets", "istio-system")
-DEPLOYMENT = collection("deployments", "kyma-system", "apps") + "/skr-webhook"
+DEPLOYMENTS = collection("deployments", "kyma-system", "apps")
+WEBHOOK = f"{DEPLOYMENTS}/skr-webhook"
+BOOTSTRAPPER = f"{DEPLOYMENTS}/rt-bootstrapper-controller-manager"
 PERIOD = 20  # seconds between two heartbeats of a runtime
 
 
@@ -74,10 +76,12 @@ def add_runtime(kcp, folder, name):
 
 
 class QuietFleet:
-    """`silent` holds the names of runtimes that send none. `runtimes_server` is the process of the runtimes' clusters, which
-    is KCP's, too, unless they are `apart`."""
+    """`silent` holds the names of runtimes that send none. The runtimes' clusters are those of KCP's process, or of so many
+    others as `apart` says; `runtimes_server` is the last of them. `deployments` become ready.
+    Certificates are issued by `pki`, and again when the manager asks for that."""
 
-    def __init__(self, folder, runtimes, apart=False):
+    def __init__(self, folder, runtimes, apart=False, deployments=(WEBHOOK,)):
+        self.deployments = deployments
         self.folder = folder
         self.names = [f"runtime-{i + 1}" for i in range(runtimes)]
         self.certificates = {}  # name -> percent-encoded PEM
@@ -88,20 +92,22 @@ class QuietFleet:
         self.failure = None
         self.manager = None
         self.servers = []
-        self.clusters = folder / "clusters"
-        for names in ([["kcp"], self.names] if apart else [["kcp", *self.names]]):
-            self.clusters = folder / ("clusters" if len(names) > 1 else "kcp")
-            self.servers.append(Process("api-server", [DEV_BINARY, "api-server", "--address", "127.0.0.1:0", "--dir", self.clusters,
+        self.folders = {}  # cluster -> that of its kubeconfig
+        parts = int(apart)
+        for number, names in enumerate([["kcp"], *(self.names[i::parts] for i in range(parts))] if apart else [["kcp", *self.names]]):
+            clusters = folder / f"clusters-{number}"
+            self.folders.update(dict.fromkeys(names, clusters))
+            self.servers.append(Process("api-server", [DEV_BINARY, "api-server", "--address", "127.0.0.1:0", "--dir", clusters,
                                                        "--cluster", ",".join(names)]))
-            self.servers[-1].wait_listening("api-server", 120)
+            self.servers[-1].wait_listening("api-server", 300)
         self.runtimes_server = self.servers[-1]
-        self.kubeconfig = (folder / "kcp" if apart else self.clusters) / "kcp.kubeconfig"
+        self.kubeconfig = self.folders["kcp"] / "kcp.kubeconfig"
         self.kcp = Api(self.kubeconfig)
         self.pki = Pki(folder / "pki")
         define(self.kcp)
         fill(self.kcp, self.pki)
         for name in self.names:
-            add_runtime(self.kcp, self.clusters, name)
+            add_runtime(self.kcp, self.folders[name], name)
 
     def kill(self):
         self.ended.set()
@@ -109,17 +115,17 @@ class QuietFleet:
             if one:
                 one.kill()
 
-    def install(self, options=("--no-watch-runtimes", "--probe-interval=0")):
+    def install(self, options=("--no-leader-elect", "--no-watch-runtimes", "--probe-interval=0"), patience=1200):
         """Starts the manager, and returns the port of its page once all runtimes are installed, and KCP hears of them."""
         self.manager = Process("manager", [
-            BINARY, "manager", "--kubeconfig", self.kubeconfig, "--skr-image=example.com/runtime-watcher:1", "--no-leader-elect",
+            BINARY, "manager", "--kubeconfig", self.kubeconfig, "--skr-image=example.com/runtime-watcher:1",
             f"--listen-address=127.0.0.1:{self.port}", "--metrics-address=127.0.0.1:0", "--rollout-max-unavailable=100%",
             "--rollout-canary-soak=1s", *options])
         page = self.manager.wait_listening("admin", 60)
         threading.Thread(target=self._guard, args=(self._play_controllers,), daemon=True).start()
         for part in range(4):
             threading.Thread(target=self._guard, args=(self._send_heartbeats, self.names[part::4]), daemon=True).start()
-        wait_until(lambda: self._live(page) == len(self.names), 1200,
+        wait_until(lambda: self._live(page) == len(self.names), patience,
                    lambda: f"all runtimes are live: {get(page, '/runtimes?limit=1')}\n{self.manager.tail(5)}", every=1)
         return page
 
@@ -144,23 +150,26 @@ class QuietFleet:
         subprocess.run(["openssl", "pkey", "-in", self.key, "-pubout", "-out", self.public], check=True, timeout=60)
         kcp = Api(self.kubeconfig)
         ready = set()
-        while not self.ended.is_set() and len(ready) < len(self.names):
-            for each in kcp.get(f"{CERTIFICATES}?limit=10000")["items"]:
+        while not self.ended.is_set():
+            for each in kcp.get(CERTIFICATES)["items"]:
                 name = each["spec"]["commonName"]
-                if name not in self.certificates:
+                asked = any(one["type"] == "Issuing" for one in each.get("status", {}).get("conditions", ()))
+                if asked or name not in self.certificates:
                     self._issue(kcp, each, name)
             for name in self.certificates:
                 if name in ready:
                     continue
-                runtime = Api(self.clusters / f"{name}.kubeconfig")
-                found = runtime.get(DEPLOYMENT)
-                if found:
-                    runtime.patch(f"{DEPLOYMENT}/status", {"status": {
-                        "observedGeneration": found["metadata"]["generation"], "replicas": 1, "updatedReplicas": 1,
-                        "readyReplicas": 1, "availableReplicas": 1}})
+                runtime = Api(self.folders[name] / f"{name}.kubeconfig")
+                found = [runtime.get(each) for each in self.deployments]
+                if all(found):
+                    for path, each in zip(self.deployments, found):
+                        runtime.patch(f"{path}/status", {"status": {
+                            "observedGeneration": each["metadata"]["generation"], "replicas": 1, "updatedReplicas": 1,
+                            "readyReplicas": 1, "availableReplicas": 1}})
                     ready.add(name)
                 runtime.close()
-            pause(0.2)
+            # All of them are read each time.
+            pause(0.2 if len(ready) < len(self.names) else max(1, len(self.names) / 2500))
 
     def _issue(self, kcp, certificate, name):
         spec, meta = certificate["spec"], certificate["metadata"]
@@ -168,7 +177,7 @@ class QuietFleet:
         pem = subprocess.run(["openssl", "x509", "-new", "-subj", f"/CN={name}", "-force_pubkey", self.public, "-CA",
                               self.pki.folder / "ca.crt", "-CAkey", self.pki.folder / "ca.key", "-days", "60", "-extfile", "/dev/stdin"],
                              input=f"subjectAltName={names}\n".encode(), check=True, capture_output=True, timeout=60).stdout
-        kcp.request("POST", SECRETS, {
+        kcp.apply(f"{SECRETS}/{spec['secretName']}", {
             "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls",
             "metadata": {"name": spec["secretName"], "namespace": meta["namespace"], "labels": spec["secretTemplate"]["labels"]},
             "data": {"tls.crt": encoded(pem), "tls.key": encoded(self.key.read_bytes()),
@@ -194,6 +203,10 @@ class QuietFleet:
                 self.ended.wait(max(0, begun + PERIOD * i / len(names) - time.monotonic()))
             self.ended.wait(max(0, begun + PERIOD - time.monotonic()))
 
+    def send_one(self, connection, name):
+        """Returns true if it was handled."""
+        return 200 <= self._send(connection, name, os.urandom(8).hex(), 1) < 300
+
     def _send(self, connection, name, boot, sequence):
         events = 3 * sequence
         connection.request("POST", "/v2/runtime-watcher/event", json.dumps({
@@ -203,8 +216,10 @@ class QuietFleet:
             "certificateNotAfter": rfc3339(time.time() + 60 * 86400), "watches": []}), {
                 "Content-Type": "application/vnd.runtime-watcher.heartbeat+json",
                 "X-Forwarded-Client-Cert": "Cert=" + self.certificates[name]})
-        connection.getresponse().read()
+        answer = connection.getresponse()
+        answer.read()
         self.sent += 1
+        return answer.status
 
 
 def get(port, path):

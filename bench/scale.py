@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""What one manager costs, and how long it takes, with many runtimes in mode direct, each watched for drift and with a heartbeat
+every 20 s: its memory and idle CPU, the installation everywhere, a rotated pull Secret and a new CA everywhere, and a fail-over
+until another replica handles what a runtime sends. Prints one line of JSON for each figure. Ends with 1 if a limit is missed.
+
+    bench/scale.py [--runtimes N] [--seconds S]
+
+KCP is an embedded API server in one process, the runtimes' clusters are in others, of 5,000 each; this script is the issuer and the
+Deployments' controllers (tests/e2e/quiet_fleet.py). All of them share the machine's cores with the manager, so beside each time is the
+CPU time that the manager took of it. The leader is killed, so a fail-over has the rest of its Lease (15 s) in it.
+"""
+
+import argparse
+import http.client
+import pathlib
+import resource
+import shutil
+import sys
+import tempfile
+import time
+import urllib.request
+
+from system import missed, say
+
+import bootstrapper_sources as sources  # noqa: E402  (system.py says where they are)
+from api import Api, collection  # noqa: E402
+from harness import BINARY, Pki, Process, free_port, metric_sum, pause, wait_until  # noqa: E402
+from landscape import encoded  # noqa: E402
+from quiet_fleet import BOOTSTRAPPER, KCP, WEBHOOK, QuietFleet  # noqa: E402
+
+MODE = ("--bootstrapper-mode=direct", "--create-runtime-bootstrappers", "--heartbeat-timeout=60s")
+DESCRIPTORS = 200_000  # a connection to each runtime, in the servers and in the manager
+
+
+class Scale:
+    def __init__(self, folder, runtimes):
+        self.runtimes = runtimes
+        self.folder = folder
+        self.patience = 300 + runtimes * 0.3
+        self.fleet = QuietFleet(folder, runtimes, apart=max(1, runtimes // 5000), deployments=(WEBHOOK, BOOTSTRAPPER))
+        self.admin = None
+        self.standby = None
+
+    def close(self):
+        if self.standby:
+            self.standby.kill()
+        self.fleet.kill()
+
+    def metric(self, name, **labels):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.admin}/metrics", timeout=60) as answer:
+            return metric_sum(answer.read().decode(), name, **labels) or 0
+
+    def timed(self, name, action, good, limit=None):
+        manager = self.fleet.manager
+        cpu, begun = manager.cpu_seconds() if manager else 0, time.monotonic()
+        action()
+        manager = self.fleet.manager
+        wait_until(good, self.patience, lambda: f"{name}:\n{manager.tail(8)}", every=0.5)
+        say(name, time.monotonic() - begun, "s", limit=limit, runtimes=self.runtimes, cpu_seconds=round(manager.cpu_seconds() - cpu, 1))
+
+    def install(self):
+        def start():
+            self.admin = self.fleet.install(MODE, self.patience)
+        watched = ("rw_watcher_installer_watched_runtimes", "rw_bootstrapper_watched_runtimes")
+        self.timed("installed", start, lambda: min(map(self.metric, watched)) >= self.runtimes)
+
+    def rest(self, seconds):
+        manager = self.fleet.manager
+        pause(60)  # what the first passes needed is given back, as far as it ever is
+        cpu, begun = manager.cpu_seconds(), time.monotonic()
+        pause(seconds)
+        used = (manager.cpu_seconds() - cpu) / (time.monotonic() - begun)
+        say("idle_cpu", 100 * used, "% of a core", runtimes=self.runtimes, heartbeats_a_second=self.runtimes / 20)
+        say("resident_memory", manager.rss() / 2**20, "MiB", runtimes=self.runtimes)
+        say("memory_of_a_runtime", manager.rss() / 1024 / self.runtimes, "KiB", "all memory of the manager", runtimes=self.runtimes)
+
+    def rotate_credentials(self):
+        wanted = sources.pull_secret("second")["data"]
+        left = list(self.fleet.names)
+        def reached():
+            while left:
+                runtime = Api(self.fleet.folders[left[-1]] / f"{left[-1]}.kubeconfig")
+                has = runtime.get(collection("secrets", "kyma-system") + "/registry-credentials")["data"]
+                runtime.close()
+                if has != wanted:
+                    return False
+                left.pop()
+            return True
+        self.timed("credentials", lambda: self.fleet.kcp.apply(
+            collection("secrets", KCP) + "/registry-credentials", sources.pull_secret("second")), reached)
+
+    def rotate_authority(self):
+        authority = Pki(self.folder / "next", "next")
+        certificate, key = (encoded((authority.folder / name).read_bytes()) for name in ("ca.crt", "ca.key"))
+        def missing():
+            return self.metric("rw_gateway_secret_missing_runtimes")
+        def rotate():
+            self.fleet.pki = authority
+            self.fleet.kcp.patch(collection("secrets", "istio-system") + "/klm-watcher", {
+                "data": {"tls.crt": certificate, "tls.key": key, "ca.crt": certificate}})
+            wait_until(lambda: missing() > 0, 120, "runtimes lack the new CA", every=0.02)
+        self.timed("authority", rotate, lambda: missing() == 0)
+
+    def fail_over(self):
+        listener = free_port()
+        self.standby = Process("standby", [
+            BINARY, "manager", "--kubeconfig", self.fleet.kubeconfig, "--skr-image=example.com/runtime-watcher:1",
+            f"--listen-address=127.0.0.1:{listener}", "--metrics-address=127.0.0.1:0", "--rollout-max-unavailable=100%", *MODE])
+        self.standby.wait_listening("admin", 60)
+        pause(30)
+        def handled():
+            connection = http.client.HTTPConnection("127.0.0.1", listener, timeout=5)
+            try:
+                return self.fleet.send_one(connection, self.fleet.names[-1])
+            except OSError:
+                return False
+            finally:
+                connection.close()
+        if handled():
+            raise AssertionError("a replica that does not lead has handled what a runtime sends")
+        begun = time.monotonic()
+        self.fleet.manager.kill()
+        wait_until(handled, self.patience, lambda: f"another replica leads:\n{self.standby.tail(8)}", every=0.1)
+        say("fail_over", time.monotonic() - begun, "s", "the Lease of the killed leader included", runtimes=self.runtimes,
+            cpu_seconds=round(self.standby.cpu_seconds(), 1))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runtimes", type=int, default=5000)
+    parser.add_argument("--seconds", type=float, default=60, help="that the idle CPU is measured for")
+    asked = parser.parse_args()
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, max(most, DESCRIPTORS)))
+    except (ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="rw-bench-"))
+    scale = None
+    try:
+        scale = Scale(folder, asked.runtimes)
+        scale.install()
+        scale.rest(asked.seconds)
+        scale.rotate_credentials()
+        scale.rotate_authority()
+        scale.fail_over()
+    finally:
+        if scale:
+            scale.close()
+        shutil.rmtree(folder, ignore_errors=True)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
