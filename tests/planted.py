@@ -85,6 +85,8 @@ FAULTS = (
      "config_sync.runtime_signal"),
     ("rollout_ignores_the_budget", "reactors/runtime_rollout/decision.cpp", "if (unavailable >= allowed) return;",
      "if (unavailable > allowed) return;", "runtime_rollout.decision"),
+    ("replaced_canary_goes_first", "reactors/runtime_rollout/decision.cpp", "if (begun || canaries_.size() < most)",
+     "if (begun || most > 0)", "runtime_rollout.decision"),
     ("rollout_step_does_not_bake", "reactors/runtime_rollout/decision.cpp", "const auto until = *next.settled + bake;",
      "const auto until = *next.settled;", "runtime_rollout.model"),
     ("rollout_verification_passes", "reactors/runtime_rollout/decision.cpp", "if (!of_.verified->passed) {",

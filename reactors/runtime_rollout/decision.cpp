@@ -141,12 +141,28 @@ class planner {
     std::ranges::sort(order_, {},
                       [](const placed& each) { return std::tie(each.position, *each.name); });
     for (const bool proving : {true, false}) {
-      for (const auto& each : order_) {
-        if (each.step != 0 || next.steps.empty() || !answers(*each.name)) continue;
-        if (proves(*each.name, each.is) == proving) canaries_.insert(*each.name);
-      }
+      find_canaries(proving);
       if (!canaries_.empty()) break;
     }
+  }
+
+  /// By number those that have begun with the content come first: one that they replaced waits.
+  void find_canaries(bool proving) {
+    if (out_.next.steps.empty()) return;
+    const auto number = parse_share(out_.next.steps[0].of.runtimes);
+    const auto most = number ? number->of(all_.size(), 2) : all_.size();
+    for (const bool begun : {true, false}) {
+      for (const auto& each : order_) {
+        if (each.step != 0 || !answers(*each.name)) continue;
+        if (proves(*each.name, each.is) != proving || has_begun(each) != begun) continue;
+        if (begun || canaries_.size() < most) canaries_.insert(*each.name);
+      }
+    }
+  }
+
+  bool has_begun(const placed& of) const {
+    const bool admitted = of.is != standing::waiting && of.is != standing::aside;
+    return admitted || all_.at(*of.name).updated();
   }
 
   void promote() {

@@ -170,6 +170,7 @@ struct rollout_decision {
 ///     Another step ends when, once, all runtimes until it were ready or had failed, its bake has
 ///     passed since then, and they have been read again; those that restart meanwhile are not
 ///     waited for. `promote` ends a bake. What the step verifies is verified after that.
+///   - A canary by number that responds again after another took its place waits with the others.
 ///   - A canary that fails, more failures than the budget, or a failed verification pause the
 ///     roll-out, until `resume` has another value (the step that was not verified has ended then)
 ///     or the content is superseded. Runtimes with the content keep it.

@@ -335,6 +335,19 @@ BOOST_AUTO_TEST_CASE(canary_that_ceases_to_answer_is_replaced) {
   BOOST_TEST((of.state.at == phase::canary));
 }
 
+/// Else content that fails would reach both, where more may be unavailable than there are canaries.
+BOOST_AUTO_TEST_CASE(canary_that_was_replaced_waits_with_the_others) {
+  fleet of(100);
+  of.all.at("r00").is = health::unreachable;
+  BOOST_TEST((of.decide().admitted == names{"r01", "r02"}));
+  of.all.at("r00").is = health::ready;
+  BOOST_TEST((of.decide().admitted == names{"r01", "r02"}));
+  of.take_all();
+  of.now += 10s;
+  BOOST_TEST((of.decide().next.at == phase::waves));
+  BOOST_TEST(of.last.admitted.contains("r00"));
+}
+
 BOOST_AUTO_TEST_CASE(canaries_can_be_chosen_by_label) {
   fleet of(30);
   of.with.steps = {{"canary=true"}};
