@@ -1,3 +1,4 @@
+#include "rw/core/text.hpp"
 #include "rw/k8s/devserver/definitions.hpp"
 #include "rw/k8s/devserver/json_access.hpp"
 #include "rw/k8s/objects/qualified_name.hpp"
@@ -58,13 +59,36 @@ class definition_checker {
     if (name != wanted) {
       invalid("metadata.name", json::string(name), "must be spec.names.plural+\".\"+spec.group");
     }
-    for (const auto* field : {"plural", "singular"}) {
-      const auto text = find_string(now_, {"spec", "names", field});
+    const auto group = find_string(now_, {"spec", "group"});
+    if (!group.empty() && group.find('.') == std::string_view::npos) {
+      invalid("spec.group", json::string(group), "should be a domain with at least one dot");
+    }
+    const std::string names = "spec.names.";
+    for (const std::string field : {"plural", "singular", "kind", "listKind"}) {
+      const std::string text(find_string(now_, {"spec", "names", field}));
       if (text.empty()) continue;
-      for (const auto& error : dns_label_errors(text)) {
-        invalid("spec.names." + std::string(field), json::string(text), error);
+      const bool mixed = field == "kind" || field == "listKind";
+      check_label(names + field, mixed ? core::lower(text) : text, json::string(text),
+                  mixed ? "may have mixed case, but should otherwise match: " : "");
+    }
+    for (const std::string field : {"shortNames", "categories"}) {
+      const auto* const all = find(now_, {"spec", "names", field});
+      if (all == nullptr || !all->is_array()) continue;
+      std::size_t at = 0;
+      for (const auto& entry : all->get_array()) {
+        const auto where = names + field + "[" + std::to_string(at++) + "]";
+        if (entry.is_string()) check_label(where, view(entry.get_string()), entry);
       }
     }
+    const auto kind = find_string(now_, {"spec", "names", "kind"});
+    if (!kind.empty() && kind == find_string(now_, {"spec", "names", "listKind"})) {
+      invalid(names + "listKind", json::string(kind), "kind and listKind may not be the same");
+    }
+  }
+
+  void check_label(const std::string& field, std::string_view text, const json::value& value,
+                   const std::string& but = {}) {
+    for (const auto& error : dns_1035_label_errors(text)) invalid(field, value, but + error);
   }
 
   void check_scope() {
@@ -102,9 +126,7 @@ class definition_checker {
     for (const auto& version : versions->get_array()) {
       const auto at = "spec.versions[" + std::to_string(index++) + "]";
       const auto name = find_string(version, {"name"});
-      for (const auto& error : dns_label_errors(name)) {
-        invalid(at + ".name", json::string(name), error);
-      }
+      check_label(at + ".name", name, json::string(name));
       if (!names.insert(name).second) {
         found_.push_back({at + ".name", "FieldValueDuplicate",
                           "Duplicate value: \"" + std::string(name) + "\""});

@@ -48,9 +48,16 @@ void check_backend(const json::value& backend, const std::string& at, std::vecto
   if (to_resource && to_service) {
     add_wrong(found, at, "", "cannot set both resource and service backends");
   } else if (to_resource) {
-    for (const auto* field : {"kind", "name"}) {
-      if (find_string(backend, {"resource", field}).empty()) {
-        require(found, at + ".resource." + field);
+    for (const std::string field : {"apiGroup", "kind", "name"}) {
+      const auto text = find_string(backend, {"resource", field});
+      const auto where = at + ".resource." + field;
+      const bool group = field == "apiGroup";
+      if (text.empty()) {
+        if (!group) require(found, where);
+        continue;
+      }
+      for (const auto& error : group ? dns_subdomain_errors(text) : path_segment_errors(text)) {
+        add_wrong(found, where, json::value(text), error);
       }
     }
   } else if (to_service) {

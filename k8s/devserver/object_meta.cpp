@@ -27,18 +27,6 @@ std::string generated_name(std::string_view base, core::random_source& random) {
   return name;
 }
 
-/// Returns the errors of a name that is used as an element of a path.
-std::vector<std::string> segment_errors(std::string_view name) {
-  if (name == "." || name == "..") return {"may not be '" + std::string(name) + "'"};
-  std::vector<std::string> found;
-  for (const char c : {'/', '%'}) {
-    if (name.find(c) != std::string_view::npos) {
-      found.push_back("may not contain '" + std::string(1, c) + "'");
-    }
-  }
-  return found;
-}
-
 std::vector<std::string> name_errors(naming rule, std::string_view name) {
   switch (rule) {
     case naming::label:
@@ -46,7 +34,7 @@ std::vector<std::string> name_errors(naming rule, std::string_view name) {
     case naming::label_1035:
       return dns_1035_label_errors(name);
     case naming::path_segment:
-      return segment_errors(name);
+      return path_segment_errors(name);
     case naming::subdomain:
       break;
   }

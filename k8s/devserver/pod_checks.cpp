@@ -11,7 +11,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -20,6 +22,9 @@ namespace {
 
 namespace json = boost::json;
 using texts = std::initializer_list<std::string_view>;
+
+constexpr std::string_view header_characters =
+    "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 const json::array& pod_items(const json::value& of, std::string_view field) {
   static const json::array none;
@@ -40,16 +45,25 @@ class pod_checker {
     for (const auto* field : {"containers", "initContainers"}) {
       index = 0;
       for (const auto& pod_item : pod_items(spec, field)) {
-        check_container(pod_item, at + "." + field + "[" + std::to_string(index++) + "]");
+        const bool ends = field == std::string_view("initContainers") &&
+                          find_string(pod_item, {"restartPolicy"}) != "Always";
+        check_container(pod_item, at + "." + field + "[" + std::to_string(index++) + "]", ends);
       }
     }
+    check_security(spec, at);
+    check_between(1, integer_at(spec, {"activeDeadlineSeconds"}).value_or(1),
+                  at + ".activeDeadlineSeconds");
     each(spec, "tolerations", at, [&](const json::value& toleration, const std::string& path) {
       check_toleration(toleration, path);
     });
-    for (const auto* field : {"serviceAccountName", "nodeName", "priorityClassName"}) {
+    for (const auto& [field, errors_of] :
+         {std::pair("serviceAccountName", &dns_subdomain_errors),
+          std::pair("nodeName", &dns_subdomain_errors),
+          std::pair("priorityClassName", &dns_subdomain_errors),
+          std::pair("hostname", &dns_label_errors), std::pair("subdomain", &dns_label_errors)}) {
       const auto name = find_string(spec, {field});
       if (name.empty()) continue;
-      for (const auto& error : dns_subdomain_errors(name)) {
+      for (const auto& error : errors_of(name)) {
         invalid(at + "." + field, json::string(name), error);
       }
     }
@@ -72,6 +86,37 @@ class pod_checker {
 
   void supported(std::string_view value, texts among, const std::string& field) {
     check_choice(found_, field, value, among);
+  }
+
+  void check_between(std::int64_t least, std::int64_t number, const std::string& field) {
+    constexpr auto most = std::numeric_limits<std::int32_t>::max();
+    if (number >= least && number <= most) return;
+    invalid(field, number,
+            "must be between " + std::to_string(least) + " and " + std::to_string(most) +
+                ", inclusive");
+  }
+
+  /// Checks who a Pod or a container runs as.
+  void check_security(const json::value& of, const std::string& at) {
+    const auto* const context = find(of, {"securityContext"});
+    if (context == nullptr) return;
+    const auto where = at + ".securityContext";
+    for (const std::string field : {"runAsUser", "runAsGroup", "fsGroup"}) {
+      check_between(0, integer_at(*context, {field}).value_or(0), where + "." + field);
+    }
+    each(*context, "supplementalGroups", where,
+         [&](const json::value& id, const std::string& path) {
+           if (id.is_int64()) check_between(0, id.get_int64(), path);
+         });
+    const auto policy = find_string(*context, {"fsGroupChangePolicy"});
+    if (!policy.empty()) {
+      supported(policy, {"Always", "OnRootMismatch"}, where + ".fsGroupChangePolicy");
+    }
+    const auto seccomp = find_string(*context, {"seccompProfile", "type"});
+    if (!seccomp.empty()) {
+      supported(seccomp, {"Localhost", "RuntimeDefault", "Unconfined"},
+                where + ".seccompProfile.type");
+    }
   }
 
   /// A DNS label that no other item of its kind has.
@@ -207,18 +252,8 @@ class pod_checker {
             "error converting fieldPath: field label not supported: " + path);
   }
 
-  /// Checks the port of a probe, a number or the name of a container's port.
-  void check_probed_port(const json::value& probe, std::string_view handler,
-                         const std::string& at) {
-    const auto* const handled = find(probe, {handler});
-    if (handled == nullptr || !handled->is_object()) return;
-    static const json::value zero(0);
-    const auto* const port = find(*handled, {"port"});
-    check_port_value(port == nullptr ? zero : *port, at + "." + std::string(handler) + ".port",
-                     found_);
-  }
-
-  void check_container(const json::value& container, const std::string& at) {
+  /// Checks a container; one that `ends` before others begin has neither probes nor hooks.
+  void check_container(const json::value& container, const std::string& at, bool ends) {
     check_name(container, at, containers_);
     if (find_string(container, {"image"}).empty()) require(found_, at + ".image");
     std::set<std::string> names;
@@ -245,18 +280,29 @@ class pod_checker {
     each(container, "volumeMounts", at, [&](const json::value& mount, const std::string& path) {
       check_mount(mount, path, paths);
     });
-    for (const auto* probe : {"livenessProbe", "readinessProbe", "startupProbe"}) {
-      if (const auto* const is = find(container, {probe})) check_handler(*is, at + "." + probe);
-    }
-    for (const auto* hook : {"postStart", "preStop"}) {
-      const auto* const is = find(container, {"lifecycle", hook});
-      if (is != nullptr) check_handler(*is, at + ".lifecycle." + hook);
+    for (const std::string field :
+         {"lifecycle", "livenessProbe", "readinessProbe", "startupProbe"}) {
+      const auto* const is = find(container, {field});
+      if (is == nullptr) continue;
+      if (ends) {
+        found_.push_back({at + "." + field, "FieldValueForbidden",
+                          "Forbidden: may not be set for init containers without "
+                          "restartPolicy=Always"});
+      } else if (field == "lifecycle") {
+        for (const auto* hook : {"postStart", "preStop"}) {
+          const auto* const handler = find(*is, {hook});
+          if (handler != nullptr) check_handler(*handler, at + ".lifecycle." + hook);
+        }
+      } else {
+        check_probe(*is, at + "." + field, field != "readinessProbe");
+      }
     }
     const auto pull = find_string(container, {"imagePullPolicy"});
     if (!pull.empty()) {
       supported(pull, {"Always", "IfNotPresent", "Never"}, at + ".imagePullPolicy");
     }
     check_resources(container, at + ".resources");
+    check_security(container, at);
   }
 
   template <class Check>
@@ -298,19 +344,48 @@ class pod_checker {
     }
   }
 
-  /// Checks what a probe or a hook does.
-  void check_handler(const json::value& probe, const std::string& at) {
-    std::size_t handlers = 0;
-    for (const auto* name : {"exec", "httpGet", "tcpSocket", "grpc", "sleep"}) {
-      if (find(probe, {name}) != nullptr) ++handlers;
+  /// Checks a probe; all but those of readiness succeed `once`.
+  void check_probe(const json::value& probe, const std::string& at, bool once) {
+    check_handler(probe, at);
+    for (const std::string field : {"initialDelaySeconds", "timeoutSeconds", "periodSeconds",
+                                    "successThreshold", "failureThreshold"}) {
+      const auto number = integer_at(probe, {field}).value_or(0);
+      if (number < 0) invalid(at + "." + field, number, "must be greater than or equal to 0");
     }
-    check_probed_port(probe, "httpGet", at);
-    check_probed_port(probe, "tcpSocket", at);
-    if (handlers == 0) {
-      found_.push_back({at, "FieldValueRequired", "Required value: must specify a handler type"});
-    } else if (handlers > 1) {
-      found_.push_back(
-          {at, "FieldValueForbidden", "Forbidden: may not specify more than 1 handler type"});
+    const auto successes = integer_at(probe, {"successThreshold"}).value_or(1);
+    if (once && successes != 1) invalid(at + ".successThreshold", successes, "must be 1");
+  }
+
+  /// Checks what a probe or a hook does.
+  void check_handler(const json::value& of, const std::string& at) {
+    std::size_t handlers = 0;
+    for (const std::string name : {"exec", "httpGet", "tcpSocket", "grpc", "sleep"}) {
+      const auto* const action = find(of, {name});
+      if (action == nullptr) continue;
+      if (++handlers == 1) {
+        check_action(name, *action, at + "." + name);
+      } else {
+        found_.push_back({at + "." + name, "FieldValueForbidden",
+                          "Forbidden: may not specify more than 1 handler type"});
+      }
+    }
+    if (handlers != 0) return;
+    found_.push_back({at, "FieldValueRequired", "Required value: must specify a handler type"});
+  }
+
+  void check_action(std::string_view name, const json::value& action, const std::string& at) {
+    if (name == "exec" && pod_items(action, "command").empty()) require(found_, at + ".command");
+    if (name != "httpGet" && name != "tcpSocket") return;
+    static const json::value zero(0);
+    const auto* const port = find(action, {"port"});
+    check_port_value(port == nullptr ? zero : *port, at + ".port", found_);
+    const auto scheme = find_string(action, {"scheme"});
+    if (!scheme.empty()) supported(scheme, {"HTTP", "HTTPS"}, at + ".scheme");
+    for (const auto& header : pod_items(action, "httpHeaders")) {
+      const std::string field(find_string(header, {"name"}));
+      if (!field.empty() && field.find_first_not_of(header_characters) == field.npos) continue;
+      invalid(at + ".httpHeaders", json::string(field),
+              "a valid HTTP header must consist of alphanumeric characters or '-'");
     }
   }
 
@@ -356,43 +431,6 @@ class pod_checker {
   std::set<std::string> containers_;
 };
 
-/// Returns true if each toleration is still there, with any tolerationSeconds.
-bool keeps_tolerations(const json::value& before, const json::value& pod) {
-  const auto tolerations_of = [](const json::value& of) {
-    json::array all;
-    const auto* const list = find(of, {"spec", "tolerations"});
-    if (list == nullptr || !list->is_array()) return all;
-    for (auto toleration : list->get_array()) {
-      if (toleration.is_object()) toleration.get_object().erase("tolerationSeconds");
-      all.push_back(std::move(toleration));
-    }
-    return all;
-  };
-  const auto now = tolerations_of(pod);
-  return std::ranges::all_of(tolerations_of(before), [&now](const json::value& toleration) {
-    return std::ranges::find(now, toleration) != now.end();
-  });
-}
-
-/// A Pod's spec without what an update may change.
-json::object fixed_part(const json::value& pod) {
-  const auto* const spec = find(pod, {"spec"});
-  if (spec == nullptr || !spec->is_object()) return {};
-  auto fixed = spec->get_object();
-  for (const auto* field : {"activeDeadlineSeconds", "tolerations", "schedulingGates",
-                            "terminationGracePeriodSeconds"}) {
-    fixed.erase(field);
-  }
-  for (const auto* field : {"containers", "initContainers"}) {
-    auto* const list = fixed.if_contains(field);
-    if (list == nullptr || !list->is_array()) continue;
-    for (auto& entry : list->get_array()) {
-      if (entry.is_object()) entry.get_object().erase("image");
-    }
-  }
-  return fixed;
-}
-
 }  // namespace
 
 void check_pod_spec(const json::value& spec, const std::string& at, std::vector<cause>& found) {
@@ -420,24 +458,6 @@ void warn_of_pod_spec(const json::value& spec, const std::string& at,
     check({"affinity", kind, "requiredDuringSchedulingIgnoredDuringExecution"}, "");
     check({"affinity", kind, "preferredDuringSchedulingIgnoredDuringExecution"}, "podAffinityTerm");
   }
-}
-
-void check_pod(const json::value& before, const json::value& object, std::vector<cause>& found) {
-  const auto* const spec = find(object, {"spec"});
-  check_pod_spec(spec == nullptr ? json::value() : *spec, "spec", found);
-  if (before.is_null()) return;
-  if (!keeps_tolerations(before, object)) {
-    found.push_back({"spec.tolerations", "FieldValueForbidden",
-                     "Forbidden: existing toleration can not be modified except its "
-                     "tolerationSeconds"});
-  }
-  if (fixed_part(before) == fixed_part(object)) return;
-  found.push_back({"spec", "FieldValueForbidden",
-                   "Forbidden: pod updates may not change fields other than "
-                   "`spec.containers[*].image`,`spec.initContainers[*].image`,"
-                   "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing "
-                   "tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if "
-                   "it was previously negative)"});
 }
 
 }  // namespace rw::k8s::devserver

@@ -167,4 +167,15 @@ std::vector<std::string> port_name_errors(std::string_view name) {
   return found;
 }
 
+std::vector<std::string> path_segment_errors(std::string_view name) {
+  if (name == "." || name == "..") return {"may not be '" + std::string(name) + "'"};
+  std::vector<std::string> found;
+  for (const char c : {'/', '%'}) {
+    if (name.find(c) != std::string_view::npos) {
+      found.push_back("may not contain '" + std::string(1, c) + "'");
+    }
+  }
+  return found;
+}
+
 }  // namespace rw::k8s

@@ -25,4 +25,7 @@ std::vector<std::string> dns_1035_label_errors(std::string_view name);
 /// Returns the errors of the names of ports: lower-case IANA service names (RFC 6335, section 5.1).
 std::vector<std::string> port_name_errors(std::string_view name);
 
+/// Returns the errors of names that are used as an element of a path.
+std::vector<std::string> path_segment_errors(std::string_view name);
+
 }  // namespace rw::k8s

@@ -186,6 +186,116 @@ BOOST_FIXTURE_TEST_CASE(port_whose_name_is_no_service_name_is_invalid, sandbox) 
           R"({"defaultBackend": {"service": {"name": "s", "port": {"name": "NAME"}}}})");
 }
 
+BOOST_FIXTURE_TEST_CASE(probe_or_hook_that_does_nothing_sensible_is_invalid, sandbox) {
+  const k8s::resource_type pods{{"", "v1", "Pod"}, "pods", true};
+  const auto rejects = [&](const std::string& spec, std::string_view says) {
+    refuse(api.create(pods, here(object(pods, "a", parse(R"({"spec": )" + spec + "}")))),
+           {422, "Invalid", says});
+  };
+  const auto container = [](const std::string& with) {
+    return R"({"containers": [{"name": "c", "image": "i", )" + with + "}]}";
+  };
+  for (const std::string at :
+       {"livenessProbe", "readinessProbe", "startupProbe", "postStart", "preStop"}) {
+    const bool hook = at.starts_with("p");
+    const std::string path = "spec.containers[0]." + (hook ? "lifecycle." + at : at);
+    for (const auto& [does, says] :
+         {std::pair(R"({})", ": Required value: must specify a handler type"),
+          std::pair(R"({"exec": {}})", ".exec.command: Required value"),
+          std::pair(R"({"httpGet": {"path": "/", "port": 1, "scheme": "FTP"}})",
+                    ".httpGet.scheme: Unsupported value: \"FTP\""),
+          std::pair(R"({"httpGet": {"path": "/", "port": 1, "httpHeaders": [{"name": "a b"}]}})",
+                    ".httpGet.httpHeaders: Invalid value: \"a b\": a valid HTTP header must"),
+          std::pair(R"({"exec": {"command": ["a"]}, "tcpSocket": {"port": 1}})",
+                    ".tcpSocket: Forbidden: may not specify more than 1 handler type")}) {
+      const auto field = "\"" + at + "\": " + does;
+      rejects(container(hook ? R"("lifecycle": {)" + field + "}" : field), path + says);
+    }
+    const auto twice = R"(": {"exec": {"command": ["a"]}, "successThreshold": 2})";
+    if (!hook && at != "readinessProbe") {
+      rejects(container("\"" + at + twice),
+              path + ".successThreshold: Invalid value: 2: must be 1");
+    }
+    for (const std::string number : {"initialDelaySeconds", "timeoutSeconds", "periodSeconds",
+                                     "successThreshold", "failureThreshold"}) {
+      if (hook) continue;
+      rejects(container("\"" + at + R"(": {"exec": {"command": ["a"]}, ")" + number + R"(": -1})"),
+              path + "." + number + ": Invalid value: -1: must be greater than or equal to 0");
+    }
+    rejects(R"({"containers": [{"name": "c", "image": "i"}],
+                "initContainers": [{"name": "d", "image": "i", ")" +
+                (hook ? R"(lifecycle": {")" : std::string()) + at +
+                R"(": {"exec": {"command": ["a"]}})" + (hook ? "}" : "") + "}]}",
+            "spec.initContainers[0]." + (hook ? "lifecycle" : at) + ": ");
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(deadline_of_a_pod_is_positive, sandbox) {
+  const k8s::resource_type pods{{"", "v1", "Pod"}, "pods", true};
+  for (const std::string seconds : {"-1", "0", "2147483648"}) {
+    const auto spec = R"({"spec": {"containers": [{"name": "c", "image": "i"}],
+                          "activeDeadlineSeconds": )" +
+                      seconds + "}}";
+    refuse(api.create(pods, here(object(pods, "a", parse(spec)))),
+           {422, "Invalid",
+            "spec.activeDeadlineSeconds: Invalid value: " + seconds +
+                ": must be between 1 and 2147483647, inclusive"});
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(host_name_of_a_pod_is_a_label, sandbox) {
+  const k8s::resource_type pods{{"", "v1", "Pod"}, "pods", true};
+  for (const std::string field : {"hostname", "subdomain"}) {
+    for (const std::string name : {"UPPER", "a.b"}) {
+      const auto spec = R"({"spec": {"containers": [{"name": "c", "image": "i"}], ")" + field +
+                        "\": \"" + name + "\"}}";
+      refuse(api.create(pods, here(object(pods, "a", parse(spec)))),
+             {422, "Invalid", "spec." + field + ": Invalid value: \"" + name + "\""});
+    }
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(identity_that_no_process_has_is_invalid, sandbox) {
+  const auto rejects = [this](std::string_view at, const json& value, std::string_view says) {
+    const auto made = with(deployment("a"), "/spec/template/spec" + std::string(at), value);
+    refuse(api.create(deployments, here(made)), {422, "Invalid", says});
+  };
+  for (const auto* const at : {"", "/containers/0"}) {
+    const std::string context = std::string(at) + "/securityContext";
+    const std::string path = std::string("spec.template.spec") +
+                             (*at == 0 ? "" : ".containers[0]") + ".securityContext.";
+    for (const std::string field : {"runAsUser", "runAsGroup"}) {
+      for (const std::int64_t id : {std::int64_t{-1}, std::int64_t{2'147'483'648}}) {
+        rejects(context, {{field, id}},
+                path + field + ": Invalid value: " + std::to_string(id) +
+                    ": must be between 0 and 2147483647, inclusive");
+      }
+    }
+    rejects(context, {{"seccompProfile", {{"type", "x"}}}},
+            path + "seccompProfile.type: Unsupported value: \"x\"");
+  }
+  const std::string path = "spec.template.spec.securityContext.";
+  rejects("/securityContext", {{"fsGroup", -1}}, path + "fsGroup: Invalid value: -1");
+  rejects("/securityContext", {{"supplementalGroups", {0, -1}}},
+          path + "supplementalGroups[1]: Invalid value: -1");
+  rejects("/securityContext", {{"fsGroupChangePolicy", "x"}},
+          path + "fsGroupChangePolicy: Unsupported value: \"x\"");
+}
+
+BOOST_FIXTURE_TEST_CASE(backend_that_is_no_resource_is_invalid, sandbox) {
+  const k8s::resource_type ingresses{{"networking.k8s.io", "v1", "Ingress"}, "ingresses", true};
+  for (const auto& [field, value] :
+       {std::pair("apiGroup", "A"), std::pair("kind", "a/b"), std::pair("name", "a/b")}) {
+    auto resource = parse(R"({"apiGroup": "a", "kind": "b", "name": "c"})");
+    resource.as_object()[field] = value;
+    refuse(
+        api.create(ingresses,
+                   here(object(ingresses, "a",
+                               {{"spec", {{"defaultBackend", {{"resource", resource}}}}}}))),
+        {422, "Invalid", "spec.defaultBackend.resource." + std::string(field) + ": Invalid value"});
+  }
+}
+
 BOOST_FIXTURE_TEST_CASE(service_account_that_is_removed_is_that_of_the_older_field, sandbox) {
   create(deployments, with(deployment("a"), "/spec/template/spec/serviceAccountName", "sa"));
   const auto changed = ok(

@@ -101,6 +101,30 @@ BOOST_FIXTURE_TEST_CASE(definition_is_named_by_plural_and_group, sandbox) {
   refuse(api.create(crds, crd), {422, "Invalid", "must be spec.names.plural+\".\"+spec.group"});
 }
 
+BOOST_FIXTURE_TEST_CASE(names_of_a_definition_are_labels, sandbox) {
+  const auto rejects = [this](const char* field, const json& value, std::string_view says) {
+    auto crd = with(one_field(*this, R"({"type": "string"})"), field, value);
+    const auto name = text(crd, "/spec/names/plural") + "." + text(crd, "/spec/group");
+    refuse(api.create(crds, with(std::move(crd), "/metadata/name", name)), {422, "Invalid", says});
+  };
+  const std::string names = "spec.names.";
+  const std::string no_label = "Invalid value: \"1a\": a DNS-1035 label must consist of";
+  rejects("/spec/names/plural", "1a", names + "plural: " + no_label);
+  rejects("/spec/names/singular", "1a", names + "singular: " + no_label);
+  rejects("/spec/names/shortNames", {"a", "1a"}, names + "shortNames[1]: " + no_label);
+  rejects("/spec/names/categories", {"a", "1a"}, names + "categories[1]: " + no_label);
+  rejects("/spec/versions/0/name", "1a", "spec.versions[0].name: " + no_label);
+  for (const std::string field : {"kind", "listKind"}) {
+    rejects(("/spec/names/" + field).c_str(), "A_b",
+            names + field +
+                ": Invalid value: \"A_b\": may have mixed case, but should otherwise match");
+  }
+  rejects("/spec/names/listKind", "Field",
+          names + "listKind: Invalid value: \"Field\": kind and listKind may not be the same");
+  rejects("/spec/group", "a",
+          "spec.group: Invalid value: \"a\": should be a domain with at least one dot");
+}
+
 BOOST_FIXTURE_TEST_CASE(definition_stores_one_version, sandbox) {
   auto crd = one_field(*this, R"({"type": "string"})");
   crd = with(std::move(crd), "/spec/versions/0/storage", false);
