@@ -151,6 +151,12 @@ def fill_empty(value, whole, path):
             return
 
 
+def owners_of_items(object_, name):
+    """How many managers own items of a list below spec."""
+    entries = object_.get("metadata", {}).get("managedFields") or []
+    return sum(1 for one in entries if one["fieldsV1"].get("f:spec", {}).get("f:" + name, {}).keys() - {"."})
+
+
 def is_name_of_variable(path):
     return len(path) > 2 and path[-3] == "env" and path[-1] == "name"
 
