@@ -73,6 +73,8 @@ class land : public test::simulated {
   bool is_spoilt(int versions::* which) const;
   /// The manager has stored this pull Secret under its digest.
   bool stores_pull_secret(int version);
+  /// The status names what the sources hold, pull Secrets apart, as what the runtime has.
+  bool names_newest(const std::string& runtime);
 
   /// Why the runtime does not have what the sources hold, or is not at rest; empty: it has.
   std::string lacks(const std::string& runtime);

@@ -3,6 +3,7 @@
 #include "rw/k8s/controller/event_recorder.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/bootstrapper/resource.hpp"
+#include "rw/reactors/bootstrapper/state.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/serialize.hpp>
@@ -288,6 +289,17 @@ bool land::stores_pull_secret(int version) {
   return call(api("kcp").get(secrets_type(), {settings.direct.state_namespace,
                                               "bootstrapper-source-content-" + digest_of(content)}))
       .has_value();
+}
+
+bool land::names_newest(const std::string& runtime) {
+  using rw::bootstrapper::unit;
+  const auto state = rw::bootstrapper::read_state(bootstrapper(runtime));
+  const auto& named = state.at(unit::bootstrapper).contents;
+  const auto sources = {&versions::config, &versions::trust_bundle, &versions::manifests};
+  return std::ranges::all_of(sources, [&](int versions::* which) {
+    const auto content = rw::bootstrapper::content_of(object_now(which));
+    return std::ranges::find(named, digest_of(content)) != named.end();
+  });
 }
 
 bootstrapper_mode land::mode_of(const std::string& runtime) const {

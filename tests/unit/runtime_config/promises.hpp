@@ -29,7 +29,7 @@ class promises {
   /// Another one writes to the runtime, or it is disturbed in another way.
   void excuse(const std::string& runtime);
   /// KIM begins, or ends, to write to the runtime: that is ahead until it has the sources as they
-  /// are, whatever they become meanwhile.
+  /// are, whatever they become meanwhile, and a manager has taken that over.
   void note_kim(const std::string& runtime, bool begins);
   /// Others take the pull Secret from the runtime, or what it holds.
   void note_lost_secret(const std::string& runtime) { bereft_.insert(runtime); }
@@ -56,6 +56,9 @@ class promises {
 
  private:
   void count_exposed();
+  bool is_taken_over(const std::string& runtime);
+  std::string rollout_phase() const;
+  bool has_rolled_out() const;
   void forget_unknown_secret(const std::string& runtime, const versions& has);
   void check_without_secret(const std::string& runtime);
   versions& seen_of(const std::string& runtime) {

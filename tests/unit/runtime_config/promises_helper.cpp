@@ -98,20 +98,29 @@ void promises::observe() {
     }
     if (has.manifests != before.manifests && has.manifests == manifests_) {
       exposed_.insert(name);
-      unready.insert(name);
+      // One whose pods crashed before was set aside, if for long, and then has no turn of its own.
+      const bool crashed = land_.bad.contains(before.manifests) || land_.ill.contains(name);
+      if (!crashed || !has_rolled_out()) unready.insert(name);
       if (land_.bad.contains(manifests_)) count_exposed();
     }
-    if (without_credentials(has) == without_credentials(land_.now)) ahead_.erase(name);
     const auto secret = std::max(before.pull_secret, has.pull_secret);
     before = has;
     before.pull_secret = secret;
   }
   std::erase_if(kim_, [](const auto& each) { return !each.second; });
+  std::erase_if(ahead_, [this](const std::string& name) { return is_taken_over(name); });
   const auto allowed = land_.settings.rollout.max_unavailable.value + excused_.size();
   if (count_of(unready) > allowed) {
     fail("manifests " + std::to_string(manifests_) + " came to " + std::to_string(unready.size()) +
          " runtimes at once");
   }
+}
+
+/// What KIM has brought is its own until a manager has applied it.
+bool promises::is_taken_over(const std::string& runtime) {
+  if (!land_.modes.contains(runtime)) return true;
+  if (without_credentials(seen_of(runtime)) != without_credentials(land_.now)) return false;
+  return land_.mode_of(runtime) != bootstrapper_mode::direct || land_.names_newest(runtime);
 }
 
 std::size_t promises::count_of(const std::set<std::string>& runtimes) const {
@@ -206,11 +215,20 @@ void promises::check_without_secret(const std::string& runtime) {
   }
 }
 
-bool promises::rolls_out() const {
+std::string promises::rollout_phase() const {
   const auto got = land_.call(land_.api("kcp").get(runtime_rollout::runtime_rollouts_type(),
                                                    {std::string(kcp_namespace), "bootstrapper"}));
-  const auto phase = got ? std::string(k8s::find_string(*got, {"status", "phase"})) : std::string();
+  return got ? std::string(k8s::find_string(*got, {"status", "phase"})) : std::string();
+}
+
+bool promises::rolls_out() const {
+  const auto phase = rollout_phase();
   return phase == "Canary" || phase == "Waves";
+}
+
+bool promises::has_rolled_out() const {
+  const auto phase = rollout_phase();
+  return phase == "Completed" || phase == "Partial";
 }
 
 void promises::check_rollout(const std::set<std::string>& well, bool may_go_on) {
