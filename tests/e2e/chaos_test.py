@@ -475,7 +475,8 @@ class Real(Chaos, landscape.Real, harness.TestCase):
                     return time.monotonic() > end
                 named = any(c["reason"] == "RightsMissing" for c in self.shown()["conditions"])
                 return "forbidden" in self.manager.tail(400) and (named or not READ.intersection(role["rules"][number]["resources"]))
-            wait_until(passed, 30, lambda: f"{what}: it is named, and nothing shrinks: {self.manager.tail()}", every=0.3)
+            # What is stored and no longer used is collected a minute after the start.
+            wait_until(passed, 120, lambda: f"{what}: it is named, and nothing shrinks: {self.manager.tail()}", every=0.3)
             self.examine_rights(what, role["rules"][number]["resources"])
         finally:
             set_rules(role["rules"])
