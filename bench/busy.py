@@ -62,7 +62,7 @@ def main():
     folder = pathlib.Path(tempfile.mkdtemp(prefix="rw-bench-"))
     fleet, ended, failures = None, threading.Event(), []
     try:
-        fleet = QuietFleet(folder, asked.runtimes, apart=True)
+        fleet = QuietFleet(folder, asked.runtimes, apart=1)
         page = fleet.install(("--no-leader-elect", "--heartbeat-timeout=60s"))
         manager, sent = fleet.manager, [0]
 

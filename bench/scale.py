@@ -5,7 +5,7 @@ until another replica handles what a runtime sends. Prints one line of JSON for 
 
     bench/scale.py [--runtimes N] [--seconds S]
 
-KCP is an embedded API server in one process, the runtimes' clusters are in others, of 5,000 each; this script is the issuer and the
+KCP is an embedded API server in one process, the runtimes' clusters are in others, of 5,000 at most; this script is the issuer and the
 Deployments' controllers (tests/e2e/quiet_fleet.py). All of them share the machine's cores with the manager, so beside each time is the
 CPU time that the manager took of it. The leader is killed, so a fail-over has the rest of its Lease (15 s) in it.
 """
@@ -24,11 +24,12 @@ from system import missed, say
 
 import bootstrapper_sources as sources  # noqa: E402  (system.py says where they are)
 from api import Api, collection  # noqa: E402
-from harness import BINARY, Pki, Process, free_port, metric_sum, pause, wait_until  # noqa: E402
+from harness import Pki, free_port, metric_sum, pause, wait_until  # noqa: E402
 from landscape import encoded  # noqa: E402
 from quiet_fleet import BOOTSTRAPPER, KCP, WEBHOOK, QuietFleet  # noqa: E402
 
-MODE = ("--bootstrapper-mode=direct", "--create-runtime-bootstrappers", "--heartbeat-timeout=60s")
+MODE = ("--bootstrapper-mode=direct", "--create-runtime-bootstrappers", "--heartbeat-timeout=60s",
+        "--ca-gateway-settles=0s", "--ca-propagation=1s")  # else a new CA waits for three minutes, however few runtimes there are
 DESCRIPTORS = 200_000  # a connection to each runtime, in the servers and in the manager
 
 
@@ -37,7 +38,7 @@ class Scale:
         self.runtimes = runtimes
         self.folder = folder
         self.patience = 300 + runtimes * 0.3
-        self.fleet = QuietFleet(folder, runtimes, apart=max(1, runtimes // 5000), deployments=(WEBHOOK, BOOTSTRAPPER))
+        self.fleet = QuietFleet(folder, runtimes, apart=-(-runtimes // 5000), deployments=(WEBHOOK, BOOTSTRAPPER))
         self.admin = None
         self.standby = None
 
@@ -50,13 +51,13 @@ class Scale:
         with urllib.request.urlopen(f"http://127.0.0.1:{self.admin}/metrics", timeout=60) as answer:
             return metric_sum(answer.read().decode(), name, **labels) or 0
 
-    def timed(self, name, action, good, limit=None):
+    def timed(self, name, action, good):
         manager = self.fleet.manager
         cpu, begun = manager.cpu_seconds() if manager else 0, time.monotonic()
         action()
         manager = self.fleet.manager
         wait_until(good, self.patience, lambda: f"{name}:\n{manager.tail(8)}", every=0.5)
-        say(name, time.monotonic() - begun, "s", limit=limit, runtimes=self.runtimes, cpu_seconds=round(manager.cpu_seconds() - cpu, 1))
+        say(name, time.monotonic() - begun, "s", runtimes=self.runtimes, cpu_seconds=round(manager.cpu_seconds() - cpu, 1))
 
     def install(self):
         def start():
@@ -103,9 +104,7 @@ class Scale:
 
     def fail_over(self):
         listener = free_port()
-        self.standby = Process("standby", [
-            BINARY, "manager", "--kubeconfig", self.fleet.kubeconfig, "--skr-image=example.com/runtime-watcher:1",
-            f"--listen-address=127.0.0.1:{listener}", "--metrics-address=127.0.0.1:0", "--rollout-max-unavailable=100%", *MODE])
+        self.standby = self.fleet.start_manager(listener, MODE)
         self.standby.wait_listening("admin", 60)
         pause(30)
         def handled():

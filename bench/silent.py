@@ -32,7 +32,7 @@ def main():
     folder = pathlib.Path(tempfile.mkdtemp(prefix="rw-bench-"))
     fleet = None
     try:
-        fleet = QuietFleet(folder, asked.runtimes, apart=True)
+        fleet = QuietFleet(folder, asked.runtimes, apart=1)
         page = fleet.install(("--no-leader-elect", "--heartbeat-timeout=60s"))
         manager = fleet.manager
 

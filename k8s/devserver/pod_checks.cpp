@@ -96,7 +96,7 @@ class pod_checker {
                 ", inclusive");
   }
 
-  /// Checks who a Pod or a container runs as.
+  /// Checks the users, groups and seccomp profile of a Pod or a container.
   void check_security(const json::value& of, const std::string& at) {
     const auto* const context = find(of, {"securityContext"});
     if (context == nullptr) return;

@@ -149,8 +149,7 @@ class planner {
   /// By number those that have begun with the content come first: one that they replaced waits.
   void find_canaries(bool proving) {
     if (out_.next.steps.empty()) return;
-    const auto number = parse_share(out_.next.steps[0].of.runtimes);
-    const auto most = number ? number->of(all_.size(), 2) : all_.size();
+    const auto most = canary_count(share{100, true});
     for (const bool begun : {true, false}) {
       for (const auto& each : order_) {
         if (each.step != 0 || !answers(*each.name)) continue;
@@ -158,6 +157,12 @@ class planner {
         if (begun || canaries_.size() < most) canaries_.insert(*each.name);
       }
     }
+  }
+
+  /// How many runtimes the first step asks for by number, or this share, where labels choose them.
+  std::size_t canary_count(share labelled) const {
+    const auto number = parse_share(with_.steps[0].runtimes).value_or(labelled);
+    return std::min(number.of(all_.size(), 2), all_.size());
   }
 
   bool has_begun(const placed& of) const {
@@ -310,8 +315,7 @@ class planner {
     if (all || paused) return;
     auto allowed = std::max(with_.max_unavailable.of(all_.size(), 1), std::size_t{1});
     if (next.at == phase::canary && with_.canaries_at_once) {
-      const auto number = parse_share(with_.steps[0].runtimes).value_or(share{1, true});
-      allowed = std::max(allowed, std::min(number.of(all_.size(), 2), all_.size()));
+      allowed = std::max(allowed, canary_count(share{1, true}));
     }
     // Failed ones occupy capacity, but not all of it: otherwise one could block the roll-out.
     const auto failed = out_.now.failed - std::min(out_.now.failed, next.accepted);

@@ -80,7 +80,7 @@ class QuietFleet:
     others as `apart` says; `runtimes_server` is the last of them. `deployments` become ready.
     Certificates are issued by `pki`, and again when the manager asks for that."""
 
-    def __init__(self, folder, runtimes, apart=False, deployments=(WEBHOOK,)):
+    def __init__(self, folder, runtimes, apart=0, deployments=(WEBHOOK,)):
         self.deployments = deployments
         self.folder = folder
         self.names = [f"runtime-{i + 1}" for i in range(runtimes)]
@@ -93,8 +93,8 @@ class QuietFleet:
         self.manager = None
         self.servers = []
         self.folders = {}  # cluster -> that of its kubeconfig
-        parts = int(apart)
-        for number, names in enumerate([["kcp"], *(self.names[i::parts] for i in range(parts))] if apart else [["kcp", *self.names]]):
+        parts = [["kcp"], *(self.names[i::apart] for i in range(apart))] if apart else [["kcp", *self.names]]
+        for number, names in enumerate(parts):
             clusters = folder / f"clusters-{number}"
             self.folders.update(dict.fromkeys(names, clusters))
             self.servers.append(Process("api-server", [DEV_BINARY, "api-server", "--address", "127.0.0.1:0", "--dir", clusters,
@@ -115,12 +115,16 @@ class QuietFleet:
             if one:
                 one.kill()
 
+    def start_manager(self, port, options):
+        """Starts another manager, whose listener has this port."""
+        return Process("manager", [
+            BINARY, "manager", "--kubeconfig", self.kubeconfig, "--skr-image=example.com/runtime-watcher:1",
+            f"--listen-address=127.0.0.1:{port}", "--metrics-address=127.0.0.1:0", "--rollout-max-unavailable=100%",
+            "--rollout-canary-soak=1s", *options])
+
     def install(self, options=("--no-leader-elect", "--no-watch-runtimes", "--probe-interval=0"), patience=1200):
         """Starts the manager, and returns the port of its page once all runtimes are installed, and KCP hears of them."""
-        self.manager = Process("manager", [
-            BINARY, "manager", "--kubeconfig", self.kubeconfig, "--skr-image=example.com/runtime-watcher:1",
-            f"--listen-address=127.0.0.1:{self.port}", "--metrics-address=127.0.0.1:0", "--rollout-max-unavailable=100%",
-            "--rollout-canary-soak=1s", *options])
+        self.manager = self.start_manager(self.port, options)
         page = self.manager.wait_listening("admin", 60)
         threading.Thread(target=self._guard, args=(self._play_controllers,), daemon=True).start()
         for part in range(4):

@@ -151,6 +151,30 @@ RW_COROUTINE_TEST(lists_are_read_and_written_as_the_previous_release_does, sync_
   BOOST_TEST((got == std::vector{rolled_out("4", "3"), rolled_out("3", "3")}));
 }
 
+/// Which of two contents is older is known of the last 32 before the listed ones.
+RW_COROUTINE_TEST(contents_before_the_listed_ones_are_known_as_earlier, sync_env) {
+  co_await env->add("store");
+  auto stored = open(env);
+  const auto digest = [](int number) { return digest_of(data_of(std::to_string(number).c_str())); };
+  for (int i = 1; i <= 36; ++i) {
+    co_await must_store(&stored, "Secret a", data_of(std::to_string(i).c_str()));
+  }
+  co_await must_store(&stored, "Secret a", data_of("30"));
+  auto next = open(env);
+  const auto got = co_await must_load(&next, "Secret a");
+  BOOST_TEST((got == std::vector{data_of("30"), data_of("36")}));
+  for (auto* const each : {&stored, &next}) {
+    BOOST_TEST(!each->is_earlier("Secret a", digest(30)));
+    BOOST_TEST(!each->is_earlier("Secret a", digest(36)));
+    BOOST_TEST(each->is_earlier("Secret a", digest(35)));
+    // Beside 30, which is listed again, 35 to 3.
+    BOOST_TEST(each->is_earlier("Secret a", digest(3)));
+    BOOST_TEST(!each->is_earlier("Secret a", digest(2)));
+    BOOST_TEST(!each->is_earlier("Secret a", digest(37)));
+    BOOST_TEST(!each->is_earlier("Secret b", digest(3)));
+  }
+}
+
 RW_COROUTINE_TEST(content_with_another_digest_than_its_own_is_not_believed, sync_env) {
   co_await env->add("store");
   auto stored = open(env);

@@ -70,7 +70,7 @@ struct storing : land {
   }
 
   bool refuses = false;
-  unsigned lists_fail = 0;  ///< status: which is the newest can't be stored, contents can; 0: both
+  unsigned lists_fail = 0;  ///< status of updates of lists, contents can be stored; 0: lists, too
   bool cut_off = false;     ///< "skr"
   bool slow = false;        ///< writes of the pull Secret to "skr"
   int rejects = 0;     ///< writes of the pull Secret, likewise, which the runtime does not take
