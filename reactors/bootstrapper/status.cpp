@@ -395,9 +395,8 @@ content_facts facts_of(const json::value& resource) {
                                                   : content_health::progressing};
   out.since = std::max(time(*unit, "lastAppliedTime"),
                        time(observed ? installed : ready, "lastTransitionTime"));
-  if (!observed) return out;
+  if (observed) out.error = find_string(installed, {"message"});
   const auto phase = find_string(*unit, {"phase"});
-  out.error = find_string(installed, {"message"});
   const auto message = find_string(*unit, {"message"});
   if (message.empty() || (phase != "LastGood" && phase != "NotApplied")) return out;
   out.rejected = find_string(*unit, {"desiredDigest"});

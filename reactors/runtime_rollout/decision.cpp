@@ -98,8 +98,9 @@ class planner {
       const auto is = standing_of(each);
       standings_.emplace(name, is);
       ++now.total;
-      now.updated += each.updated() ? 1 : 0;
-      ++(now.*counted_as[static_cast<std::size_t>(is)]);
+      now.updated += each.updated() && !each.damaged() ? 1 : 0;
+      const auto as = each.damaged() && is == standing::ready ? standing::aside : is;
+      ++(now.*counted_as[static_cast<std::size_t>(as)]);
     }
   }
 
@@ -341,8 +342,9 @@ class planner {
   void describe() {
     std::size_t named = 0;
     for (const auto& [name, is] : standings_) {
-      if (is != standing::failed || ++named > 3) continue;
-      const auto& error = all_.at(name).error;
+      const auto& each = all_.at(name);
+      if ((is != standing::failed && !each.damaged()) || ++named > 3) continue;
+      const auto& error = each.error;
       out_.message += (named == 1 ? "" : "; ") + name + ": " +
                       (error.empty() ? std::string("not ready in time") : error);
     }

@@ -44,11 +44,14 @@ struct participant {
   std::uint32_t position = 0;                ///< of its uid (steps.hpp)
   std::optional<std::size_t> labelled = {};  ///< the first step that has its labels
   bool ahead = false;                        ///< another writer has applied the content
-  bool rejected = false;                     ///< it does not take the content
+  bool rejected = false;                     ///< it does not take the content, or its repair
   std::string error = {};                    ///< of one that failed, for people
   std::optional<wall_time> admitted = {};    ///< to the content that `state` names
 
   bool updated() const noexcept { return !wanted.empty() && in_place == wanted; }
+  /// It had the content as a whole: something was changed since, and the repair is refused. That
+  /// tells nothing of the content, but until it is repaired the roll-out is not on all runtimes.
+  bool damaged() const noexcept { return updated() && rejected; }
   /// What it has was never rolled out completely.
   bool left_over() const noexcept { return !in_place.empty() && in_place != completed; }
 };

@@ -406,6 +406,10 @@ BOOST_AUTO_TEST_CASE(content_is_rejected_where_another_one_is_kept_for_a_reason)
   BOOST_TEST(rejected.error == "unknown kind");
   BOOST_TEST(facts_of(status_of("Ready", "Waiting", "unknown kind")).rejected.empty());
   BOOST_TEST(facts_of(status_of("Ready", "Applying", "it timed out")).rejected.empty());
+  // That it does not respond any longer mends nothing.
+  auto silent = status_of("Unknown", "LastGood", "unknown kind");
+  silent.at("status").at("conditions").at(0).as_object()["status"] = "Unknown";
+  BOOST_TEST(facts_of(silent).rejected == "d2");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -78,6 +78,42 @@ BOOST_AUTO_TEST_CASE(rollout_is_completed_when_all_have_it) {
   BOOST_TEST(of.decide().admitted.contains("new"));
 }
 
+BOOST_AUTO_TEST_CASE(runtime_that_refuses_the_repair_of_the_content_has_not_got_it) {
+  for (const auto is : {health::ready, health::unreachable}) {
+    fleet of(10);
+    of.pass_canaries();
+    while (of.take_all() > 0) of.decide();
+    auto& damaged = of.all.at("r03");
+    damaged.rejected = true;
+    damaged.is = is;
+    damaged.error = "policy forbids it";
+    of.now += 10min;
+    const auto& next = of.decide();
+    BOOST_TEST((next.next.at == phase::completed));
+    BOOST_TEST(phase_text(next.next, next.now) == "Partial");
+    BOOST_TEST(next.now.updated == 9U);
+    BOOST_TEST(next.now.ready == 9U);
+    BOOST_TEST(next.now.failed == 0U);
+    BOOST_TEST(next.message == "r03: policy forbids it");
+    damaged.rejected = false;
+    damaged.is = health::ready;
+    of.decide();
+    BOOST_TEST(phase_text(of.last.next, of.last.now) == "Completed");
+    BOOST_TEST(of.last.message.empty());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(canary_that_refuses_a_repair_stops_nothing) {
+  fleet of(30);
+  of.decide();
+  of.take_all();
+  of.all.at("r00").rejected = true;
+  of.now += 10s;
+  const auto& next = of.decide();
+  BOOST_TEST((next.next.at == phase::waves));
+  BOOST_TEST(next.now.updated == 1U);
+}
+
 BOOST_AUTO_TEST_CASE(canary_that_fails_pauses_at_once) {
   for (const bool takes : {true, false}) {
     fleet of(1000);
