@@ -251,7 +251,7 @@ outcome<json::value> apply(const json::value& live, const json::value& applied, 
 }
 
 void track_update(const json::value& before, json::value& after, const schema& type,
-                  const field_writer& by) {
+                  const field_writer& by, field_set rewritten) {
   auto managers = field_managers::of(after);
   if (managers.empty() && !field_managers::reset_by(after)) managers = field_managers::of(before);
   if (!before.is_null() && managers.empty()) {
@@ -260,8 +260,14 @@ void track_update(const json::value& before, json::value& after, const schema& t
   }
   if (!before.is_null()) reconcile(managers, before, type);
   const field_manager self{by.manager, false, by.api_version, by.subresource, by.time};
-  const auto changes =
+  auto changes =
       changes_between(before.is_null() ? json::value(json::object()) : before, after, type);
+  for (const auto* const object : {&before, &std::as_const(after)}) {
+    if (rewritten.empty()) break;
+    std::vector<std::string> ignored;
+    rewritten.intersect(owned(fields_of(*object, type, ignored)));
+  }
+  changes.modified.unite(rewritten);
   update(managers, self, changes);
   managers.merge_ancient();
   managers.write_to(after);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "rw/k8s/devserver/field_set.hpp"
 #include "rw/k8s/devserver/problem.hpp"
 #include "rw/k8s/devserver/schema.hpp"
 
@@ -43,7 +44,10 @@ outcome<boost::json::value> apply(const boost::json::value& live, const boost::j
 /// object without managedFields gets none (only an apply restores them). Time changes only when the
 /// writer's set of fields does. The oldest of more than ten updates are merged into
 /// "ancient-changes".
+///
+/// Fields of `rewritten` that the object has before and after count as changed though they are
+/// equal.
 void track_update(const boost::json::value& before, boost::json::value& after, const schema& type,
-                  const field_writer& by);
+                  const field_writer& by, field_set rewritten = {});
 
 }  // namespace rw::k8s::devserver

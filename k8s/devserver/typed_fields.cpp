@@ -194,6 +194,39 @@ class field_collector {
   field_set::path path_;
 };
 
+class empty_part_finder {
+ public:
+  static void visit(const json::value& value, const schema* type, field_set& into) {
+    if (type == nullptr) return;
+    if (associative(value, type)) {
+      for (const auto& item : value.get_array()) {
+        if (const auto element = item_element(item, *type)) {
+          visit_part(item, type->items(), *element, into);
+        }
+      }
+    } else if (granular(value, type)) {
+      for (const auto& [name, field] : value.get_object()) {
+        visit_part(field, child_of(type, name), field_element(name), into);
+      }
+    } else {
+      into.member = !is_empty(value) && has_empty_part(value, type);
+    }
+  }
+
+ private:
+  static bool is_empty(const json::value& value) {
+    return (value.is_array() && value.get_array().empty()) ||
+           (value.is_object() && value.get_object().empty());
+  }
+
+  static void visit_part(const json::value& value, const schema* type, const std::string& element,
+                         field_set& into) {
+    field_set part;
+    visit(value, type, part);
+    if (!part.empty()) into.children.emplace(element, std::move(part));
+  }
+};
+
 bool is_hollow(const json::value* value) {
   return value == nullptr || value->is_null() ||
          (value->is_object() && value->get_object().empty()) ||
@@ -453,6 +486,27 @@ field_set fields_of(const json::value& object, const schema& type,
                     std::vector<std::string>& errors) {
   field_set made;
   if (object.is_object()) field_collector(errors).visit(object, &type, made);
+  return made;
+}
+
+bool has_empty_part(const json::value& value, const schema* type) {
+  if (type == nullptr) return false;
+  if (const auto* const list = value.if_array()) {
+    return list->empty() || std::ranges::any_of(*list, [type](const json::value& item) {
+             return has_empty_part(item, type->items());
+           });
+  }
+  const auto* const fields = value.if_object();
+  if (fields == nullptr) return false;
+  const bool map = type->items() != nullptr;
+  return (map && fields->empty()) || std::ranges::any_of(*fields, [type](const auto& field) {
+           return has_empty_part(field.value(), child_of(type, field.key()));
+         });
+}
+
+field_set fields_with_empty_parts(const json::value& object, const schema& type) {
+  field_set made;
+  if (object.is_object()) empty_part_finder::visit(object, &type, made);
   return made;
 }
 

@@ -25,6 +25,14 @@ struct field_changes {
   field_set removed;
 };
 
+/// Returns true if a list or a map of the value, or the value itself, is empty.
+bool has_empty_part(const boost::json::value& value, const schema* type);
+
+/// Returns the fields that are owned as a whole, and in which a list or a map is empty. Go's types
+/// tell it from one that is absent, which is what is stored: to kube-apiserver who sends such a
+/// field always changes it (structured-merge-diff, value/structreflect.go: Equals).
+field_set fields_with_empty_parts(const boost::json::value& object, const schema& type);
+
 /// Returns the differences of two objects; null counts as an empty one.
 field_changes compare_fields(const boost::json::value& before, const boost::json::value& after,
                              const schema& type);

@@ -5,6 +5,7 @@
 #include "rw/k8s/devserver/json_access.hpp"
 #include "rw/k8s/devserver/object_meta.hpp"
 #include "rw/k8s/devserver/scale.hpp"
+#include "rw/k8s/devserver/typed_fields.hpp"
 #include "rw/k8s/devserver/write_rules.hpp"
 #include "rw/k8s/objects/types.hpp"
 
@@ -33,20 +34,6 @@ void track_sent(json::value& object, const schema& type, const field_writer& by)
   const bool has_status = fields.erase("status") > 0;
   track_update({}, object, type, by);
   if (has_status) object.as_object()["status"] = std::move(status);
-}
-
-bool has_empty_list(const json::value& in, const schema* type) {
-  if (type == nullptr) return false;
-  if (const auto* const list = in.if_array()) {
-    const auto* const items = type->items();
-    return list->empty() || std::ranges::any_of(*list, [items](const json::value& item) {
-             return has_empty_list(item, items);
-           });
-  }
-  const auto* const fields = in.if_object();
-  return fields != nullptr && std::ranges::any_of(*fields, [type](const auto& field) {
-           return has_empty_list(field.value(), child_of(type, field.key()));
-         });
 }
 
 problem uid_conflict(const call& to, std::string_view asked, std::string_view has) {
@@ -164,7 +151,8 @@ outcome<write_plan> write_planner::finish_update(const call& to, record_ptr befo
   const auto* const spec = find(object, {"spec"});
   const auto type = schema_of(to.view);
   const bool counts_anyway = to.view.of->storage_key == "networkpolicies.networking.k8s.io" &&
-                             spec != nullptr && has_empty_list(*spec, child_of(type.get(), "spec"));
+                             spec != nullptr && has_empty_part(*spec, child_of(type.get(), "spec"));
+  const auto rewritten = to.view.of->custom ? field_set() : fields_with_empty_parts(object, *type);
   auto good = prune_unknown(to, object, with, plan.warnings);
   if (good.has_error()) return good.error();
   good = report_gaps(to, object, false, plan.warnings);
@@ -175,7 +163,7 @@ outcome<write_plan> write_planner::finish_update(const call& to, record_ptr befo
   tidy_metadata(object);
   // Before the server adds fields, which have no owner.
   if (!applied && !with.manager.empty()) {
-    track_update(old, object, *type, writer_of(to, with));
+    track_update(old, object, *type, writer_of(to, with), rewritten);
   }
   if (!to.view.of->custom) {
     carry_allocated(*to.view.of, old, object);

@@ -395,4 +395,34 @@ BOOST_FIXTURE_TEST_CASE(rules_that_a_role_leaves_out_have_no_owner_and_empty_one
   BOOST_TEST(has(*managed_by(empty, "one", "Update"), "/fieldsV1/f:rules"));
 }
 
+// Until it is stored, a list that is empty differs from one that is left out.
+BOOST_FIXTURE_TEST_CASE(sending_an_empty_list_in_what_is_owned_as_a_whole_is_a_change, sandbox) {
+  const k8s::resource_type policies{
+      {"networking.k8s.io", "v1", "NetworkPolicy"}, "networkpolicies", true};
+  const k8s::resource_type roles{{"rbac.authorization.k8s.io", "v1", "Role"}, "roles", true};
+  const auto takes_over = [this](const k8s::resource_type& type, std::string_view name,
+                                 std::string_view had, std::string_view sends, const char* at) {
+    apply(type, object(type, name, parse(had)), {.field_manager = "one"});
+    const auto next = ok(
+        api.patch(type, key(name), k8s::patch_type::merge, parse(sends), {.field_manager = "two"}));
+    const auto* const two = managed_by(next, "two", "Update");
+    const auto* const one = managed_by(next, "one", "Apply");
+    BOOST_TEST((one != nullptr && has(*one, at)) == (two == nullptr));
+    return two != nullptr && has(*two, at);
+  };
+  const auto* const ingress = "/fieldsV1/f:spec/f:ingress";
+  const auto policy = [&](std::string_view name, const std::string& had, const std::string& sends) {
+    return takes_over(policies, name, R"({"spec": {"podSelector": {}, "ingress": [)" + had + "]}}",
+                      R"({"spec": {"ingress": [)" + sends + "]}}", ingress);
+  };
+  BOOST_TEST(!policy("a", "{}", "{}"));
+  BOOST_TEST(policy("b", "{}", R"({"ports": []})"));
+  BOOST_TEST(policy("c", R"({"from": [{"podSelector": {}}]})",
+                    R"({"from": [{"podSelector": {"matchLabels": {}}}]})"));
+  const std::string rule = R"("verbs": ["get"], "apiGroups": [""], "resources": ["pods"])";
+  BOOST_TEST(takes_over(roles, "a", R"({"rules": [{)" + rule + "}]}",
+                        R"({"rules": [{)" + rule + R"(, "resourceNames": []}]})",
+                        "/fieldsV1/f:rules"));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
