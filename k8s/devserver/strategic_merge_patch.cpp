@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -323,20 +324,25 @@ outcome<void> merger::patched_away(json::array& target, const json::array& chang
 
 outcome<void> merger::mapped(json::array& target, const json::array& change, const schema& type,
                              const item_identity& by) {
+  const auto lacks_key = [&by](const json::value& item) {
+    return contradictory("map: " + go_text(item) +
+                         " does not contain declared merge key: " + std::string(by.key()));
+  };
   auto there = positions_in(target, by);
+  std::optional<std::size_t> nameless;
   for (const auto& item : change) {
     if (item.get_object().contains(patch_directive)) continue;
-    if (by.of(item) == nullptr) {
-      return contradictory("map: " + go_text(item) +
-                           " does not contain declared merge key: " + std::string(by.key()));
-    }
+    if (by.of(item) == nullptr) return lacks_key(item);
     const auto [found, added] = there.emplace(by.text(item), target.size());
+    // A null merge key stays in an item that is added, and is removed from it by a second one.
+    if (!added && by.of(item)->is_null() && !nameless) nameless = found->second;
     if (added) target.emplace_back(json::object());
     auto& into = target[found->second];
     if (!into.is_object()) into.emplace_object();
     const auto merged = object(into.get_object(), item.get_object(), type.items());
     if (!merged) return merged;
   }
+  if (nameless) return lacks_key(target[*nameless]);
   return {};
 }
 

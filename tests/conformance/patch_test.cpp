@@ -268,6 +268,21 @@ BOOST_FIXTURE_TEST_CASE(items_of_a_strategic_patch_have_the_key, one_deployment)
   BOOST_TEST(get(deployments, "a") == made);
 }
 
+// The second one is merged with the first, and so removes its key.
+BOOST_FIXTURE_TEST_CASE(second_item_of_a_strategic_patch_whose_key_is_null_is_refused,
+                        one_deployment) {
+  const auto change = [](std::string_view items) {
+    return parse(R"({"spec": {"template": {"spec": {"containers": [)" + std::string(items) +
+                 "]}}}}");
+  };
+  const std::string item = R"({"name": null, "image": "i"})";
+  const auto patch = patch_type::strategic_merge;
+  refuse(api.patch(deployments, key("a"), patch, change(item)),
+         {422, "Invalid", "name: Required value"});
+  refuse(api.patch(deployments, key("a"), patch, change(item + ", " + item)),
+         {500, "", "map: map[image:i] does not contain declared merge key: name"});
+}
+
 BOOST_FIXTURE_TEST_CASE(custom_resources_take_no_strategic_patch, sandbox) {
   create(gadgets(), gadget("a"));
   refuse(api.patch(gadgets(), key("a"), patch_type::strategic_merge,

@@ -186,11 +186,12 @@ class Known:
         assert len(self.rules) <= self.MOST, f"known.txt has {len(self.rules)} rules, at most {self.MOST}"
 
     def take(self, kind, path):
+        """Returns what the rule is about that covers the difference, and counts it."""
         for of, what in self.rules:
             if of in (kind, "any") and self.covers(what, path):
                 self.rules[of, what] += 1
-                return True
-        return False
+                return what
+        return None
 
     def covers(self, what, path):
         if what == "managed struct empty":
@@ -201,9 +202,10 @@ class Known:
             path = path.removeprefix("managed ")
         if re.match("[0-9]+ ", what):
             path = re.sub("/(ok|...) ", " ", path)
-        if "struct " not in what:
+        parts = re.search("(struct|map) ", what)
+        if not parts:
             return path == what
-        what = what.replace("struct ", "")
+        what = what.replace(parts.group(), "")
         return path == what or path.startswith((what + ".", what + "[]"))
 
 
@@ -355,11 +357,15 @@ class Run:
         a, b = (normal(server.with_uid(answer), asked) for server, answer in zip(self.servers, (a, b)))
         if a.get("kind") != b.get("kind"):
             a, b = {"kind": a.get("kind")}, {"kind": b.get("kind")}
+        alike = True
         for path, left, right in differences(a, b):
             path = re.sub(r"^(items\[\]\.)?managed\.", "managed ", path).removeprefix("items[].")
-            if not self.known.take(request["kind"], path):
+            known = self.known.take(request["kind"], path)
+            if not known:
                 self.report(request, path, left, right, history)
-        return True
+            elif known.startswith("map ") and not path.startswith("managed "):
+                alike = False
+        return alike
 
     def report(self, request, path, left, right, history):
         key = (request["kind"], path)
