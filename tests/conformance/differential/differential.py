@@ -194,8 +194,8 @@ class Known:
         return None
 
     def covers(self, what, path):
-        if what == "managed struct empty":
-            return any(self.covers("managed struct " + one, path) for one in self.empty)
+        if what == "map empty":
+            return any(self.covers("map " + one, path) for one in self.empty)
         if path.startswith("ok/409 "):  # a conflict with the owner, at a field without indices
             path, what = path.replace("ok/409 ", "managed "), what.replace("[]", "")
         if not what.startswith("managed "):  # who owns it, too
@@ -246,13 +246,13 @@ class Sequence:
     def applied(self, object_):
         """An object of which all versions apply the same: a roleRef and a fieldRef are one value since 1.22, and who applies a Job's empty spec owns it since
         1.21, with all that it has (structured-merge-diff PR 184): both are applied in whole, and so are the Job's template and its spec. The last
-        items of a list of a custom resource leave null, which is invalid, in 1.20: nobody applies them away."""
+        items of a list or a map of a custom resource leave null, which is invalid, in 1.20: nobody applies them away."""
         object_ = objects.with_field_paths(copy.deepcopy(object_))
         if self.kind == "RoleBinding" and isinstance(object_.get("roleRef", ""), (dict, type(None))):
             object_["roleRef"] = {**self.object["roleRef"], **(object_["roleRef"] or {})}
         if self.kind == "Job":
             objects.fill_empty(object_, self.object, ("spec", "template", "spec"))
-        for name in ("tags", "parts") if self.kind == "Widget" else ():
+        for name in ("tags", "parts", "any") if self.kind == "Widget" else ():
             if objects.owners_of_items(self.present(), name) == 1:
                 objects.fill_empty(object_, self.object, ("spec", name))
         return object_
@@ -283,6 +283,8 @@ class Sequence:
             body = objects.without_nulls_in_new_maps(body, self.present())
         if how == "json":
             path = self.chance.choice([one for one in objects.paths_in(self.object) if not objects.is_name_of_variable(one)])
+            if self.kind == "Namespace" and not self.present().get("metadata", {}).get("labels"):
+                path = path[:2]  # since 1.21 a Namespace has labels, to which another one can be added (KEP 2161)
             # What is copied or replaced is there: until 1.23 it is null, where it is not (evanphx/json-patch, partialDoc.get).
             body = [{"op": self.chance.choice(["add", "remove", "replace", "test", "copy"]), "from": "/metadata/name",
                      "path": "/" + "/".join(str(part).replace("~", "~0").replace("/", "~1") for part in path),

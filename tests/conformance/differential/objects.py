@@ -152,7 +152,7 @@ def fill_empty(value, whole, path):
 
 
 def owners_of_items(object_, name):
-    """How many managers own items of a list below spec."""
+    """How many managers own items of a list, or fields of a map, below spec."""
     entries = object_.get("metadata", {}).get("managedFields") or []
     return sum(1 for one in entries if one["fieldsV1"].get("f:spec", {}).get("f:" + name, {}).keys() - {"."})
 
