@@ -140,6 +140,12 @@ class object_type final : public leaf {
            !has(field, trait::pointer);
   }
   bool atomic_object() const override { return (traits_ & trait::atomic) != 0; }
+  bool may_merge_lists(std::string_view name) const override {
+    const auto found = members.find(name);
+    if (found == members.end()) return !is_type(name);
+    const auto& field = *found->second.field;
+    return field.in == holder::list || field.type == go_type::bytes || has(field, trait::pointer);
+  }
 
   /// Adds what identifies an item that leaves it out: the defaults of the OpenAPI document, and
   /// Go's zero for what is always there (kube-openapi, openapi-gen).

@@ -49,6 +49,9 @@ class schema {
   /// the list. A list of primitives that is merged as a set returns "".
   virtual std::string_view patch_merge_key() const = 0;
   virtual bool patch_merges() const = 0;
+  /// Returns false if a strategic merge patch can't merge two lists in the field, whose Go type is
+  /// neither a list nor a pointer (apimachinery, strategicpatch/meta.go).
+  virtual bool may_merge_lists(std::string_view) const { return true; }
   /// Returns true if a strategic merge patch replaces the object instead of merging it.
   virtual bool patch_replaces() const { return false; }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <re2/re2.h>
 #include <set>
 #include <utility>
@@ -200,7 +201,7 @@ std::size_t count_valid(const nodes& alternatives, const json::value& value, con
   std::size_t valid = 0;
   for (const auto& alternative : alternatives) {
     std::vector<cause> here;
-    alternative->check(value, at, here);
+    alternative->check(value, nullptr, at, here);
     if (here.empty()) ++valid;
     if (&alternative == alternatives.data()) wrong = std::move(here);
   }
@@ -235,7 +236,7 @@ void check_alternatives(const value_rules& rules, const json::value& value, cons
   std::size_t valid = 0;
   for (const auto& schema : rules.all_of) {
     const auto before = found.size();
-    schema->check(value, at, found);
+    schema->check(value, nullptr, at, found);
     if (found.size() == before) ++valid;
   }
   if (valid < rules.all_of.size() && found.size() < most_findings) {
@@ -245,7 +246,7 @@ void check_alternatives(const value_rules& rules, const json::value& value, cons
   }
   if (rules.none_of == nullptr) return;
   std::vector<cause> wrong;
-  rules.none_of->check(value, at, wrong);
+  rules.none_of->check(value, nullptr, at, wrong);
   if (wrong.empty()) add_alternative(found, at, "not validate the schema (not)");
 }
 
@@ -267,18 +268,38 @@ void schema_node::check_type(const json::value& value, const value_path& at,
   found.back().reason = "FieldValueTypeInvalid";
 }
 
-void schema_node::check_children(const json::value& value, const value_path& at,
-                                 std::vector<cause>& found) const {
+const json::value* schema_node::item_before(const json::array& among,
+                                            const json::value& entry) const {
+  if (list != list_type::map) return nullptr;
+  const auto key_of = [](const json::value& item, const std::string& name) {
+    return item.is_object() ? item.get_object().if_contains(name) : nullptr;
+  };
+  const auto found = std::ranges::find_if(among, [&](const json::value& other) {
+    return std::ranges::all_of(map_keys, [&](const std::string& name) {
+      const auto* const a = key_of(entry, name);
+      const auto* const b = key_of(other, name);
+      return a != nullptr && b != nullptr && *a == *b;
+    });
+  });
+  return found != among.end() ? &*found : nullptr;
+}
+
+void schema_node::check_children(const json::value& value, const json::value* before,
+                                 const value_path& at, std::vector<cause>& found) const {
   if (value.is_array()) {
     if (item() == nullptr) return;
-    for (const auto& entry : value.get_array()) item()->check(entry, at, found);
+    const auto* const had = before != nullptr ? before->if_array() : nullptr;
+    for (const auto& entry : value.get_array()) {
+      item()->check(entry, had != nullptr ? item_before(*had, entry) : nullptr, at, found);
+    }
   }
   if (!value.is_object()) return;
+  const auto* const had = before != nullptr ? before->if_object() : nullptr;
   for (const auto& [name, field] : value.get_object()) {
     if (resource && name == "metadata" && !properties.contains(name)) continue;
     const value_path here{&at, name};
     if (const auto* const node = child(name)) {
-      node->check(field, here, found);
+      node->check(field, had != nullptr ? had->if_contains(name) : nullptr, here, found);
     } else if (no_property) {
       add(found, at.text(), "FieldValueInvalid",
           "Invalid value: " + json::serialize(json::string(name)) + ": " + here.text() +
@@ -287,9 +308,10 @@ void schema_node::check_children(const json::value& value, const value_path& at,
   }
 }
 
-void schema_node::check(const json::value& value, const value_path& at,
+void schema_node::check(const json::value& value, const json::value* before, const value_path& at,
                         std::vector<cause>& found) const {
   if (value.is_null() && nullable) return;
+  if (before != nullptr && *before == value) return;
   if (found.size() >= most_findings) return;
   check_type(value, at, found);
   if (rules != nullptr) {
@@ -300,15 +322,15 @@ void schema_node::check(const json::value& value, const value_path& at,
     if (value.is_array()) check_array(*rules, value.get_array(), at, found);
     if (value.is_object()) check_object(*rules, value.get_object(), at, found);
   }
-  check_children(value, at, found);
+  check_children(value, before, at, found);
 }
 
 void schema_node::check_lists(const json::value& value, const std::string& path,
-                              std::vector<cause>& found) const {
+                              list_findings& found) const {
   const auto required = [&](const json::object& object, std::string_view name) {
     const auto* const there = object.if_contains(name);
     if (there != nullptr && there->is_string() && !there->get_string().empty()) return;
-    add(found, path + "." + std::string(name), "FieldValueRequired",
+    add(found.embedded, path + "." + std::string(name), "FieldValueRequired",
         "Required value: must not be empty");
   };
   if (value.is_object()) {
@@ -331,7 +353,7 @@ void schema_node::check_lists(const json::value& value, const std::string& path,
     const auto at = path + "[" + std::to_string(i) + "]";
     const auto& entry = items[i];
     if (list == list_type::map && !entry.is_object()) {
-      add(found, at, "FieldValueInvalid",
+      add(found.lists, at, "FieldValueInvalid",
           "Invalid value: " + go_value(entry) +
               ": must be an object for an array of list-type map");
     } else if (list != list_type::atomic) {
@@ -342,7 +364,7 @@ void schema_node::check_lists(const json::value& value, const std::string& path,
       }
       const auto shown = go_value(list == list_type::map ? json::value(std::move(keys)) : entry);
       if (!seen.insert(shown).second) {
-        add(found, at, "FieldValueDuplicate", "Duplicate value: " + shown);
+        add(found.lists, at, "FieldValueDuplicate", "Duplicate value: " + shown);
       }
     }
     item()->check_lists(entry, at, found);
@@ -351,8 +373,11 @@ void schema_node::check_lists(const json::value& value, const std::string& path,
 
 void schema_node::validate(const json::value& value, const std::string& path,
                            std::vector<cause>& found) const {
-  check(value, {nullptr, path}, found);
-  check_lists(value, path, found);
+  check(value, nullptr, {nullptr, path}, found);
+  list_findings more;
+  check_lists(value, path, more);
+  std::ranges::move(more.embedded, std::back_inserter(found));
+  std::ranges::move(more.lists, std::back_inserter(found));
 }
 
 }  // namespace rw::k8s::devserver

@@ -76,6 +76,12 @@ struct value_path {
   std::string text() const;
 };
 
+/// What schema_node::check_lists finds.
+struct list_findings {
+  std::vector<cause> embedded;  ///< in resources within the resource
+  std::vector<cause> lists;     ///< in lists that are sets or maps
+};
+
 /// A compiled node of a CustomResourceDefinition's schema. Filled in by the compiler, then
 /// immutable.
 class schema_node final : public schema {
@@ -104,12 +110,13 @@ class schema_node final : public schema {
   void check_rules(const boost::json::value& value, const boost::json::value* before,
                    const std::string& path, std::vector<cause>& found) const;
 
-  /// Validates a value that is part of an object.
-  void check(const boost::json::value& value, const value_path& at,
-             std::vector<cause>& found) const;
+  /// Validates a value that is part of an object. What is as it was may be wrong; `before` as
+  /// above.
+  void check(const boost::json::value& value, const boost::json::value* before,
+             const value_path& at, std::vector<cause>& found) const;
   /// Checks, for validate, duplicates in lists that are sets or maps, and resources in resources.
   void check_lists(const boost::json::value& value, const std::string& path,
-                   std::vector<cause>& found) const;
+                   list_findings& found) const;
 
   value_type type = value_type::any;
   list_type list = list_type::atomic;
@@ -133,6 +140,7 @@ class schema_node final : public schema {
   std::shared_ptr<const schema> object_meta;  ///< of `metadata` in a resource
 
  private:
+  /// The schema of a field, or of an item of a list; null if there is none.
   const schema_node* child(std::string_view name) const;
   const schema_node* item() const { return of_items ? element.get() : nullptr; }
   bool is_hidden(std::string_view name) const;
@@ -140,8 +148,12 @@ class schema_node final : public schema {
                     std::vector<std::string>& removed) const;
   void check_type(const boost::json::value& value, const value_path& at,
                   std::vector<cause>& found) const;
-  void check_children(const boost::json::value& value, const value_path& at,
-                      std::vector<cause>& found) const;
+  void check_children(const boost::json::value& value, const boost::json::value* before,
+                      const value_path& at, std::vector<cause>& found) const;
+  /// Finds the item of a former list that one takes the place of: only items of lists of type map
+  /// are told apart (apiserver, cel/common/equality.go).
+  const boost::json::value* item_before(const boost::json::array& among,
+                                        const boost::json::value& entry) const;
 };
 
 }  // namespace rw::k8s::devserver

@@ -5,7 +5,7 @@
 #include <boost/json/object.hpp>
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 
 // x-kubernetes-validations and ratcheting (Kubernetes, "Validation rules", "Validation
 // ratcheting").
@@ -14,39 +14,6 @@ namespace rw::k8s::devserver {
 namespace {
 
 namespace json = boost::json;
-
-/// Finds the value at a path as errors have it, such as "spec.l[0].a"; null if there is none.
-const json::value* value_at_path(const json::value& root, std::string_view path) {
-  const auto* at = &root;
-  while (!path.empty() && at != nullptr) {
-    if (path.front() == '.') path.remove_prefix(1);
-    if (path.starts_with('[')) {
-      const auto end = path.find(']');
-      if (end == std::string_view::npos || !at->is_array()) return nullptr;
-      std::size_t index = 0;
-      for (const char c : path.substr(1, end - 1)) {
-        if (c < '0' || c > '9' || index > 1'000'000) return nullptr;
-        index = index * 10 + static_cast<std::size_t>(c - '0');
-      }
-      at = index < at->get_array().size() ? &at->get_array()[index] : nullptr;
-      path.remove_prefix(end + 1);
-      continue;
-    }
-    const auto end = std::min(path.find_first_of(".["), path.size());
-    at = at->is_object() ? at->get_object().if_contains(path.substr(0, end)) : nullptr;
-    path.remove_prefix(end);
-  }
-  return at;
-}
-
-/// Removes errors of values that are as they were.
-void ratchet(std::vector<cause>& found, const json::value& before, const json::value& object) {
-  std::erase_if(found, [&](const cause& cause) {
-    const auto* const was = value_at_path(before, cause.field);
-    const auto* const is = value_at_path(object, cause.field);
-    return was != nullptr && is != nullptr && *was == *is;
-  });
-}
 
 bool blocks_rules(const cause& cause) {
   return cause.reason == "FieldValueRequired" || cause.reason == "FieldValueTooLong" ||
@@ -93,20 +60,6 @@ void run_rule(const cel_rule& rule, const json::value& value, const json::value*
   found.push_back({field.empty() ? "<nil>" : field, reason, begin + ": " + text});
 }
 
-/// Finds the item that one of a list of type map takes the place of.
-const json::value* same_key(const json::array& among, const json::value& entry,
-                            const std::vector<std::string>& keys) {
-  const auto same = [&](const json::value& other) {
-    return std::ranges::all_of(keys, [&](const std::string& key) {
-      const auto* const a = find(entry, {key});
-      const auto* const b = find(other, {key});
-      return a != nullptr && b != nullptr && *a == *b;
-    });
-  };
-  const auto* const found = std::ranges::find_if(among, same);
-  return found != among.end() ? found : nullptr;
-}
-
 }  // namespace
 
 void schema_node::check_rules(const json::value& value, const json::value* before,
@@ -131,7 +84,7 @@ void schema_node::check_rules(const json::value& value, const json::value* befor
   std::size_t index = 0;
   for (const auto& entry : value.get_array()) {
     const json::value* had = nullptr;
-    if (has_old && list == list_type::map) had = same_key(before->get_array(), entry, map_keys);
+    if (has_old) had = item_before(before->get_array(), entry);
     if (unchanged && had == nullptr) had = &before->get_array()[index];
     item()->check_rules(entry, had, path + "[" + std::to_string(index++) + "]", found);
   }
@@ -140,8 +93,17 @@ void schema_node::check_rules(const json::value& value, const json::value* befor
 void schema_node::validate_object(const json::value& before, const json::value& object,
                                   std::vector<cause>& found) const {
   std::vector<cause> here;
-  validate(object, {}, here);
-  if (!before.is_null()) ratchet(here, before, object);
+  check(object, before.is_null() ? nullptr : &before, {nullptr, {}}, here);
+  list_findings more;
+  check_lists(object, {}, more);
+  if (!before.is_null()) {
+    // Lists that were wrong may be wrong in another way (registry/customresource/strategy.go).
+    list_findings had;
+    check_lists(before, {}, had);
+    if (!had.lists.empty()) more.lists.clear();
+  }
+  std::ranges::move(more.embedded, std::back_inserter(here));
+  std::ranges::move(more.lists, std::back_inserter(here));
   const bool blocked = std::ranges::any_of(here, blocks_rules);
   std::ranges::move(here, std::back_inserter(found));
   if (!has_validations) return;

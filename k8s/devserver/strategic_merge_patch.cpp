@@ -141,6 +141,10 @@ outcome<void> merger::object(json::object& target, const json::object& change, c
         return contradictory("unable to find api field in struct for the json field \"" +
                              std::string(name) + "\"");
       }
+      const bool lists = value.is_array() && can_merge(target.if_contains(name), value);
+      if (lists && type != nullptr && !type->may_merge_lists(name)) {
+        return contradictory("expected slice or array type, but got: struct");
+      }
       const auto merged = member(target, name, value, of, wanted);
       if (!merged) return merged;
     }

@@ -375,6 +375,17 @@ BOOST_FIXTURE_TEST_CASE(keys_of_a_list_are_distinct, checking) {
   bad(R"({"parts": [{"name": "a"}, {"name": "a"}]})", "spec.parts[1]: Duplicate value");
 }
 
+// That the second item was there before, at its place, does not make it right.
+BOOST_FIXTURE_TEST_CASE(update_that_repeats_an_item_of_before_is_invalid, checking) {
+  good(R"({"parts": [{"name": "b"}, {"name": "a"}], "set": ["b", "a"]})");
+  const auto change = [this](std::string_view spec) {
+    return api.patch(checked(), key("a"), k8s::patch_type::merge, {{"spec", parse(spec)}});
+  };
+  refuse(change(R"({"parts": [{"name": "a"}, {"name": "a"}]})"),
+         {422, "Invalid", "spec.parts[1]: Duplicate value"});
+  refuse(change(R"({"set": ["a", "a"]})"), {422, "Invalid", "spec.set[1]: Duplicate value"});
+}
+
 BOOST_FIXTURE_TEST_CASE(maps_have_bounds, checking) {
   bad(R"({"map": {"a": 1, "b": 2, "c": 3}})", "spec.map");
 }

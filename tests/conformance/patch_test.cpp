@@ -238,6 +238,21 @@ BOOST_FIXTURE_TEST_CASE(strategic_patch_of_objects_that_no_type_has_can_not_be_m
          {500, "", "unable to find api field in struct"});
 }
 
+BOOST_FIXTURE_TEST_CASE(strategic_patch_of_lists_where_the_type_has_none_can_not_be_merged,
+                        one_deployment) {
+  const auto twice = [](std::string_view field) {
+    const auto item = R"({"name": "main", ")" + std::string(field) + R"(": ["x"]})";
+    return parse(R"({"spec": {"template": {"spec": {"containers": [)" + item + ", " + item +
+                 "]}}}}");
+  };
+  const auto patch = patch_type::strategic_merge;
+  for (const auto* const field : {"image", "tty", "resources"}) {
+    refuse(api.patch(deployments, key("a"), patch, twice(field)),
+           {500, "", "expected slice or array type, but got: struct"});
+  }
+  refuse(api.patch(deployments, key("a"), patch, twice("securityContext")), {422, "Invalid", ""});
+}
+
 BOOST_FIXTURE_TEST_CASE(strategic_patch_merges_finalizers, one_deployment) {
   const auto more = patched(R"({"metadata": {"finalizers": ["example.com/three"]}})");
   BOOST_TEST(more.at_pointer("/metadata/finalizers").as_array().size() == 3u);

@@ -252,6 +252,10 @@ class Sequence:
             object_["roleRef"] = {**self.object["roleRef"], **(object_["roleRef"] or {})}
         if self.kind == "Job":
             objects.fill_empty(object_, self.object, ("spec", "template", "spec"))
+        # One that is empty takes the place of what is there since 1.22, which a Pod does not allow.
+        spec = object_.get("spec") if self.kind == "Pod" else None
+        if isinstance(spec, dict) and not spec.get("nodeSelector", True):
+            spec["nodeSelector"] = self.object["spec"].get("nodeSelector", {})
         for name in ("tags", "parts", "any") if self.kind == "Widget" else ():
             if objects.owners_of_items(self.present(), name) == 1:
                 objects.fill_empty(object_, self.object, ("spec", name))
@@ -284,7 +288,7 @@ class Sequence:
         if how == "json":
             path = self.chance.choice([one for one in objects.paths_in(self.object) if not objects.is_name_of_variable(one)])
             if self.kind == "Namespace" and not self.present().get("metadata", {}).get("labels"):
-                path = path[:2]  # since 1.21 a Namespace has labels, to which another one can be added (KEP 2161)
+                path = ("metadata", "annotations")  # since 1.21 there are labels, to which others can be added (KEP 2161)
             # What is copied or replaced is there: until 1.23 it is null, where it is not (evanphx/json-patch, partialDoc.get).
             body = [{"op": self.chance.choice(["add", "remove", "replace", "test", "copy"]), "from": "/metadata/name",
                      "path": "/" + "/".join(str(part).replace("~", "~0").replace("/", "~1") for part in path),

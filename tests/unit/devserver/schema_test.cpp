@@ -688,6 +688,37 @@ BOOST_AUTO_TEST_CASE(server_side_apply_follows_the_list_types) {
           "errors:\n  .spec.lm: expected list, got &{map[]}\n  .spec.ls: expected list, got &{5}");
 }
 
+// Validation ratcheting (Kubernetes, "Custom resources: validation ratcheting").
+BOOST_AUTO_TEST_CASE(wrong_values_stay_where_an_update_does_not_touch_them) {
+  const auto type = compiled(with_spec(
+      R"({"n":{"type":"integer","maximum":1},"o":{"type":"object","properties":{"n":{"type":"integer","maximum":1}}},
+          "m":{"type":"object","additionalProperties":{"type":"integer","maximum":1}},
+          "l":{"type":"array","items":{"type":"integer","maximum":1}},
+          "k":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name"],"items":{"type":"object",
+               "required":["name"],"properties":{"name":{"type":"string"},"n":{"type":"integer","maximum":1}}}},
+          "s":{"type":"array","x-kubernetes-list-type":"set","items":{"type":"string"}}})"));
+  const auto is_valid = [&](std::string_view before, std::string_view after) {
+    std::vector<cause> found;
+    type->validate_object({{"spec", json::parse(before)}}, {{"spec", json::parse(after)}}, found);
+    return found.empty();
+  };
+  BOOST_TEST(is_valid(R"({"n":2})", R"({"n":2,"l":[]})"));
+  BOOST_TEST(!is_valid(R"({"n":2})", R"({"n":3})"));
+  BOOST_TEST(is_valid(R"({"o":{"n":2}})", R"({"o":{"n":2},"n":1})"));
+  BOOST_TEST(is_valid(R"({"m":{"a":2}})", R"({"m":{"a":2,"b":1}})"));
+  BOOST_TEST(!is_valid(R"({"m":{"a":2}})", R"({"m":{"b":2}})"));
+  // Items without keys are the same only with their list.
+  BOOST_TEST(is_valid(R"({"l":[2]})", R"({"l":[2],"n":1})"));
+  BOOST_TEST(!is_valid(R"({"l":[2]})", R"({"l":[2,1]})"));
+  BOOST_TEST(
+      is_valid(R"({"k":[{"name":"a","n":2}]})", R"({"k":[{"name":"b"},{"name":"a","n":2}]})"));
+  BOOST_TEST(!is_valid(R"({"k":[{"name":"a","n":2}]})", R"({"k":[{"name":"b","n":2}]})"));
+  // Duplicates count, unless there were some anywhere.
+  BOOST_TEST(
+      !is_valid(R"({"k":[{"name":"b"},{"name":"a"}]})", R"({"k":[{"name":"a"},{"name":"a"}]})"));
+  BOOST_TEST(is_valid(R"({"s":["a","a"]})", R"({"k":[{"name":"a"},{"name":"a"}],"s":["a"]})"));
+}
+
 // The folder of RW_TEST_CRDS holds CustomResourceDefinitions as they are in use.
 BOOST_AUTO_TEST_CASE(real_definitions_compile) {
   const auto* const folder = std::getenv("RW_TEST_CRDS");
