@@ -59,6 +59,8 @@ class Bench:
 BENCHES = (
     Bench("pipeline", "bench/pipeline.sh --rounds 1 --connections {}", 300, "connections", (8, 32, 128), (32,), "--seconds 1",
           ("nginx", "wrk", "h2load", "curl")),
+    Bench("open_loop", "bench/open_loop.py --rate {}", 300, "requests a second", (1000, 5000, 10000, 20000), (1000,), "--seconds 1",
+          ("nginx",)),
     Bench("observation", "bench/observation.py --rounds 1", 900, quick="--writes 500"),
     Bench("api_server", "bench/api_server.py --rounds 1", 600, quick="--writes 500"),
     Bench("review", "build/bench/bench_review", 120, quick="--benchmark_min_time=0.05"),
