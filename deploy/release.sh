@@ -43,18 +43,18 @@ done
 [[ -n $version ]] || die "the version is missing; see --help"
 [[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]] || die "'$version' is no version such as 1.2.3"
 
-for tool in umoci git python3 tar gzip sha256sum openssl; do
-  command -v "$tool" >/dev/null || die "$tool is missing; run deploy/install-packages.sh image"
-done
-if ((!${#binaries[@]})) && ! command -v aarch64-linux-gnu-strip >/dev/null; then
-  die "an arm64 image can't be built; run deploy/install-packages.sh cross, or name executables with --binary"
-fi
 grep -q "^project(runtime_watcher VERSION $version " "$root/CMakeLists.txt" || die "CMakeLists.txt has another version"
 for chart in "$root"/deploy/helm/*/Chart.yaml; do
   for field in version appVersion; do
     grep -qx "$field: $version" "$chart" || die "$chart: $field is not $version"
   done
 done
+for tool in umoci git python3 tar gzip sha256sum openssl; do
+  command -v "$tool" >/dev/null || die "$tool is missing; run deploy/install-packages.sh image"
+done
+if ((!${#binaries[@]})) && ! command -v aarch64-linux-gnu-strip >/dev/null; then
+  die "an arm64 image can't be built; run deploy/install-packages.sh cross, or name executables with --binary"
+fi
 [[ -z $key || -r $key ]] || die "cannot read the key $key"
 if [[ -z ${SOURCE_DATE_EPOCH:-} ]]; then
   SOURCE_DATE_EPOCH="$(git -C "$root" log -1 --format=%ct 2>/dev/null)" || die "this is no git checkout; set SOURCE_DATE_EPOCH"
