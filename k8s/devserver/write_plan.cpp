@@ -152,18 +152,21 @@ outcome<write_plan> write_planner::finish_update(const call& to, record_ptr befo
   const auto type = schema_of(to.view);
   const bool counts_anyway = to.view.of->storage_key == "networkpolicies.networking.k8s.io" &&
                              spec != nullptr && has_empty_part(*spec, child_of(type.get(), "spec"));
-  const auto rewritten = to.view.of->custom ? field_set() : fields_with_empty_parts(object, *type);
+  const bool tells_empty = !to.view.of->custom && has_empty_part(object, type.get());
+  auto sent = tells_empty ? object : json::value(nullptr);
   auto good = prune_unknown(to, object, with, plan.warnings);
   if (good.has_error()) return good.error();
   good = report_gaps(to, object, false, plan.warnings);
   if (good.has_error()) return good.error();
   keep_other_parts(to, old, object);
+  if (tells_empty) keep_other_parts(to, old, sent);
   fill_defaults(to, object, applied);
   keep_managers(old, object);
   tidy_metadata(object);
   // Before the server adds fields, which have no owner.
   if (!applied && !with.manager.empty()) {
-    track_update(old, object, *type, writer_of(to, with), rewritten);
+    track_update(old, object, *type, writer_of(to, with),
+                 tells_empty ? fields_with_empty_parts(sent, *type) : field_set());
   }
   if (!to.view.of->custom) {
     carry_allocated(*to.view.of, old, object);

@@ -388,4 +388,23 @@ BOOST_FIXTURE_TEST_CASE(webhook_that_never_stops_talking_fails_the_request, hook
   BOOST_TEST(!there(config_maps, "a"));
 }
 
+// What the status' strategy resets has no owner (KEP 555): an empty list in it changes nothing.
+BOOST_FIXTURE_TEST_CASE(write_of_the_status_does_not_own_what_else_it_sends, sandbox) {
+  const auto terms = [](std::string_view more) {
+    return parse(
+        R"({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+            {"matchExpressions": [{"key": "a", "operator": "Exists"}])" +
+        std::string(more) + "}]}}}");
+  };
+  const auto* const at = "/spec/template/spec/affinity";
+  apply(deployments, with(deployment("a"), at, terms("")), {.field_manager = "one"});
+  auto sent = with(deployment("a"), at, terms(R"(, "matchFields": [])"));
+  const auto next = update(deployments, with(std::move(sent), "/status", {{"replicas", 1}}),
+                           {.field_manager = "two", .subresource = "status"});
+  const auto* const two = managed_by(next, "two", "Update");
+  BOOST_TEST_REQUIRE(two != nullptr);
+  BOOST_TEST(has(*two, "/fieldsV1/f:status"));
+  BOOST_TEST(!has(*two, "/fieldsV1/f:spec"));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
