@@ -187,6 +187,7 @@ asio::awaitable<void> run_connections(const load& of, schedule& when) {
       co_await stream.async_handshake(asio::ssl::stream_base::client, use_awaitable);
     }
   }
+  const request one(of);
   when.begin();
   std::size_t busy = streams.size();
   asio::steady_timer ended(executor, clock_type::time_point::max());
@@ -196,9 +197,9 @@ asio::awaitable<void> run_connections(const load& of, schedule& when) {
       if (--busy == 0) ended.cancel();
     };
     if (of.tls) {
-      asio::co_spawn(executor, send_all(stream, request(of), when), done);
+      asio::co_spawn(executor, send_all(stream, one, when), done);
     } else {
-      asio::co_spawn(executor, send_all(stream.next_layer(), request(of), when), done);
+      asio::co_spawn(executor, send_all(stream.next_layer(), one, when), done);
     }
   }
   boost::system::error_code cancelled;

@@ -262,12 +262,13 @@ void track_update(const json::value& before, json::value& after, const schema& t
   const field_manager self{by.manager, false, by.api_version, by.subresource, by.time};
   auto changes =
       changes_between(before.is_null() ? json::value(json::object()) : before, after, type);
-  for (const auto* const object : {&before, &std::as_const(after)}) {
-    if (rewritten.empty()) break;
-    std::vector<std::string> ignored;
-    rewritten.intersect(owned(fields_of(*object, type, ignored)));
+  if (!rewritten.empty()) {
+    for (const auto* const object : {&before, &std::as_const(after)}) {
+      std::vector<std::string> ignored;
+      rewritten.intersect(owned(fields_of(*object, type, ignored)));
+    }
+    changes.modified.unite(rewritten);
   }
-  changes.modified.unite(rewritten);
   update(managers, self, changes);
   managers.merge_ancient();
   managers.write_to(after);

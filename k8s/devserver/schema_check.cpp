@@ -268,29 +268,17 @@ void schema_node::check_type(const json::value& value, const value_path& at,
   found.back().reason = "FieldValueTypeInvalid";
 }
 
-const json::value* schema_node::item_before(const json::array& among,
-                                            const json::value& entry) const {
-  if (list != list_type::map) return nullptr;
-  const auto key_of = [](const json::value& item, const std::string& name) {
-    return item.is_object() ? item.get_object().if_contains(name) : nullptr;
-  };
-  const auto found = std::ranges::find_if(among, [&](const json::value& other) {
-    return std::ranges::all_of(map_keys, [&](const std::string& name) {
-      const auto* const a = key_of(entry, name);
-      const auto* const b = key_of(other, name);
-      return a != nullptr && b != nullptr && *a == *b;
-    });
-  });
-  return found != among.end() ? &*found : nullptr;
+items_by_element schema_node::former_items(const json::value* before) const {
+  return list == list_type::map ? index_items(before, *this) : items_by_element();
 }
 
 void schema_node::check_children(const json::value& value, const json::value* before,
                                  const value_path& at, std::vector<cause>& found) const {
   if (value.is_array()) {
     if (item() == nullptr) return;
-    const auto* const had = before != nullptr ? before->if_array() : nullptr;
+    const auto former = former_items(before);
     for (const auto& entry : value.get_array()) {
-      item()->check(entry, had != nullptr ? item_before(*had, entry) : nullptr, at, found);
+      item()->check(entry, find_item(former, entry, *this), at, found);
     }
   }
   if (!value.is_object()) return;

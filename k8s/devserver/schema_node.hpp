@@ -2,6 +2,7 @@
 
 #include "rw/k8s/devserver/cel.hpp"
 #include "rw/k8s/devserver/schema.hpp"
+#include "rw/k8s/devserver/typed_access.hpp"
 
 #include <boost/json/value.hpp>
 
@@ -150,10 +151,9 @@ class schema_node final : public schema {
                   std::vector<cause>& found) const;
   void check_children(const boost::json::value& value, const boost::json::value* before,
                       const value_path& at, std::vector<cause>& found) const;
-  /// Finds the item of a former list that one takes the place of: only items of lists of type map
-  /// are told apart (apiserver, cel/common/equality.go).
-  const boost::json::value* item_before(const boost::json::array& among,
-                                        const boost::json::value& entry) const;
+  /// Returns the items of a former list whose place others may take: only those of lists of type
+  /// map are told apart (apiserver, cel/common/equality.go).
+  items_by_element former_items(const boost::json::value* before) const;
 };
 
 }  // namespace rw::k8s::devserver

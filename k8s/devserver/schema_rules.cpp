@@ -81,10 +81,10 @@ void schema_node::check_rules(const json::value& value, const json::value* befor
   if (!value.is_array() || item() == nullptr) return;
   const bool has_old = before != nullptr && before->is_array();
   const bool unchanged = has_old && *before == value;
+  const auto former = former_items(before);
   std::size_t index = 0;
   for (const auto& entry : value.get_array()) {
-    const json::value* had = nullptr;
-    if (has_old) had = item_before(before->get_array(), entry);
+    const auto* had = find_item(former, entry, *this);
     if (unchanged && had == nullptr) had = &before->get_array()[index];
     item()->check_rules(entry, had, path + "[" + std::to_string(index++) + "]", found);
   }

@@ -29,8 +29,8 @@ struct field_changes {
 bool has_empty_part(const boost::json::value& value, const schema* type);
 
 /// Returns the fields that are owned as a whole, and in which a list or a map is empty. Go's types
-/// tell it from one that is absent, which is what is stored: to kube-apiserver who sends such a
-/// field always changes it (structured-merge-diff, value/structreflect.go: Equals).
+/// tell it from one that is absent, which is what is stored: a request that sends such a field
+/// always changes it (structured-merge-diff, value/structreflect.go: Equals).
 field_set fields_with_empty_parts(const boost::json::value& object, const schema& type);
 
 /// Returns the differences of two objects; null counts as an empty one.

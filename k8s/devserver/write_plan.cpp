@@ -152,7 +152,8 @@ outcome<write_plan> write_planner::finish_update(const call& to, record_ptr befo
   const auto type = schema_of(to.view);
   const bool counts_anyway = to.view.of->storage_key == "networkpolicies.networking.k8s.io" &&
                              spec != nullptr && has_empty_part(*spec, child_of(type.get(), "spec"));
-  const bool tells_empty = !to.view.of->custom && has_empty_part(object, type.get());
+  const bool tracks = !applied && !with.manager.empty();
+  const bool tells_empty = tracks && !to.view.of->custom && has_empty_part(object, type.get());
   auto sent = tells_empty ? object : json::value(nullptr);
   auto good = prune_unknown(to, object, with, plan.warnings);
   if (good.has_error()) return good.error();
@@ -164,7 +165,7 @@ outcome<write_plan> write_planner::finish_update(const call& to, record_ptr befo
   keep_managers(old, object);
   tidy_metadata(object);
   // Before the server adds fields, which have no owner.
-  if (!applied && !with.manager.empty()) {
+  if (tracks) {
     track_update(old, object, *type, writer_of(to, with),
                  tells_empty ? fields_with_empty_parts(sent, *type) : field_set());
   }

@@ -334,6 +334,7 @@ BOOST_FIXTURE_TEST_CASE(unknown_field_of_a_network_policy_is_no_new_generation, 
   BOOST_TEST(change(R"({"unknown": []})") == "1");
   BOOST_TEST(change(R"({"podSelector": {"unknown": [{"x": []}]}})") == "1");
   BOOST_TEST(change(R"({"ingress": []})") == "2");
+  BOOST_TEST(change(R"({"podSelector": {"matchLabels": {}}})") == "3");
 }
 
 BOOST_FIXTURE_TEST_CASE(claim_of_no_storage_is_invalid, sandbox) {

@@ -252,7 +252,7 @@ class Sequence:
             object_["roleRef"] = {**self.object["roleRef"], **(object_["roleRef"] or {})}
         if self.kind == "Job":
             objects.fill_empty(object_, self.object, ("spec", "template", "spec"))
-        # One that is empty takes the place of what is there since 1.22, which a Pod does not allow.
+        # An empty nodeSelector takes the place of the one that is there since 1.22, which a Pod does not allow.
         spec = object_.get("spec") if self.kind == "Pod" else None
         if isinstance(spec, dict) and not spec.get("nodeSelector", True):
             spec["nodeSelector"] = self.object["spec"].get("nodeSelector", {})
