@@ -96,6 +96,13 @@ std::string rejection_reason(const sync_state& state) {
   return {};
 }
 
+/// Half of the revision may be there.
+void write_applying(json::object& unit, const std::string& digest, const content_digests& of) {
+  unit["phase"] = "Applying";
+  unit["desiredDigest"] = digest;
+  unit["desiredContents"] = write_contents(of);
+}
+
 /// One call of `next_status`.
 class status_writer {
  public:
@@ -325,8 +332,9 @@ class status_writer {
     };
     if (shadow() || std::ranges::none_of(state_.units, is_half_applied)) return;
     status()["units"] = make_units(resource_, [&](unit of, json::object& unit) {
-      if (!is_half_applied(state_.at(of))) return;
-      unit["phase"] = "Applying";
+      const auto& now = state_.at(of);
+      if (!is_half_applied(now)) return;
+      write_applying(unit, now.applying, now.applying_contents);
       unit.erase("digest");
     });
   }
@@ -416,10 +424,8 @@ json::value applying_status(const json::value& resource, unit of, const revision
                             const inventory& objects) {
   auto units = make_units(resource, [&](unit each, json::object& unit) {
     if (each != of) return;
-    unit["phase"] = "Applying";
+    write_applying(unit, to.digest, digests_of(to.contents));
     if (find_string(unit, {"digest"}) != to.digest) unit.erase("digest");
-    unit["desiredDigest"] = to.digest;
-    unit["desiredContents"] = write_contents(digests_of(to.contents));
   });
   return {{"units", std::move(units)}, {"inventory", write_inventory(objects)}};
 }

@@ -340,8 +340,8 @@ class sync_pass {
     }
     const bool known =
         to->digest == state.applied || (state.applied.empty() && to->digest == state.applying);
-    if (known && out_.objects.size() == before) co_return success();
-    if (request_.record) {
+    const bool recorded_before = known && out_.objects.size() == before;
+    if (request_.record && !recorded_before) {
       const auto recorded = co_await request_.record(of, to, out_.objects);
       if (!recorded) co_return recorded.error();
     }

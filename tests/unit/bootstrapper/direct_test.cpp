@@ -424,6 +424,39 @@ RW_COROUTINE_TEST(change_on_a_runtime_ends_its_rejection, test_env, quick_option
   co_await env->until_condition("skr", "Compatible", "True", "Validated");
 }
 
+/// The same of a change while the runtime is cut off, so that nobody sees it, and where what is
+/// missing must not be repaired: the newest may have been there.
+RW_COROUTINE_TEST(change_that_is_not_seen_ends_a_rejection, test_env, quick_options()) {
+  co_await one_ready_runtime(env);
+  auto frozen = co_await env->must(env->api("skr").get(secrets_type(), credentials));
+  frozen.as_object()["immutable"] = true;
+  frozen.as_object()["data"] = pull_secret("of a tenant").at("data");
+  bool cut = false;
+  int writes = 0;
+  env->on_request = [&](const std::string& cluster, const std::string& verb,
+                        const std::string& path) {
+    if (cluster != "skr") return k8s::devserver::fault();
+    const bool writes_it = verb == "patch" && path.ends_with("/" + credentials.name);
+    if (writes_it && ++writes == 2) cut = true;  // the dry run is one
+    // The test alone updates and deletes there.
+    return k8s::devserver::fault{.drop = cut && verb != "update" && verb != "delete"};
+  };
+  const auto rotated = pull_secret("rotated");
+  co_await env->set_source(rotated);
+  co_await env->until_condition("skr", "Ready", "Unknown", "RuntimeUnreachable");
+  co_await env->must(env->api("skr").update(secrets_type(), std::move(frozen)));
+  cut = false;
+  co_await env->until_condition("skr", "Compatible", "False", "RejectedByRuntime");
+  cut = true;
+  env->server.drop_connections();
+  co_await env->until_condition("skr", "Ready", "Unknown", "RuntimeUnreachable");
+  co_await env->must(env->api("skr").remove(secrets_type(), credentials));
+  cut = false;
+  co_await env->until("skr", secrets_type(), credentials, has_data(rotated));
+  co_await env->until_condition("skr", "Compatible", "True", "Validated");
+  env->on_request = {};
+}
+
 /// The same where there is nothing to fall back to: the stored contents are lost.
 RW_COROUTINE_TEST(change_on_a_runtime_ends_its_rejection_without_stored_contents, test_env,
                   quick_options()) {

@@ -237,6 +237,26 @@ BOOST_AUTO_TEST_CASE(half_applied_unit_is_applying) {
   BOOST_TEST(is(next(input), "ConfigurationSynced") == "False NotApplied");
 }
 
+/// A repair of what is in place has no mark of its own, beside a newer one that is rejected.
+BOOST_AUTO_TEST_CASE(repair_that_the_runtime_cut_short_is_not_a_write_of_the_newest) {
+  auto rejecting = in_place();
+  auto& before = rejecting.state.units[0];
+  before.desired = "cc";
+  before.rejected = {rejection::reason::rejected_by_runtime, "x"};
+  auto cut = unobserved(action::sync, {}, {});
+  cut.failed = "no answer";
+  auto& of = cut.state.units[0];
+  of.desired = "cc";
+  of.changed = true;
+  of.applying = "aa";
+  of.applying_contents = digests_of(with_contents("aa").contents);
+  const auto read =
+      bootstrapper::read_state(resource(next(cut, next(rejecting)))).at(unit::credentials);
+  BOOST_TEST(read.in_place == "");
+  BOOST_TEST(read.applying == "aa");
+  BOOST_TEST((read.applying_contents == digests_of(with_contents("aa").contents)));
+}
+
 BOOST_AUTO_TEST_CASE(unit_that_failed_before_its_first_write_rejects_nothing) {
   for (const std::string applied : {"", "bb"}) {
     auto input = in_place();

@@ -189,6 +189,27 @@ RW_COROUTINE_TEST(drift_is_repaired_and_named, sync_env) {
   BOOST_TEST(good);
 }
 
+RW_COROUTINE_TEST(repair_that_fails_names_what_may_be_half_there, sync_env) {
+  samples all;
+  co_await env->add_synced("skr", all.first);
+  const auto in_place = env->states["skr"].at(unit::credentials).in_place;
+  co_await env->must(
+      env->api("skr")->remove(secrets_type(), {"kyma-system", "registry-credentials"}));
+  int writes = 0;
+  env->on_request = [&](const std::string&, const std::string& verb, const std::string& path) {
+    const bool fails = verb == "patch" && path.find("/secrets/") != path.npos && ++writes == 2;
+    return k8s::devserver::fault{.status = fails ? 500U : 0U};
+  };
+  const auto report = co_await env->must_sync("skr", {all.first});
+  env->on_request = {};
+  const auto& of = report.at(unit::credentials);
+  BOOST_TEST(writes == 2);  // the dry run is one
+  BOOST_TEST(of.failed.has_value());
+  BOOST_TEST(of.applied == "");
+  BOOST_TEST(of.applying == in_place);
+  BOOST_TEST((of.applying_contents == of.contents));
+}
+
 RW_COROUTINE_TEST(objects_of_kim_are_taken_over_with_the_fields_of_the_revision_only, sync_env) {
   samples all;
   co_await env->add("skr");

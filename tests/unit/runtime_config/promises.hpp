@@ -75,7 +75,8 @@ class promises {
   std::map<std::string, bool> kim_;  ///< writes there; false: has since the last look
   std::set<std::string> bereft_;     ///< of a pull Secret, since they were looked at last
   int manifests_ = 0;                ///< version of the manifests in KCP; since it came:
-  std::set<std::string> exposed_;    ///< runtimes that got it
+  /// Runtimes that got it, by the content that they got it with.
+  std::map<versions, std::set<std::string>> exposed_;
   std::set<std::string> excused_;
   std::set<std::string> ahead_;
   std::size_t resumes_ = 0;

@@ -97,7 +97,7 @@ void promises::observe() {
            std::to_string(before.pull_secret));
     }
     if (has.manifests != before.manifests && has.manifests == manifests_) {
-      exposed_.insert(name);
+      exposed_[without_credentials(has)].insert(name);
       // One whose pods crashed before was set aside, if for long, and then has no turn of its own.
       const bool crashed = land_.bad.contains(before.manifests) || land_.ill.contains(name);
       if (!crashed || !has_rolled_out()) unready.insert(name);
@@ -128,13 +128,14 @@ std::size_t promises::count_of(const std::set<std::string>& runtimes) const {
       runtimes, [this](const std::string& name) { return !excused_.contains(name); }));
 }
 
-/// One canary, then one at a time; a person who goes on lets the budget fail once more.
+/// One canary of each content, and the next is another one where the first does not respond; then
+/// one at a time; a person who goes on lets the budget fail once more.
 void promises::count_exposed() {
-  const auto count = count_of(exposed_);
   const auto budget = land_.settings.rollout.failure_budget.value + 1;
-  if (count > 1 + resumes_ * budget + excused_.size()) {
-    fail("manifests " + std::to_string(manifests_) + " have reached " + std::to_string(count) +
-         " runtimes");
+  for (const auto& [content, runtimes] : exposed_) {
+    const auto count = count_of(runtimes);
+    if (count <= 1 + resumes_ * budget + excused_.size()) continue;
+    fail(to_string(content) + " has reached " + std::to_string(count) + " runtimes");
   }
 }
 
