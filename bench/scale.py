@@ -5,8 +5,8 @@ until another replica handles what a runtime sends. Prints one line of JSON for 
 
     bench/scale.py [--runtimes N] [--seconds S]
 
-KCP is an embedded API server in one process, the runtimes' clusters are in others, of 5,000 at most; this script is the issuer and the
-Deployments' controllers (tests/e2e/quiet_fleet.py). All of them share the machine's cores with the manager, so beside each time is the
+KCP is an embedded API server in one process, the runtimes' clusters are in others, of 5,000 at most; this script is the issuer, and
+sends the heartbeats (tests/e2e/quiet_fleet.py). All of them share the machine's cores with the manager, so beside each time is the
 CPU time that the manager took of it. The leader is killed, so a fail-over has the rest of its Lease (15 s) in it.
 """
 
@@ -26,7 +26,7 @@ import bootstrapper_sources as sources  # noqa: E402  (system.py says where they
 from api import Api, collection  # noqa: E402
 from harness import Pki, free_port, metric_sum, pause, wait_until  # noqa: E402
 from landscape import encoded  # noqa: E402
-from quiet_fleet import BOOTSTRAPPER, KCP, WEBHOOK, QuietFleet  # noqa: E402
+from quiet_fleet import KCP, QuietFleet  # noqa: E402
 
 MODE = ("--bootstrapper-mode=direct", "--create-runtime-bootstrappers", "--heartbeat-timeout=60s",
         "--ca-gateway-settles=0s", "--ca-propagation=1s")  # else a new CA waits for three minutes, however few runtimes there are
@@ -38,7 +38,7 @@ class Scale:
         self.runtimes = runtimes
         self.folder = folder
         self.patience = 300 + runtimes * 0.3
-        self.fleet = QuietFleet(folder, runtimes, apart=-(-runtimes // 5000), deployments=(WEBHOOK, BOOTSTRAPPER))
+        self.fleet = QuietFleet(folder, runtimes, apart=-(-runtimes // 5000))
         self.admin = None
         self.standby = None
 

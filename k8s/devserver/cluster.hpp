@@ -42,6 +42,8 @@ struct cluster {
   /// Dependents, and the content of namespaces, are deleted, as by kube-controller-manager. To be
   /// switched off before the first request (server::memory).
   bool controllers = true;
+  /// Deployments get the status that they have once their Pods run; there are no Pods.
+  bool running_deployments = false;
   bool removed = false;  ///< from the server; only requests and watches under way still use it
 };
 

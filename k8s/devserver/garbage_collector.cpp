@@ -1,6 +1,7 @@
 #include "rw/k8s/devserver/garbage_collector.hpp"
 
 #include "rw/k8s/devserver/definitions.hpp"
+#include "rw/k8s/devserver/deployment_status.hpp"
 #include "rw/k8s/devserver/json_access.hpp"
 #include "rw/k8s/devserver/object_meta.hpp"
 
@@ -19,6 +20,7 @@ namespace json = boost::json;
 
 constexpr auto pause = std::chrono::seconds(1);
 constexpr std::string_view namespaces_key = "namespaces";
+constexpr std::string_view deployments_key = "deployments.apps";
 constexpr std::string_view foreground = "foregroundDeletion";
 constexpr std::string_view orphan = "orphan";
 
@@ -126,6 +128,11 @@ void read_with_defaults(cluster& in, const resource& of) {
   }
 }
 
+/// As its controller sees it.
+bool is_observed(const json::value& deployment) {
+  return find_number(deployment, {"status", "observedGeneration"}) == generation_of(deployment);
+}
+
 bool same_schema(const json::value& a, const json::value& b) {
   const auto* was = find(a, {"spec", "versions"});
   const auto* is = find(b, {"spec", "versions"});
@@ -165,6 +172,10 @@ void garbage_collector::follow(const std::shared_ptr<cluster>& in, const resourc
   if (now.owners() != nullptr && !change.deleted) {
     add(in, {kind::examine_dependent, {of.storage_key, now.path()}});
   }
+  if (in->running_deployments && of.storage_key == deployments_key && !change.deleted &&
+      !is_observed(now.parse())) {
+    add(in, {kind::run_deployment, {of.storage_key, now.path()}});
+  }
   if (!change.deleted && now.is_being_deleted()) {
     if (of.storage_key == namespaces_key) add(in, {kind::empty_namespace, {"", now.path()}});
     if (of.storage_key == definitions_key) add(in, {kind::empty_definition, {"", now.path()}});
@@ -196,7 +207,9 @@ void garbage_collector::follow(const std::shared_ptr<cluster>& in, const resourc
 
 void garbage_collector::add(const std::shared_ptr<cluster>& in, gc_task task) {
   // That of definitions is a part of kube-apiserver.
-  if (!in->controllers && task.work != gc_task::kind::empty_definition) return;
+  const bool always =
+      task.work == gc_task::kind::empty_definition || task.work == gc_task::kind::run_deployment;
+  if (!in->controllers && !always) return;
   in->gc_tasks.open.insert(std::move(task));
   resume(in);
 }
@@ -237,6 +250,8 @@ asio::awaitable<bool> garbage_collector::perform(std::shared_ptr<cluster> in, gc
       return empty_definition(std::move(in), std::move(task.place.path));
     case gc_task::kind::examine_dependent:
       return examine_dependent(std::move(in), std::move(task.place));
+    case gc_task::kind::run_deployment:
+      return run_deployment(std::move(in), std::move(task.place.path));
     case gc_task::kind::finish_owner:
       break;
   }
@@ -320,6 +335,18 @@ asio::awaitable<bool> garbage_collector::empty_definition(std::shared_ptr<cluste
   co_return co_await edit(
       call_for(in, view_of(*in, definitions_key), {"", name}, "crd-controller"),
       [](json::value& object) { drop_finalizer(object, definition_finalizer); });
+}
+
+asio::awaitable<bool> garbage_collector::run_deployment(std::shared_ptr<cluster> in,
+                                                        std::string path) {
+  const auto present = find_object(*in, {std::string(deployments_key), path});
+  if (!present || is_observed(present->parse())) co_return true;
+  auto to = call_for(in, view_of(*in, deployments_key), key_of(path), "deployment-controller");
+  to.subresource = "status";
+  co_return co_await edit(std::move(to), [this](json::value& object) {
+    auto status = deployment_status(object, true, {}, environment_.clock.wall());
+    object.as_object()["status"] = std::move(status);
+  });
 }
 
 asio::awaitable<bool> garbage_collector::examine_dependent(std::shared_ptr<cluster> in,

@@ -22,7 +22,8 @@ namespace rw::k8s::devserver {
 /// - objects whose owners are deleted are deleted too, at once or before their owner (foreground),
 ///   or lose the reference (orphan) (Kubernetes, "Garbage Collection");
 /// - a namespace that is being deleted is deleted after its content;
-/// - a CustomResourceDefinition that is being deleted is deleted after its objects.
+/// - a CustomResourceDefinition that is being deleted is deleted after its objects;
+/// - where that is asked for, a Deployment has the status of one whose Pods run.
 ///
 /// One task for each cluster processes its tasks in order, and ends when there are none. Its
 /// writes pass admission like all others; a failed one is retried a second later.
@@ -56,6 +57,7 @@ class garbage_collector {
   boost::asio::awaitable<bool> examine_dependent(std::shared_ptr<cluster> in,
                                                  object_place object_place);
   boost::asio::awaitable<bool> finish_owner(std::shared_ptr<cluster> in, object_place object_place);
+  boost::asio::awaitable<bool> run_deployment(std::shared_ptr<cluster> in, std::string path);
 
   boost::asio::awaitable<bool> remove(call call, std::string propagation);
   boost::asio::awaitable<bool> edit(call call, std::function<void(boost::json::value&)> change);

@@ -16,6 +16,7 @@ struct gc_task {
     empty_definition,   ///< the same for a CustomResourceDefinition
     examine_dependent,  ///< check whether its owners still exist
     finish_owner,       ///< check whether dependents still block its deletion
+    run_deployment,     ///< say that its Pods run
   };
   kind work;
   object_place place;

@@ -1,13 +1,12 @@
 #include "rw/reactors/dev/deployment_status.hpp"
 
+#include "rw/k8s/devserver/deployment_status.hpp"
 #include "rw/k8s/objects/types.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
 #include <algorithm>
-#include <chrono>
-#include <cstdint>
 #include <utility>
 
 namespace rw::dev {
@@ -17,31 +16,6 @@ namespace {
 
 namespace asio = boost::asio;
 namespace json = boost::json;
-
-std::int64_t replicas_of(const json::value& deployment) {
-  const auto* const found = k8s::find(deployment, {"spec", "replicas"});
-  return found != nullptr && found->is_int64() ? found->get_int64() : 1;
-}
-
-json::object status_of(const json::value& deployment, bool serves, const std::string& reason,
-                       std::chrono::system_clock::time_point now) {
-  json::value with_condition = deployment;
-  k8s::set_condition(with_condition,
-                     {.type = "Available",
-                      .status = serves ? "True" : "False",
-                      .reason = serves ? "MinimumReplicasAvailable" : "MinimumReplicasUnavailable",
-                      .message = serves ? "Deployment has minimum availability." : reason},
-                     now);
-  const auto all = replicas_of(deployment);
-  const std::int64_t ready = serves ? all : 0;
-  return {{"observedGeneration", k8s::generation_of(deployment)},
-          {"replicas", all},
-          {"updatedReplicas", ready},
-          {"readyReplicas", ready},
-          {"availableReplicas", ready},
-          {"unavailableReplicas", all - ready},
-          {"conditions", *k8s::find(with_condition, {"status", "conditions"})}};
-}
 
 /// Returns true if the status has all these values; zero may be absent.
 bool says(const json::value& deployment, const json::object& status) {
@@ -109,7 +83,7 @@ asio::awaitable<k8s::result<void>> keep_crashing_pod(k8s::client* api, json::val
 asio::awaitable<k8s::result<void>> tell_deployment_status(k8s::client* api, core::clock* time,
                                                           json::value deployment, bool serves,
                                                           std::string reason) {
-  auto status = status_of(deployment, serves, reason, time->wall());
+  auto status = k8s::devserver::deployment_status(deployment, serves, reason, time->wall());
   if (says(deployment, status)) co_return k8s::result<void>();
   json::value change = {{"status", std::move(status)}};
   k8s::write_options options{.field_manager = "runtime-watcher-dev", .subresource = "status"};

@@ -27,6 +27,7 @@ constexpr std::size_t most_named = 10;  // clusters with a log line each
 api_server_plan plan_of(const api_server_settings& settings) {
   api_server_plan plan{.options = {}, .clusters = settings.clusters, .dir = settings.dir};
   plan.controllers = settings.controllers;
+  plan.running_deployments = settings.running_deployments;
   if (settings.cluster_count > 0) plan.clusters.clear();
   for (std::size_t i = 1; i <= settings.cluster_count; ++i) {
     plan.clusters.push_back("cluster-" + std::to_string(i));
@@ -56,7 +57,9 @@ api_server_app::api_server_app(services& with, api_server_plan plan)
     } catch (const std::invalid_argument& e) {
       throw setting_error("--cluster " + cluster + ": " + e.what());
     }
-    server_.memory()->clusters.at(cluster)->controllers = plan_.controllers;
+    auto& made = *server_.memory()->clusters.at(cluster);
+    made.controllers = plan_.controllers;
+    made.running_deployments = plan_.running_deployments;
     for (const auto& token : plan_.tokens) {
       server_.add_token(cluster, token.text, token.user, token.groups);
     }

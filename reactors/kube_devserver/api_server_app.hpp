@@ -22,6 +22,7 @@ struct api_server_plan {
   std::string dir = {};                       ///< where kubeconfigs are written; empty: nowhere
   std::vector<token> tokens = {};             ///< for all clusters
   bool controllers = true;                    ///< k8s::devserver::cluster::controllers
+  bool running_deployments = false;           ///< likewise
   std::vector<std::string> ineffective = {};  ///< flags without effect, to be logged
 };
 

@@ -52,6 +52,8 @@ void describe_api_server(CLI::App& app, api_server_settings& to) {
   app.add_flag("--controllers,!--no-controllers", to.controllers,
                "Delete dependents, and the content of namespaces that are being deleted, as "
                "kube-controller-manager does; kube-apiserver alone does not");
+  app.add_flag("--running-deployments", to.running_deployments,
+               "Give Deployments the status of those whose Pods run; there are no Pods");
   app.add_flag("--http1", to.http1, "Offer HTTP/1.1 alone; HTTP/2 too by default");
   add_duration(app, "--storage-delay", to.storage_delay,
                "Time for which requests for objects of a new CustomResourceDefinition get 429, as "

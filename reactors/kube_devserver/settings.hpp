@@ -33,6 +33,7 @@ struct api_server_settings {
   std::string authorization = "none";
   std::chrono::milliseconds storage_delay{0};
   bool controllers = true;
+  bool running_deployments = false;
   server_behaviour behaviour;
 };
 

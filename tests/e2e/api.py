@@ -73,6 +73,27 @@ class Api:
                 return None
             raise
 
+    def follow(self, path, ended):
+        """Each object that is there, and then each as it is created or changed, until the event `ended` is set."""
+        version = None
+        while not ended.is_set():
+            if version is None:
+                listed = self.get(path)
+                version = listed["metadata"]["resourceVersion"]
+                yield from listed["items"]
+            self._connection.request("GET", f"{self._prefix}{path}?watch=1&timeoutSeconds=20&resourceVersion={version}", None,
+                                     {"Authorization": f"Bearer {self._token}"})
+            answer = self._connection.getresponse()
+            for line in answer:
+                event = json.loads(line)
+                if event["type"] == "ERROR":
+                    version = None
+                    break
+                version = event["object"]["metadata"]["resourceVersion"]
+                if event["type"] in ("ADDED", "MODIFIED"):
+                    yield event["object"]
+            answer.read()
+
     def apply(self, path, manifest):
         """Server-side apply of one manifest, YAML or an object, to the object's path."""
         return self.request("PATCH", f"{path}?fieldManager=e2e&force=true", manifest, "application/apply-patch+yaml")

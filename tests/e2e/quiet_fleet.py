@@ -1,13 +1,14 @@
 """Many runtimes of one manager that are installed and send heartbeats, for measurements of the manager: KCP and the clusters
-are those of an embedded API server in one process, and this script does the rest's part, in the order of the real ones: it
-issues the Certificates, says that Deployments are ready, and posts the heartbeats of the webhooks, as KCP's gateway hands
-them on. Nothing runs on the runtimes.
+are those of an embedded API server in one process, which says that Deployments are ready, and this script does the rest's part, in
+the order of the real ones: it issues the Certificates, and posts the heartbeats of the webhooks, as KCP's gateway hands them on.
+Nothing runs on the runtimes.
 """
 
 import datetime
 import http.client
 import json
 import os
+import queue
 import re
 import subprocess
 import threading
@@ -24,10 +25,8 @@ CRDS = collection("customresourcedefinitions", None, "apiextensions.k8s.io")
 RUNTIMES = collection("runtimes", KCP, "infrastructuremanager.kyma-project.io", "v1")
 CERTIFICATES = collection("certificates", "istio-system", "cert-manager.io")
 SECRETS = collection("secrets", "istio-system")
-DEPLOYMENTS = collection("deployments", "kyma-system", "apps")
-WEBHOOK = f"{DEPLOYMENTS}/skr-webhook"
-BOOTSTRAPPER = f"{DEPLOYMENTS}/rt-bootstrapper-controller-manager"
 PERIOD = 20  # seconds between two heartbeats of a runtime
+ISSUERS = 2  # threads
 
 
 def rfc3339(seconds):
@@ -77,14 +76,15 @@ def add_runtime(kcp, folder, name):
 
 class QuietFleet:
     """`silent` holds the names of runtimes that send none. The runtimes' clusters are those of KCP's process, or of so many
-    others as `apart` says; `runtimes_server` is the last of them. `deployments` become ready.
+    others as `apart` says; `runtimes_server` is the last of them.
     Certificates are issued by `pki`, and again when the manager asks for that."""
 
-    def __init__(self, folder, runtimes, apart=0, deployments=(WEBHOOK,)):
-        self.deployments = deployments
+    def __init__(self, folder, runtimes, apart=0):
         self.folder = folder
         self.names = [f"runtime-{i + 1}" for i in range(runtimes)]
         self.certificates = {}  # name -> percent-encoded PEM
+        self.ordered = set()  # names
+        self.orders = queue.Queue()
         self.silent = set()
         self.ended = threading.Event()
         self.port = free_port()
@@ -98,7 +98,7 @@ class QuietFleet:
             clusters = folder / f"clusters-{number}"
             self.folders.update(dict.fromkeys(names, clusters))
             self.servers.append(Process("api-server", [DEV_BINARY, "api-server", "--address", "127.0.0.1:0", "--dir", clusters,
-                                                       "--cluster", ",".join(names)]))
+                                                       "--running-deployments", "--cluster", ",".join(names)]))
             self.servers[-1].wait_listening("api-server", 300)
         self.runtimes_server = self.servers[-1]
         self.kubeconfig = self.folders["kcp"] / "kcp.kubeconfig"
@@ -126,7 +126,10 @@ class QuietFleet:
         """Starts the manager, and returns the port of its page once all runtimes are installed, and KCP hears of them."""
         self.manager = self.start_manager(self.port, options)
         page = self.manager.wait_listening("admin", 60)
-        threading.Thread(target=self._guard, args=(self._play_controllers,), daemon=True).start()
+        self._make_key()
+        threading.Thread(target=self._guard, args=(self._follow_certificates,), daemon=True).start()
+        for _ in range(ISSUERS):
+            threading.Thread(target=self._guard, args=(self._issue_all,), daemon=True).start()
         for part in range(4):
             threading.Thread(target=self._guard, args=(self._send_heartbeats, self.names[part::4]), daemon=True).start()
         wait_until(lambda: self._live(page) == len(self.names), patience,
@@ -145,35 +148,30 @@ class QuietFleet:
         except Exception as error:
             self.failure = error
 
-    # --- issuer and the Deployments' controllers ------------------------------------------
+    # --- issuer ---------------------------------------------------------------------------
 
-    def _play_controllers(self):
+    def _make_key(self):
         self.key = self.folder / "client.key"
         subprocess.run(["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", self.key], check=True, timeout=60)
         self.public = self.folder / "client.pub"
         subprocess.run(["openssl", "pkey", "-in", self.key, "-pubout", "-out", self.public], check=True, timeout=60)
+
+    def _follow_certificates(self):
+        for each in Api(self.kubeconfig).follow(CERTIFICATES, self.ended):
+            name = each["spec"]["commonName"]
+            asked = any(one["type"] == "Issuing" for one in each.get("status", {}).get("conditions", ()))
+            if asked or name not in self.ordered:
+                self.ordered.add(name)
+                self.orders.put(each)
+
+    def _issue_all(self):
         kcp = Api(self.kubeconfig)
-        ready = set()
         while not self.ended.is_set():
-            for each in kcp.get(CERTIFICATES)["items"]:
-                name = each["spec"]["commonName"]
-                asked = any(one["type"] == "Issuing" for one in each.get("status", {}).get("conditions", ()))
-                if asked or name not in self.certificates:
-                    self._issue(kcp, each, name)
-            for name in self.certificates:
-                if name in ready:
-                    continue
-                runtime = Api(self.folders[name] / f"{name}.kubeconfig")
-                found = [runtime.get(each) for each in self.deployments]
-                if all(found):
-                    for path, each in zip(self.deployments, found):
-                        runtime.patch(f"{path}/status", {"status": {
-                            "observedGeneration": each["metadata"]["generation"], "replicas": 1, "updatedReplicas": 1,
-                            "readyReplicas": 1, "availableReplicas": 1}})
-                    ready.add(name)
-                runtime.close()
-            # All of them are read each time.
-            pause(0.2 if len(ready) < len(self.names) else max(1, len(self.names) / 2500))
+            try:
+                each = self.orders.get(timeout=1)
+            except queue.Empty:
+                continue
+            self._issue(kcp, each, each["spec"]["commonName"])
 
     def _issue(self, kcp, certificate, name):
         spec, meta = certificate["spec"], certificate["metadata"]
