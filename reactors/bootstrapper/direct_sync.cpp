@@ -380,10 +380,13 @@ core::duration direct_sync::next_pass(const pass& in) {
   // The configuration in place has ceased to need what is to be removed.
   if (in.removal_waits && in.input.state.at(unit::bootstrapper).is_applied()) return catch_up;
   const auto state = installation_of(in.input.state);
-  // Pods of what is rejected do not come, and those that have given up come back seldom.
-  return next_pause(in.to.key, state == installation::in_progress ||
-                                   (blocked_by(in.input.state).empty() &&
-                                    state != installation::failed && state != installation::ready));
+  // Pods of what is rejected do not come, and those that have given up come back seldom. Nothing is
+  // on its way before the runtime's turn.
+  const bool waits = state == installation::not_started &&
+                     in.input.state.at(unit::bootstrapper).withheld != nullptr;
+  const bool rests = waits || !blocked_by(in.input.state).empty() ||
+                     state == installation::failed || state == installation::ready;
+  return next_pause(in.to.key, state == installation::in_progress || !rests);
 }
 
 asio::awaitable<k8s::reconcile_result> direct_sync::report(pass* in, result then) {

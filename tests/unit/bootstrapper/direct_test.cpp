@@ -488,6 +488,51 @@ RW_COROUTINE_TEST(change_on_a_runtime_ends_its_rejection_without_stored_contents
   co_await env->until_condition("skr", "Compatible", "True", "Validated");
 }
 
+namespace {
+
+/// Nobody's turn has come.
+struct closed_gate final : content_gate {
+  void attach(callbacks) override {}
+  bool admit(const k8s::object_key&, const shared_content&, const content_revisions&,
+             const content_facts&) override {
+    return false;
+  }
+  std::string pinned() const override { return {}; }
+  void note_unreadable(std::string_view, std::string) override {}
+  bool may_be_pinned(std::string_view) const override { return true; }
+  void refresh(const shared_content&) override {}
+  void observe(const k8s::object_key&, const content_facts&) override {}
+  void leave(const k8s::object_key&) override {}
+};
+
+}  // namespace
+
+/// Thousands may wait for the first ones, and nothing is on its way there.
+RW_COROUTINE_TEST(runtime_without_a_deployment_that_waits_for_its_turn_is_left_alone, test_env,
+                  quick_options()) {
+  static closed_gate nobody;
+  env->gate = &nobody;
+  co_await env->begin();
+  co_await env->add_runtime("skr");
+  co_await env->add_bootstrapper("skr");
+  co_await env->until_condition("skr", "ConfigurationSynced", "False", "WaitingForRollout");
+  const auto pause = env->clock.make_timer(env->context.get_executor());
+  const auto wait = [&](core::duration time) {
+    pause->expires_at(env->clock.now() + time);
+    return pause->wait();
+  };
+  co_await wait(300ms);
+  int requests = 0;
+  env->on_request = [&requests](const std::string& cluster, const std::string&,
+                                const std::string&) {
+    requests += cluster == "skr" ? 1 : 0;
+    return k8s::devserver::fault();
+  };
+  co_await wait(1s);
+  env->on_request = {};
+  BOOST_TEST(requests == 0);
+}
+
 RW_COROUTINE_TEST(kind_that_is_defined_later_is_found_soon, test_env, quick_options()) {
   env->now.at(source_kind::manifests).object = manifests_source(manifests("1.0.0", widget));
   co_await env->begin();
