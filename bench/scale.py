@@ -87,6 +87,7 @@ class Scale:
                     return False
                 left.pop()
             return True
+        self.fleet.kcp = Api(self.fleet.kubeconfig)  # the one before has been idle for too long
         self.timed("credentials", lambda: self.fleet.kcp.apply(
             collection("secrets", KCP) + "/registry-credentials", sources.pull_secret("second")), reached)
 

@@ -226,9 +226,9 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
     const auto made =
         co_await environment_.kcp.create(runtime_rollouts_type(), make_rollout(options_.component));
     const bool there = made || made.error().is(k8s::errc::already_exists);
-    co_return there ? result::requeue_after(options_.settle) : result::error(made.error());
+    co_return there ? result::requeue_after(settle()) : result::error(made.error());
   }
-  if (!has_warmed_up()) co_return result::requeue_after(options_.settle);
+  if (!has_warmed_up()) co_return result::requeue_after(settle());
   auto object = writer_.newest(stored);
   const bool decidable = follow_pin(object);
   if (!unreadable_.empty()) {
@@ -261,7 +261,7 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
   while (decided.to_verify) {
     const auto number = *decided.to_verify;
     request.verified = co_await verify(number, *spec.with.steps[number].verify);
-    if (content.digest != content_.digest) co_return result::requeue_after(options_.settle);
+    if (content.digest != content_.digest) co_return result::requeue_after(settle());
     // Runtimes may have appeared meanwhile.
     hold_to_the_clock();
     locate(spec.with.steps);
@@ -306,7 +306,7 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
   }
   if (closed_reason_ == definition_outdated)
     co_return result::requeue_after(options_.access_interval);
-  if (content.digest != content_.digest) co_return result::requeue_after(options_.settle);
+  if (content.digest != content_.digest) co_return result::requeue_after(settle());
   new_ahead_ -= added;
   note(object, before, decided);
   publish(decided);
@@ -316,7 +316,7 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
   if (!decided.recheck_at) co_return result::done();
   const auto wait = std::chrono::duration_cast<core::duration>(*decided.recheck_at -
                                                                environment_.common.clock.wall());
-  co_return result::requeue_after(std::max<core::duration>(wait, options_.settle));
+  co_return result::requeue_after(std::max(wait, settle()));
 }
 
 core::counter& runtime_rollout::verifications(bool passed) {

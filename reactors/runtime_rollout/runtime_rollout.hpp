@@ -23,6 +23,8 @@ struct rollout_options {
   defaults usual = {};
   /// From a change on a runtime to the next decision, and the status; many changes become one.
   core::duration settle = std::chrono::milliseconds(300);
+  /// As much again for each runtime: a decision looks at all of them.
+  core::duration settle_each = std::chrono::microseconds(200);
   core::duration access_interval = std::chrono::minutes(1);  ///< of looking up what it is closed by
 };
 
@@ -99,7 +101,10 @@ class runtime_rollout final : public content_gate, private k8s::reconciler {
   void set_closed(std::string_view reason, std::string text);
   void take(const k8s::object_key& runtime, participant& into, const content_facts& now);
   bool has_warmed_up();
-  void decide_soon() { controller_.add_after(key_, options_.settle); }
+  void decide_soon() { controller_.add_after(key_, settle()); }
+  core::duration settle() const {
+    return options_.settle + options_.settle_each * static_cast<int>(runtimes_.size());
+  }
   void hold_to_the_clock();
   void locate(const std::vector<step>& steps);
   void let_in(const rollout_decision& decided);

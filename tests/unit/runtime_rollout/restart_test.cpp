@@ -115,6 +115,7 @@ class new_leader : public test::environment {
         runtime_rollout::rollout_options{.component = "watcher",
                                          .usual = {.soak = 20ms},
                                          .settle = 1ms,
+                                         .settle_each = settle_each,
                                          .access_interval = 20ms},
         runtime_rollout::rollout_environment{
             api("kcp"),
@@ -180,6 +181,7 @@ class new_leader : public test::environment {
   std::map<std::int64_t, std::string> by_position;  ///< the canaries come first
   std::set<std::string> admitted;
   std::string store_error;  ///< of the store; empty: it works
+  core::duration settle_each{};
   std::unique_ptr<held_prometheus> prometheus;
 
  private:
@@ -206,6 +208,22 @@ asio::awaitable<void> keeps_canaries(new_leader* self) {
   const auto object =
       co_await self->must(self->api("kcp").get(runtime_rollouts_type(), rollout_key));
   BOOST_TEST(object.at("status").at("steps").at(0).at("below").get_int64() == self->below());
+}
+
+/// Their reports come one after another, and each decision would look at all.
+asio::awaitable<void> decides_seldom(new_leader* self) {
+  self->settle_each = 200ms;
+  co_await self->begin();
+  self->take_all(self->clock.wall());
+  const auto begin = self->passes();
+  const auto pause = self->clock.make_timer(self->context.get_executor());
+  for (int i = 0; i < 150; ++i) {
+    self->take(i % 2 == 0 ? "r0" : "r1", self->clock.wall());
+    pause->expires_at(self->clock.now() + 10ms);
+    co_await pause->wait();
+  }
+  BOOST_TEST(self->passes() - begin >= 1);
+  BOOST_TEST(self->passes() - begin <= 5);
 }
 
 asio::awaitable<void> closes_without_definition(new_leader* self) {
@@ -330,6 +348,11 @@ asio::awaitable<void> places_what_appears_during_a_verification(new_leader* self
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_CASE(decisions_on_many_runtimes_are_further_apart) {
+  new_leader self;
+  test::run(self.context, decides_seldom(&self));
+}
 
 BOOST_AUTO_TEST_CASE(runtime_that_appears_during_a_verification_has_its_own_place) {
   new_leader self;
