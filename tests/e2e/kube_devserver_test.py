@@ -57,6 +57,13 @@ def made_election():
             *(step("PUT", path + "/operator", 200, lease(i, (5, "uid"), (6, "version"))) for i in range(1, 4))]
 
 
+
+def start_of_openssl():
+    """Milliseconds."""
+    began = time.monotonic()
+    subprocess.run(["openssl", "version"], check=True, capture_output=True, timeout=20)
+    return (time.monotonic() - began) * 1000
+
 class Api:
     """A kept-alive connection. Not to be shared between threads."""
 
@@ -229,11 +236,13 @@ class Envtest(harness.TestCase):
         runs = []
         for _ in range(10):
             runs.append((*self.use_once(files, context, election), self.laps))
+        # Four processes are started; where that is slow, they are compared with starts of another program.
+        limit = max(100, 12 * min(start_of_openssl() for _ in range(10)))
         best, cpu, laps = min(runs, key=lambda run: run[0])
         middle = sorted(run[0] for run in runs)[len(runs) // 2]
-        self.note(f"envtest-shaped start to stop {best:.0f} ms at best, {middle:.0f} ms in the middle, CPU of the programs "
+        self.note(f"envtest-shaped start to stop {best:.0f} ms at best (limit {limit:.0f}), {middle:.0f} ms in the middle, CPU of the programs "
                   f"{cpu:.0f} ms: " + ", ".join(f"{name} {time_:.0f}" for name, time_ in laps.items()))
-        self.assertLess(best, 100)
+        self.assertLess(best, limit)
 
     def test_rights_follow_the_groups_of_client_certificates(self):
         self.laps, self.last = {}, time.monotonic()
