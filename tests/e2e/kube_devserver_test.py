@@ -64,6 +64,7 @@ def start_of_openssl():
     subprocess.run(["openssl", "version"], check=True, capture_output=True, timeout=20)
     return (time.monotonic() - began) * 1000
 
+
 class Api:
     """A kept-alive connection. Not to be shared between threads."""
 
