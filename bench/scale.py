@@ -87,7 +87,7 @@ class Scale:
                     return False
                 left.pop()
             return True
-        self.fleet.kcp = Api(self.fleet.kubeconfig)  # the one before has been idle for too long
+        self.fleet.kcp.close()  # it connects again; a server closes what is idle
         self.timed("credentials", lambda: self.fleet.kcp.apply(
             collection("secrets", KCP) + "/registry-credentials", sources.pull_secret("second")), reached)
 

@@ -170,6 +170,7 @@ class QuietFleet:
             try:
                 each = self.orders.get(timeout=1)
             except queue.Empty:
+                kcp.close()  # it connects again; a server closes what is idle
                 continue
             self._issue(kcp, each, each["spec"]["commonName"])
 

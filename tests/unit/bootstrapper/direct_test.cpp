@@ -424,8 +424,7 @@ RW_COROUTINE_TEST(change_on_a_runtime_ends_its_rejection, test_env, quick_option
   co_await env->until_condition("skr", "Compatible", "True", "Validated");
 }
 
-/// The same of a change while the runtime is cut off, so that nobody sees it, and where what is
-/// missing must not be repaired: the newest may have been there.
+/// The same of a change that no watch sees, since the runtime is cut off.
 RW_COROUTINE_TEST(change_that_is_not_seen_ends_a_rejection, test_env, quick_options()) {
   co_await one_ready_runtime(env);
   auto frozen = co_await env->must(env->api("skr").get(secrets_type(), credentials));
@@ -490,7 +489,7 @@ RW_COROUTINE_TEST(change_on_a_runtime_ends_its_rejection_without_stored_contents
 
 namespace {
 
-/// Nobody's turn has come.
+/// No runtime's turn has come.
 struct closed_gate final : content_gate {
   void attach(callbacks) override {}
   bool admit(const k8s::object_key&, const shared_content&, const content_revisions&,
@@ -510,8 +509,8 @@ struct closed_gate final : content_gate {
 /// Thousands may wait for the first ones, and nothing is on its way there.
 RW_COROUTINE_TEST(runtime_without_a_deployment_that_waits_for_its_turn_is_left_alone, test_env,
                   quick_options()) {
-  static closed_gate nobody;
-  env->gate = &nobody;
+  static closed_gate gate;
+  env->gate = &gate;
   co_await env->begin();
   co_await env->add_runtime("skr");
   co_await env->add_bootstrapper("skr");
