@@ -6,7 +6,6 @@
 #include <array>
 #include <cstddef>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -22,11 +21,18 @@ constexpr std::array counted_as = {&counts::waiting, &counts::aside,  &counts::u
 
 constexpr auto inspection = std::chrono::seconds(10);
 
-struct placed {
-  std::uint32_t position = 0;
-  const std::string* name = nullptr;
+/// A runtime, and what the decision finds about it.
+struct candidate {
+  const std::string& name;
+  const participant& facts;
   standing is = standing::waiting;
   std::size_t step = 0;
+  bool canary = false;  ///< one that answers
+  bool admitted = false;
+
+  bool answers() const noexcept {
+    return facts.is != health::unreachable || is == standing::updating;
+  }
 };
 
 /// One call of `decide`.
@@ -34,7 +40,9 @@ class planner {
  public:
   planner(const state& before, const rollout_request& of, const participants& all,
           const limits& with, wall_time now)
-      : of_(of), all_(all), with_(with), now_(now) {
+      : of_(of), with_(with), now_(now) {
+    all_.reserve(all.size());
+    for (const auto& [name, facts] : all) all_.push_back({.name = name, .facts = facts});
     out_.next = before;
     known_ = before.content == of.content;
     if (known_) return;
@@ -59,6 +67,9 @@ class planner {
     end_steps();
     set_phase();
     admit();
+    for (const auto& each : all_) {
+      if (each.admitted) out_.admitted.emplace_hint(out_.admitted.end(), each.name);
+    }
     describe();
     record_progress();
     return std::move(out_);
@@ -94,27 +105,22 @@ class planner {
 
   void classify() {
     auto& now = out_.now;
-    for (const auto& [name, each] : all_) {
-      const auto is = standing_of(each);
-      standings_.emplace(name, is);
+    for (auto& each : all_) {
+      const auto& facts = each.facts;
+      each.is = standing_of(facts);
       ++now.total;
-      now.updated += each.updated() && !each.damaged() ? 1 : 0;
-      const auto as = each.damaged() && is == standing::ready ? standing::aside : is;
+      now.updated += facts.updated() && !facts.damaged() ? 1 : 0;
+      const auto as = facts.damaged() && each.is == standing::ready ? standing::aside : each.is;
       ++(now.*counted_as[static_cast<std::size_t>(as)]);
     }
   }
 
-  bool answers(const std::string& name) const {
-    return all_.at(name).is != health::unreachable || standings_.at(name) == standing::updating;
-  }
-
   /// Its health will tell something of the content. One that waits and is not ready may be about to
   /// be set aside.
-  bool proves(const std::string& name, standing is) const {
-    if (is == standing::aside || is == standing::lost || !answers(name)) return false;
-    const auto& of = all_.at(name);
-    return is != standing::waiting || of.is != health::progressing || of.in_place.empty() ||
-           !is_proven(of);
+  static bool proves(const candidate& of) {
+    if (of.is == standing::aside || of.is == standing::lost || !of.answers()) return false;
+    return of.is != standing::waiting || of.facts.is != health::progressing ||
+           of.facts.in_place.empty() || !is_proven(of.facts);
   }
 
   /// Which runtimes belong to which step, and their order.
@@ -129,21 +135,22 @@ class planner {
     }
     if (completed) next.step = next.steps.size();
     std::vector<member> members;
-    for (const auto& [name, is] : standings_) {
-      const auto& facts = all_.at(name);
-      members.push_back({facts.position, facts.labelled, answers(name), proves(name, is)});
+    members.reserve(all_.size());
+    for (const auto& each : all_) {
+      members.push_back({each.facts.position, each.facts.labelled, each.answers(), proves(each)});
     }
     raise(next.steps, members);
-    std::size_t i = 0;
-    for (const auto& [name, is] : standings_) {
-      const auto& each = members[i++];
-      order_.push_back({each.position, &name, is, step_of(next.steps, each)});
+    order_.reserve(all_.size());
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+      all_[i].step = step_of(next.steps, members[i]);
+      order_.push_back(&all_[i]);
     }
-    std::ranges::sort(order_, {},
-                      [](const placed& each) { return std::tie(each.position, *each.name); });
+    std::ranges::sort(order_, {}, [](const candidate* each) {
+      return std::pair(each->facts.position, each);  // they are in the order of their names
+    });
     for (const bool proving : {true, false}) {
       find_canaries(proving);
-      if (!canaries_.empty()) break;
+      if (canaries_ > 0) break;
     }
   }
 
@@ -152,10 +159,12 @@ class planner {
     if (out_.next.steps.empty()) return;
     const auto most = canary_count(share{100, true});
     for (const bool begun : {true, false}) {
-      for (const auto& each : order_) {
-        if (each.step != 0 || !answers(*each.name)) continue;
-        if (proves(*each.name, each.is) != proving || has_begun(each) != begun) continue;
-        if (begun || canaries_.size() < most) canaries_.insert(*each.name);
+      for (auto* each : order_) {
+        if (each->step != 0 || !each->answers()) continue;
+        if (proves(*each) != proving || has_begun(*each) != begun) continue;
+        if (!begun && canaries_ >= most) continue;
+        each->canary = true;
+        ++canaries_;
       }
     }
   }
@@ -166,9 +175,9 @@ class planner {
     return std::min(number.of(all_.size(), 2), all_.size());
   }
 
-  bool has_begun(const placed& of) const {
+  static bool has_begun(const candidate& of) {
     const bool admitted = of.is != standing::waiting && of.is != standing::aside;
-    return admitted || all_.at(*of.name).updated();
+    return admitted || of.facts.updated();
   }
 
   void promote() {
@@ -177,35 +186,31 @@ class planner {
     next.promoted = of_.promote;
   }
 
-  bool is_ready_to_wait(const std::string& name, standing is) const {
-    return is == standing::waiting && all_.at(name).is == health::ready;
-  }
-
   /// Returns true if the runtime was ready at `until`, and has been read since.
-  bool was_ready(const std::string& name, wall_time until) {
+  bool was_ready(const candidate& of, wall_time until) {
     if (now_ < until) {
       recheck_at(until);
       return false;
     }
-    if (all_.at(name).observed >= until) return true;
-    out_.to_inspect.insert(name);
+    if (of.facts.observed >= until) return true;
+    out_.to_inspect.insert(of.name);
     recheck_at(now_ + inspection);
     return false;
   }
 
   void inspect_canaries() {
     const auto& next = out_.next;
-    canaries_wait_ = canaries_.empty() && !next.steps.empty();
-    for (const auto& name : canaries_) {
-      const auto is = standings_.at(name);
+    canaries_wait_ = canaries_ == 0 && !next.steps.empty();
+    for (const auto& each : all_) {
+      if (!each.canary) continue;
       // One that fails with a completed content does not prove that content wrong.
-      if (is == standing::aside && all_.at(name).updated()) continue;
-      if (is == standing::failed) {
+      if (each.is == standing::aside && each.facts.updated()) continue;
+      if (each.is == standing::failed) {
         ++failed_canaries_;
-      } else if (is != standing::ready) {
+      } else if (each.is != standing::ready) {
         canaries_wait_ = true;
       } else if (next.step == 0 && !next.bake_ended) {
-        const bool was = was_ready(name, all_.at(name).since + with_.steps[0].bake);
+        const bool was = was_ready(each, each.facts.since + with_.steps[0].bake);
         if (!was) canaries_wait_ = true;
       }
     }
@@ -215,7 +220,7 @@ class planner {
   bool has_baked() {
     auto& next = out_.next;
     if (canaries_wait_ || next.step == 0) return !canaries_wait_;
-    const bool all = std::ranges::none_of(order_, [&](const placed& each) {
+    const bool all = std::ranges::none_of(all_, [&](const candidate& each) {
       const bool waits = each.is == standing::waiting || each.is == standing::updating;
       return each.step <= next.step && waits;
     });
@@ -228,9 +233,9 @@ class planner {
     const auto until = *next.settled + bake;
     bool done = now_ >= until;
     if (!done) recheck_at(until);
-    for (const auto& each : order_) {
+    for (const auto& each : all_) {
       if (now_ < until || each.step > next.step || each.is != standing::ready) continue;
-      const bool was = was_ready(*each.name, until);
+      const bool was = was_ready(each, until);
       done = done && was;
     }
     return done;
@@ -307,11 +312,11 @@ class planner {
     const bool all = of_.at_once && !of_.paused;
     const bool completed = next.at == phase::completed;
     const bool paused = next.at == phase::paused;
-    for (const auto& [name, each] : all_) {
-      const auto is = standings_.at(name);
-      const bool begun = is == standing::waiting ? completed && each.in_place.empty()
-                                                 : completed || is != standing::aside;
-      if (all || each.updated() || each.ahead || (!paused && begun)) out_.admitted.insert(name);
+    for (auto& each : all_) {
+      const auto& facts = each.facts;
+      const bool begun = each.is == standing::waiting ? completed && facts.in_place.empty()
+                                                      : completed || each.is != standing::aside;
+      each.admitted = all || facts.updated() || facts.ahead || (!paused && begun);
     }
     if (all || paused) return;
     auto allowed = std::max(with_.max_unavailable.of(all_.size(), 1), std::size_t{1});
@@ -324,32 +329,36 @@ class planner {
     auto unavailable = out_.now.updating;
     const auto present = next.at == phase::canary ? 0 : next.step;
     const auto add = [&](const auto& is_one) {
-      for (const auto& each : order_) {
+      for (auto* each : order_) {
         if (unavailable >= allowed) return;
-        if (each.step > present && !completed) continue;
-        if (is_one(*each.name, each.is) && out_.admitted.insert(*each.name).second) ++unavailable;
+        if (each->step > present && !completed) continue;
+        if (each->admitted || !is_one(*each)) continue;
+        each->admitted = true;
+        ++unavailable;
       }
     };
-    add([&](const auto& name, auto) { return canaries_.contains(name); });
+    add([](const candidate& each) { return each.canary; });
     if (next.at != phase::waves && !completed) return;
-    add([&](const auto& name, auto is) {
-      return is == standing::waiting && all_.at(name).is == health::failed;
-    });
-    add([&](const auto& name, auto is) { return is_ready_to_wait(name, is); });
-    add([](const auto&, auto is) { return is == standing::waiting; });
+    const auto waits = [](health is) {
+      return [is](const candidate& each) {
+        return each.is == standing::waiting && each.facts.is == is;
+      };
+    };
+    add(waits(health::failed));
+    add(waits(health::ready));
+    add([](const candidate& each) { return each.is == standing::waiting; });
   }
 
   void describe() {
     std::size_t named = 0;
-    for (const auto& [name, is] : standings_) {
-      const auto& each = all_.at(name);
-      if ((is != standing::failed && !each.damaged()) || ++named > 3) continue;
-      const auto& error = each.error;
-      out_.message += (named == 1 ? "" : "; ") + name + ": " +
+    for (const auto& each : all_) {
+      if ((each.is != standing::failed && !each.facts.damaged()) || ++named > 3) continue;
+      const auto& error = each.facts.error;
+      out_.message += (named == 1 ? "" : "; ") + each.name + ": " +
                       (error.empty() ? std::string("not ready in time") : error);
     }
     const auto& next = out_.next;
-    if (next.at == phase::canary && canaries_.empty()) out_.message = "no runtime answers";
+    if (next.at == phase::canary && canaries_ == 0) out_.message = "no runtime answers";
     if (next.at != phase::paused) return;
     if (next.reason == state::not_verified) out_.message = next.verification;
     if (next.reason == state::no_prometheus) {
@@ -383,14 +392,13 @@ class planner {
   }
 
   const rollout_request& of_;
-  const participants& all_;
   const limits& with_;
   const wall_time now_;
   bool known_ = false;  ///< the facts are about this content
   rollout_decision out_;
-  std::map<std::string, standing> standings_;
-  std::vector<placed> order_;       ///< by position
-  std::set<std::string> canaries_;  ///< that answer
+  std::vector<candidate> all_;     ///< by name
+  std::vector<candidate*> order_;  ///< by position
+  std::size_t canaries_ = 0;       ///< that answer
   std::size_t failed_canaries_ = 0;
   bool canaries_wait_ = false;  ///< one of them is not ready yet
 };

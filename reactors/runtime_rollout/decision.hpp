@@ -40,7 +40,8 @@ struct participant {
   health is = health::unreachable;
   wall_time since = {};           ///< of the health, or of the revision in place if that is later
   wall_time reported_since = {};  ///< the same as it was reported, which may be in the future
-  wall_time observed = wall_time::max();     ///< last time that its health was read
+  wall_time observed = wall_time::max();  ///< last time that its health was read
+  std::string uid = {};
   std::uint32_t position = 0;                ///< of its uid (steps.hpp)
   std::optional<std::size_t> labelled = {};  ///< the first step that has its labels
   bool ahead = false;                        ///< another writer has applied the content
@@ -54,6 +55,8 @@ struct participant {
   bool damaged() const noexcept { return updated() && rejected; }
   /// What it has was never rolled out completely.
   bool left_over() const noexcept { return !in_place.empty() && in_place != completed; }
+
+  friend bool operator==(const participant&, const participant&) = default;
 };
 using participants = std::map<std::string, participant>;  ///< by name
 

@@ -114,6 +114,7 @@ bool runtime_rollout::admit(const object_key& runtime, const shared_content& con
                             const content_revisions& desired, const content_facts& now) {
   // A pass that began before the pin, or one that can't read what is pinned.
   if (!pinned_.empty() && content.digest != pinned_) return false;
+  if (content != content_) decide_soon();
   if (content.digest != content_.digest) {
     new_ahead_ = 0;
     for (auto& [name, each] : runtimes_) {
@@ -129,9 +130,11 @@ bool runtime_rollout::admit(const object_key& runtime, const shared_content& con
     return false;
   }
   auto& known = runtimes_.try_emplace(runtime.name, participant{.observed = {}}).first->second;
-  known.wanted = desired.newest;
-  known.completed = desired.completed;
-  take(runtime, known, now);
+  auto next = known;
+  next.wanted = desired.newest;
+  next.completed = desired.completed;
+  locate(runtime.name, next);
+  take(runtime, known, std::move(next), now);
   return known.updated() || known.admitted;
 }
 
@@ -148,27 +151,29 @@ void runtime_rollout::observe(const object_key& runtime, const content_facts& no
   const auto found = runtimes_.find(runtime.name);
   if (found == runtimes_.end()) return;
   if (now.health) found->second.observed = environment_.common.clock.wall();
-  take(runtime, found->second, now);
+  take(runtime, found->second, found->second, now);
 }
 
-void runtime_rollout::take(const object_key& runtime, participant& into, const content_facts& now) {
+/// A decision looks at all runtimes, so that it is made only where one of them has changed.
+void runtime_rollout::take(const object_key& runtime, participant& known, participant next,
+                           const content_facts& now) {
   if (!warm_ && (now.health || !now.error.empty())) seen_.insert(runtime);
-  const auto before = into;
-  into.in_place = now.in_place.value_or(before.in_place);
-  into.is = now.health.value_or(before.is);
-  const bool changed = into.in_place != before.in_place || into.is != before.is;
-  const bool reported = now.since && *now.since != before.reported_since;
+  next.in_place = now.in_place.value_or(known.in_place);
+  next.is = now.health.value_or(known.is);
+  const bool changed = next.in_place != known.in_place || next.is != known.is;
+  const bool reported = now.since && *now.since != known.reported_since;
   // The same again: it may have been held to the clock. If it is in the future, since the clock was
   // set back, it hides when another state began. (Failed and not ready are one to the conditions.)
-  const bool hidden = now.since && !reported &&
-                      (into.in_place != before.in_place || begins_anew(before.is, into.is));
-  if (reported) into.since = into.reported_since = *now.since;
-  if (hidden || (!now.since && changed)) into.since = environment_.common.clock.wall();
-  into.rejected = !now.rejected.empty() && now.rejected == into.wanted;
-  if (now.health || !now.error.empty()) into.error = now.error;
-  if (now.ahead && !before.ahead) ++new_ahead_;
-  into.ahead = before.ahead || now.ahead;
-  decide_soon();
+  const bool hidden =
+      now.since && !reported && (next.in_place != known.in_place || begins_anew(known.is, next.is));
+  if (reported) next.since = next.reported_since = *now.since;
+  if (hidden || (!now.since && changed)) next.since = environment_.common.clock.wall();
+  next.rejected = !now.rejected.empty() && now.rejected == next.wanted;
+  if (now.health || !now.error.empty()) next.error = now.error;
+  if (now.ahead && !known.ahead) ++new_ahead_;
+  next.ahead = known.ahead || now.ahead;
+  if (next != known || inspects_) decide_soon();
+  known = std::move(next);
 }
 
 void runtime_rollout::leave(const object_key& runtime) {
@@ -196,18 +201,24 @@ bool runtime_rollout::has_warmed_up() {
   return warm_;
 }
 
-/// Finds where each runtime is: its position, and the labels of steps.
-void runtime_rollout::locate(const std::vector<step>& steps) {
-  const auto selectors = selectors_of(steps);
-  const bool labels = std::ranges::any_of(selectors, [](const auto& of) { return !of.empty(); });
-  for (auto& [name, each] : runtimes_) {
-    const auto runtime = environment_.runtimes.objects().get(key_.ns, name);
-    each.position = position_of(runtime ? runtime.uid() : std::string_view(name));
-    each.labelled.reset();
-    if (!labels || !runtime) continue;
-    const auto value = runtime.parse();
-    each.labelled = first_match(selectors, k8s::find(value, {"metadata", "labels"}));
+/// Finds where a runtime is: its position, and the labels of steps.
+void runtime_rollout::locate(const std::string& name, participant& into) const {
+  const auto runtime = environment_.runtimes.objects().get(key_.ns, name);
+  const auto uid = runtime ? runtime.uid() : std::string_view(name);
+  if (into.uid != uid) {
+    into.uid = uid;
+    into.position = position_of(uid);
   }
+  into.labelled.reset();
+  if (!by_labels_ || !runtime) return;
+  const auto value = runtime.parse();
+  into.labelled = first_match(selectors_, k8s::find(value, {"metadata", "labels"}));
+}
+
+void runtime_rollout::locate_all(const std::vector<step>& steps) {
+  selectors_ = selectors_of(steps);
+  by_labels_ = std::ranges::any_of(selectors_, [](const auto& of) { return !of.empty(); });
+  for (auto& [name, each] : runtimes_) locate(name, each);
 }
 
 /// What the clock shows as in the future, since it was set back, counts from now on.
@@ -242,7 +253,7 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
   }
   hold_to_the_clock();
   const auto spec = read_spec(object, options_.usual);
-  locate(spec.with.steps);
+  locate_all(spec.with.steps);
   const auto content = content_;
   const auto before = read_state(object);
   auto known = before;
@@ -264,7 +275,7 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
     if (content.digest != content_.digest) co_return result::requeue_after(settle());
     // Runtimes may have appeared meanwhile.
     hold_to_the_clock();
-    locate(spec.with.steps);
+    locate_all(spec.with.steps);
     decided = decide(decided.next, request, runtimes_, spec.with, environment_.common.clock.wall());
   }
   std::optional<k8s::failure> not_stored;
@@ -312,6 +323,7 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
   publish(decided);
   let_in(decided);
   if (not_stored) co_return result::error(*not_stored);
+  inspects_ = !decided.to_inspect.empty();
   for (const auto& name : decided.to_inspect) callbacks_.requeue({key_.ns, name});
   if (!decided.recheck_at) co_return result::done();
   const auto wait = std::chrono::duration_cast<core::duration>(*decided.recheck_at -

@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <vector>
 
 namespace rw::runtime_rollout {
 
@@ -99,14 +100,16 @@ class runtime_rollout final : public content_gate, private k8s::reconciler {
   boost::asio::awaitable<result> report_unreadable(boost::json::value* object);
   boost::asio::awaitable<void> watch_access();
   void set_closed(std::string_view reason, std::string text);
-  void take(const k8s::object_key& runtime, participant& into, const content_facts& now);
+  void take(const k8s::object_key& runtime, participant& known, participant next,
+            const content_facts& now);
   bool has_warmed_up();
   void decide_soon() { controller_.add_after(key_, settle()); }
   core::duration settle() const {
     return options_.settle + options_.settle_each * static_cast<int>(runtimes_.size());
   }
   void hold_to_the_clock();
-  void locate(const std::vector<step>& steps);
+  void locate(const std::string& name, participant& into) const;
+  void locate_all(const std::vector<step>& steps);
   void let_in(const rollout_decision& decided);
   void note(const boost::json::value& object, const state& before, const rollout_decision& decided);
   void publish(const rollout_decision& decided);
@@ -129,6 +132,9 @@ class runtime_rollout final : public content_gate, private k8s::reconciler {
   std::string pinned_;
   std::string unreadable_;  ///< why what is pinned can't be read; empty: it can
   participants runtimes_;
+  std::vector<k8s::label_selector> selectors_;  ///< of the steps, at the last decision
+  bool by_labels_ = false;                      ///< one of them chooses something
+  bool inspects_ = false;      ///< the last decision asked for the health of runtimes
   std::size_t new_ahead_ = 0;  ///< not in the status yet
   resource_writer writer_;
   k8s::controller controller_;

@@ -32,6 +32,8 @@ struct shared_content {
       0;  ///< of a program in it that talks to this manager (wire_version.hpp); 0: none
   std::vector<content_source> sources = {};
   std::vector<content_source> waiting = {};  ///< sources with newer content, while one is pinned
+
+  friend bool operator==(const shared_content&, const shared_content&) = default;
 };
 
 /// Revisions of a content that one runtime may get, as digests.

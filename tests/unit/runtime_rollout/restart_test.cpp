@@ -226,6 +226,72 @@ asio::awaitable<void> decides_seldom(new_leader* self) {
   BOOST_TEST(self->passes() - begin <= 5);
 }
 
+/// Passes over many runtimes report the same again and again, and a decision looks at all of them.
+asio::awaitable<void> decides_where_something_changed(new_leader* self) {
+  co_await self->begin();
+  const auto since = self->clock.wall();
+  bool done = co_await self->until_rollout([&](const json::value& one) {
+    self->take_all(since);
+    return k8s::find_string(one, {"status", "phase"}) == "Completed";
+  });
+  BOOST_TEST(done);
+  const auto pause = self->clock.make_timer(self->context.get_executor());
+  const auto rest = [&]() -> asio::awaitable<void> {
+    pause->expires_at(self->clock.now() + 100ms);
+    co_await pause->wait();
+  };
+  co_await rest();
+  const auto before = self->passes();
+  for (int i = 0; i < 5; ++i) {
+    self->take_all(since);
+    co_await rest();
+  }
+  BOOST_TEST(self->passes() == before);
+  self->take("r1", since + 1s);
+  done = co_await eventually([&] { return self->passes() > before; });
+  BOOST_TEST(done);
+  json::value steps{
+      {"spec", {{"steps", json::array{{{"runtimes", "early=yes"}, {"bake", "0s"}}}}}}};
+  co_await self->merge(runtime_rollouts_type(), rollout_key, std::move(steps));
+  done = co_await self->until_rollout([](const json::value& one) {
+    const auto* const first = k8s::find(one, {"status", "steps"});
+    return first && first->as_array().at(0).at("runtimes") == "early=yes";
+  });
+  BOOST_TEST(done);
+  co_await rest();
+  self->take_all(since);
+  co_await rest();
+  const auto unlabelled = self->passes();
+  json::value labels{{"metadata", {{"labels", {{"early", "yes"}}}}}};
+  co_await self->merge(kymas_type(), {"kcp-system", "r2"}, std::move(labels));
+  done = co_await eventually([&] {
+    self->take("r2", since);
+    return self->passes() > unlabelled;
+  });
+  BOOST_TEST(done);
+}
+
+/// At the end of a canary's bake its health is read again; what comes then is waited for.
+asio::awaitable<void> goes_on_when_what_it_asked_for_comes(new_leader* self) {
+  co_await self->begin();
+  const auto since = self->clock.wall();
+  for (const auto& [position, name] : self->by_position) {
+    if (position < self->below()) self->take(name, since);
+    if (position >= self->below()) self->admit(name), self->observe(name);
+  }
+  const auto begin = self->clock.now();
+  const auto canary = self->by_position.begin()->second;
+  bool done = co_await eventually([&] { return self->admitted.contains(canary); });
+  BOOST_TEST(done);
+  for (const auto& [position, name] : self->by_position) {
+    if (position < self->below()) self->take(name, since);
+  }
+  const auto last = self->by_position.rbegin()->second;
+  done = co_await eventually([&] { return self->admitted.contains(last); });
+  BOOST_TEST(done);
+  BOOST_TEST((self->clock.now() - begin < 10s));  // when it would have asked again
+}
+
 asio::awaitable<void> closes_without_definition(new_leader* self) {
   co_await self->define_kymas();
   self->start();
@@ -352,6 +418,16 @@ asio::awaitable<void> places_what_appears_during_a_verification(new_leader* self
 BOOST_AUTO_TEST_CASE(decisions_on_many_runtimes_are_further_apart) {
   new_leader self;
   test::run(self.context, decides_seldom(&self));
+}
+
+BOOST_AUTO_TEST_CASE(reports_without_a_change_make_no_decision) {
+  new_leader self;
+  test::run(self.context, decides_where_something_changed(&self));
+}
+
+BOOST_AUTO_TEST_CASE(canary_that_was_read_again_ends_its_bake) {
+  new_leader self;
+  test::run(self.context, goes_on_when_what_it_asked_for_comes(&self));
 }
 
 BOOST_AUTO_TEST_CASE(runtime_that_appears_during_a_verification_has_its_own_place) {
