@@ -63,6 +63,18 @@ class lru_map {
     return erased;
   }
 
+  /// Erases the least recently used entries up to the first whose value does not satisfy `is_over`.
+  /// Returns their number.
+  template <typename Predicate>
+  std::size_t erase_oldest_while(Predicate is_over) {
+    std::size_t erased = 0;
+    for (; !order_.empty() && is_over(order_.back().second); ++erased) {
+      index_.erase(order_.back().first);
+      order_.pop_back();
+    }
+    return erased;
+  }
+
   std::size_t size() const noexcept { return order_.size(); }
 
  private:

@@ -1,5 +1,6 @@
 #include "rw/tls/certificate.hpp"
 
+#include "rw/core/lru_map.hpp"
 #include "rw/core/text.hpp"
 #include "rw/tls/digest.hpp"
 #include "rw/tls/openssl.hpp"
@@ -130,6 +131,15 @@ boost::system::result<pem_block> next_block(BIO* bio) {
                    std::string(reinterpret_cast<char*>(data), static_cast<std::size_t>(size))};
 }
 
+/// What this thread has parsed last, by fingerprint. Within one pass over a runtime the same texts
+/// are read many times, issuers are those of many, and to parse one takes some 500 allocations.
+core::lru_map<std::string, certificate>& parsed_last() {
+  constexpr std::size_t most = 64;
+  thread_local core::lru_map<std::string, certificate> all(most);
+  return all;
+}
+constexpr std::size_t most_remembered = 4096;  ///< bytes of DER: a peer chooses the size
+
 bool is_certificate(std::string_view kind) {
   return kind == PEM_STRING_X509 || kind == PEM_STRING_X509_OLD;
 }
@@ -138,6 +148,9 @@ bool is_certificate(std::string_view kind) {
 
 boost::system::result<certificate> certificate::from_der(std::string_view der) {
   if (der.size() > max_der) return error_code(error::too_large);
+  auto fingerprint = core::hex(sha256(der));
+  if (const auto* known = parsed_last().find(fingerprint))
+    return parsed_last().use(fingerprint, *known);
   const auto* begin = reinterpret_cast<const unsigned char*>(der.data());
   const auto* at = begin;
   auto out = std::make_shared<fields>();
@@ -185,9 +198,11 @@ boost::system::result<certificate> certificate::from_der(std::string_view der) {
   out->is_ca = X509_check_ca(out->native.get()) == 1;
   ERR_clear_error();
 
-  out->fingerprint = core::hex(sha256(der));
+  out->fingerprint = std::move(fingerprint);
   out->der = der;
-  return certificate(std::move(out));
+  certificate made(std::move(out));
+  if (der.size() <= most_remembered) parsed_last().use(made.fingerprint(), made);
+  return made;
 }
 
 boost::system::result<certificate> certificate::from_pem(std::string_view text) {

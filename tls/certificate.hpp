@@ -27,7 +27,8 @@ class certificate {
   /// Largest DER accepted.
   static constexpr std::size_t max_der = 64 * 1024;
 
-  /// Errors: malformed_certificate (also for trailing bytes), malformed_name, too_large.
+  /// Errors: malformed_certificate (also for trailing bytes), malformed_name, too_large. One that
+  /// the calling thread has parsed lately is not parsed again.
   static boost::system::result<certificate> from_der(std::string_view der);
 
   /// Parses the first PEM block of `text`, which must be a CERTIFICATE; ignores what follows.

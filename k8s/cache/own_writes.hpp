@@ -22,8 +22,8 @@ namespace rw::k8s {
 /// newest. A write that the store does not show within a minute is forgotten too: where the
 /// server's storage was restored to an older state, no store will ever show it.
 ///
-/// Holds `capacity` objects; what was written longest ago is forgotten first, which costs a
-/// conflict. Not thread-safe.
+/// Holds `capacity` objects, as text; what was written longest ago is forgotten first, which costs
+/// a conflict. Not thread-safe.
 class own_writes {
  public:
   static constexpr core::duration lifetime = std::chrono::minutes(1);
@@ -44,8 +44,10 @@ class own_writes {
   std::size_t size() const noexcept { return written_.size(); }
 
  private:
+  void forget_old();
+
   struct write {
-    boost::json::value after;
+    object after;
     core::time_point until;
   };
 

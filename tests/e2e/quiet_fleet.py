@@ -133,7 +133,7 @@ class QuietFleet:
         for part in range(4):
             threading.Thread(target=self._guard, args=(self._send_heartbeats, self.names[part::4]), daemon=True).start()
         wait_until(lambda: self._live(page) == len(self.names), patience,
-                   lambda: f"all runtimes are live: {get(page, '/runtimes?limit=1')}\n{self.manager.tail(5)}", every=1)
+                   lambda: f"all runtimes are live: {get(page, '/runtimes?limit=1')}\n{self.manager.tail(5)}", every=max(1, len(self.names) / 5000))
         return page
 
     def _live(self, page):

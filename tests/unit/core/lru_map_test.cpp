@@ -51,5 +51,17 @@ BOOST_AUTO_TEST_CASE(entries_are_forgotten_by_their_value) {
   BOOST_TEST(*map.find(2) == 20);
 }
 
+BOOST_AUTO_TEST_CASE(least_recently_used_entries_are_forgotten_up_to_one_that_stays) {
+  core::lru_map<int, int> map(8);
+  for (const int i : {0, 1, 2, 3}) map.use(i, i * 10);
+  map.use(0);
+  const auto erased = map.erase_oldest_while([](int value) { return value != 20; });
+  BOOST_TEST(erased == 1U);  // of 1; then comes 2
+  BOOST_TEST(map.size() == 3U);
+  BOOST_TEST(map.find(1) == nullptr);
+  BOOST_TEST(map.erase_oldest_while([](int) { return true; }) == 3U);
+  BOOST_TEST(map.size() == 0U);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 }  // namespace rw::core_test

@@ -96,6 +96,31 @@ BOOST_AUTO_TEST_CASE(write_that_a_restored_store_never_shows_is_forgotten_after_
   BOOST_TEST(writes.size() == 0U);
 }
 
+/// Nobody may ask for it again for long.
+BOOST_AUTO_TEST_CASE(write_that_is_not_asked_for_is_forgotten_with_the_next_one) {
+  rw::core::manual_clock clock;
+  k8s::own_writes writes(clock);
+  const auto named = [](const std::string& name) {
+    return json::value{
+        {"metadata", {{"namespace", "n"}, {"name", name}, {"uid", "u"}, {"resourceVersion", "5"}}}};
+  };
+  for (const auto* name : {"b", "c"}) writes.wrote(named(name));
+  clock.advance(k8s::own_writes::lifetime);
+  BOOST_TEST(writes.size() == 2U);
+  writes.wrote(at("2"));
+  BOOST_TEST(writes.size() == 1U);
+  clock.advance(k8s::own_writes::lifetime);
+  writes.newest(k8s::object::from_text(json::serialize(named("b"))));
+  BOOST_TEST(writes.size() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(answer_without_a_name_is_not_kept) {
+  rw::core::manual_clock clock;
+  k8s::own_writes writes(clock);
+  for (const json::value& none : {json::value(), json::value(json::object())}) writes.wrote(none);
+  BOOST_TEST(writes.size() == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(newest_is_the_stores_where_versions_are_no_numbers) {
   rw::core::manual_clock clock;
   k8s::own_writes writes(clock);

@@ -72,6 +72,25 @@ BOOST_AUTO_TEST_CASE(der_and_pem_lead_back_to_the_same_certificate) {
   BOOST_TEST(again->fingerprint() == made.fingerprint());
 }
 
+BOOST_AUTO_TEST_CASE(certificate_is_parsed_once_while_it_is_in_use) {
+  const auto& issuer = the_pki().ca;
+  const auto pem = good(issuer.issue({.common_name = "r1"})).certificate;
+  const auto first = *parsed::from_pem(pem);
+  BOOST_TEST(parsed::from_pem(pem)->native() == first.native());
+  const std::string other_pem = good(issuer.issue({.common_name = "r2"})).certificate;
+  const auto other = *parsed::from_pem(other_pem);
+  BOOST_TEST(other.native() != first.native());
+  BOOST_TEST(other.common_name() == "r2");
+  // Of very many, as a peer may send them, the last ones are remembered.
+  for (int i = 0; i < 100; ++i) {
+    const auto one = from(good(issuer.issue({.common_name = "one " + std::to_string(i)})));
+    BOOST_TEST(one.common_name() == "one " + std::to_string(i));
+    BOOST_TEST(parsed::from_pem(pem)->native() == first.native());
+  }
+  BOOST_TEST(parsed::from_pem(other_pem)->native() != other.native());
+  BOOST_TEST((*parsed::from_pem(other_pem) == other));
+}
+
 BOOST_AUTO_TEST_CASE(year_beyond_the_clock_is_clamped_not_wrapped) {
   const auto begin = std::chrono::system_clock::now();
   auto der =
