@@ -25,7 +25,7 @@ declare -A groups=(
     $libraries libboost-test1.81-dev libbenchmark-dev
     git curl openssl ca-certificates python3"
   [test]="nghttp2-client nginx-light wrk jq curl openssl python3 kubernetes-client npm bubblewrap umoci buildah mmdebstrap binutils doxygen abigail-tools pkg-config valgrind
-    prometheus chromium chromium-driver python3-selenium fonts-dejavu-core lua5.4 reuse"
+    prometheus chromium chromium-driver python3-cryptography python3-selenium fonts-dejavu-core lua5.4 reuse"
   [image]="umoci binutils ca-certificates python3 git openssl"
   [sanitize]="llvm-19"
   [cross]="binutils-aarch64-linux-gnu qemu-user-static bubblewrap"

@@ -14,6 +14,8 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::size_t received_at_once = 256;
+/// With many runtimes it is the most of what the manager does at rest.
+constexpr unsigned ticks_of_expectations = 5;
 
 core::counter& received(core::metrics& metrics, const char* outcome) {
   return core::make_counter(metrics, "rw_heartbeats_received_total",
@@ -67,21 +69,26 @@ asio::awaitable<void> tracker::read() {
   }
 }
 
+/// Compares what reports with what is expected to.
+void tracker::expect(moment at) {
+  environment_.kymas.objects().for_each([&](const k8s::object& kyma) {
+    auto key = kyma.key();
+    if (!environment_.reports(key)) {
+      health_.unexpect(key, at);
+    } else if (health_.expect(key, at)) {
+      environment_.on_expected(key);
+    }
+  });
+  health_.retain(
+      [&](const k8s::object_key& key) { return bool(environment_.kymas.objects().get(key)); });
+}
+
 asio::awaitable<void> tracker::keep_time() {
   const auto executor = co_await asio::this_coro::executor;
   const auto timer = environment_.clock.make_timer(executor);
-  for (;;) {
+  for (unsigned tick = 0;; ++tick) {
     const auto at = now();
-    environment_.kymas.objects().for_each([&](const k8s::object& kyma) {
-      auto key = kyma.key();
-      if (!environment_.reports(key)) {
-        health_.unexpect(key, at);
-      } else if (health_.expect(key, at)) {
-        environment_.on_expected(key);
-      }
-    });
-    health_.retain(
-        [&](const k8s::object_key& key) { return bool(environment_.kymas.objects().get(key)); });
+    if (tick % ticks_of_expectations == 0) expect(at);
     health_.poll(at, [&](const fleet_health::change& change) {
       report(change);
       if (change.now.state == liveness::silent) environment_.on_silent(change.kyma);

@@ -20,7 +20,9 @@ namespace rw::heartbeats {
 
 struct tracker_options {
   health_options health = {};
-  core::duration tick = std::chrono::seconds(1);  ///< until silence is noticed, at most
+  /// Until silence is noticed, at most; whether a runtime has to report is looked up each fifth
+  /// time.
+  core::duration tick = std::chrono::seconds(1);
 };
 
 /// All of it must outlive the tracker.
@@ -77,6 +79,7 @@ class tracker {
   void receive(received_heartbeat received);
   void report(const fleet_health::change& change);
   void publish();
+  void expect(moment at);
   moment now() const { return {environment_.clock.now(), environment_.clock.wall()}; }
 
   core::channel<received_heartbeat>& heartbeats_;
