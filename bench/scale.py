@@ -3,7 +3,7 @@
 every 20 s: its memory and idle CPU, the installation everywhere, a rotated pull Secret and a new CA everywhere, and a fail-over
 until another replica handles what a runtime sends. Prints one line of JSON for each figure. Ends with 1 if a limit is missed.
 
-    bench/scale.py [--runtimes N] [--seconds S]
+    bench/scale.py [--runtimes N] [--seconds S] [--no-rotations]
 
 KCP is an embedded API server in one process, the runtimes' clusters are in others, of 5,000 at most; this script is the issuer, and
 sends the heartbeats (tests/e2e/quiet_fleet.py). All of them share the machine's cores with the manager, so beside each time is the
@@ -129,6 +129,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runtimes", type=int, default=5000)
     parser.add_argument("--seconds", type=float, default=60, help="that the idle CPU is measured for")
+    parser.add_argument("--no-rotations", action="store_true", help="leaves out the pull Secret and the CA")
     asked = parser.parse_args()
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
@@ -141,8 +142,9 @@ def main():
         scale = Scale(folder, asked.runtimes)
         scale.install()
         scale.rest(asked.seconds)
-        scale.rotate_credentials()
-        scale.rotate_authority()
+        if not asked.no_rotations:
+            scale.rotate_credentials()
+            scale.rotate_authority()
         scale.fail_over()
     finally:
         if scale:

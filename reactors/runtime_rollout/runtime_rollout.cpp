@@ -23,6 +23,9 @@ using k8s::object_key;
 /// shares are of all runtimes, and a canary whose health is unknown would be replaced by another.
 constexpr auto warm_up = std::chrono::minutes(5);
 
+/// What is awaited goes by the clock of the wall, and counts anew from where that is set back to.
+constexpr auto longest_wait = std::chrono::seconds(10);
+
 constexpr const char* outdated_definition =
     "the definition of RuntimeRollouts is older than this manager: kubectl apply -f deploy/crds";
 
@@ -328,7 +331,7 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
   if (!decided.recheck_at) co_return result::done();
   const auto wait = std::chrono::duration_cast<core::duration>(*decided.recheck_at -
                                                                environment_.common.clock.wall());
-  co_return result::requeue_after(std::max(wait, settle()));
+  co_return result::requeue_after(std::max(std::min<core::duration>(wait, longest_wait), settle()));
 }
 
 core::counter& runtime_rollout::verifications(bool passed) {
