@@ -83,6 +83,10 @@ void tracker::expect(moment at) {
       [&](const k8s::object_key& key) { return bool(environment_.kymas.objects().get(key)); });
 }
 
+bool tracker::is_expected(const k8s::object_key& kyma) const {
+  return environment_.kymas.objects().get(kyma) && environment_.reports(kyma);
+}
+
 asio::awaitable<void> tracker::keep_time() {
   const auto executor = co_await asio::this_coro::executor;
   const auto timer = environment_.clock.make_timer(executor);
@@ -90,8 +94,10 @@ asio::awaitable<void> tracker::keep_time() {
     const auto at = now();
     if (tick % ticks_of_expectations == 0) expect(at);
     health_.poll(at, [&](const fleet_health::change& change) {
+      const bool silent = change.now.state == liveness::silent;
+      if (silent && !is_expected(change.kyma)) return;  // no more, since it was looked up
       report(change);
-      if (change.now.state == liveness::silent) environment_.on_silent(change.kyma);
+      if (silent) environment_.on_silent(change.kyma);
     });
     publish();
     timer->expires_at(at.now + options_.tick);

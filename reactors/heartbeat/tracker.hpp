@@ -80,6 +80,7 @@ class tracker {
   void report(const fleet_health::change& change);
   void publish();
   void expect(moment at);
+  bool is_expected(const k8s::object_key& kyma) const;
   moment now() const { return {environment_.clock.now(), environment_.clock.wall()}; }
 
   core::channel<received_heartbeat>& heartbeats_;

@@ -298,9 +298,11 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
       }
     }
   }
+  bool keeps_later = false;
   if (kept_ != content.digest && not_kept_ != content.digest && callbacks_.keep) {
     const auto kept = co_await callbacks_.keep(content.digest);
     if (kept) kept_ = content.digest;
+    keeps_later = !kept;
     if (!kept && is_permanent(kept.error())) {
       not_kept_ = content.digest;
       environment_.common.log.warning(
@@ -328,6 +330,9 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
   if (not_stored) co_return result::error(*not_stored);
   inspects_ = !decided.to_inspect.empty();
   for (const auto& name : decided.to_inspect) callbacks_.requeue({key_.ns, name});
+  if (!decided.recheck_at && keeps_later && not_kept_ != content.digest) {
+    co_return result::requeue_after(options_.access_interval);
+  }
   if (!decided.recheck_at) co_return result::done();
   const auto wait = std::chrono::duration_cast<core::duration>(*decided.recheck_at -
                                                                environment_.common.clock.wall());
@@ -405,7 +410,9 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::report_idle(json::value*
 
 void runtime_rollout::let_in(const rollout_decision& decided) {
   const auto now = environment_.common.clock.wall();
+  bool changed = false;
   for (auto& [name, each] : runtimes_) {
+    const bool before = each.admitted.has_value();
     // In a pause a runtime keeps the content; one that loses it does not get it again.
     const bool keeps = decided.next.at == phase::paused && each.updated();
     if (keeps || !decided.admitted.contains(name)) {
@@ -414,7 +421,9 @@ void runtime_rollout::let_in(const rollout_decision& decided) {
       each.admitted = now;
       if (!each.updated()) callbacks_.requeue({key_.ns, name});
     }
+    changed = changed || each.admitted.has_value() != before;
   }
+  if (changed) decide_soon();  // how long it takes counts from now on
 }
 
 /// Logs and emits what has changed.

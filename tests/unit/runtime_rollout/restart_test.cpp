@@ -133,6 +133,11 @@ class new_leader : public test::environment {
                    [this](std::string) -> asio::awaitable<k8s::result<void>> {
                      if (store_error.empty()) co_return k8s::result<void>();
                      co_return k8s::failure{.code = k8s::errc::not_found, .message = store_error};
+                   },
+                   [this](std::string) -> asio::awaitable<k8s::result<void>> {
+                     if (keep_failures == 0) co_return k8s::result<void>();
+                     --keep_failures;
+                     co_return k8s::failure{.code = k8s::errc::timed_out};
                    }});
     tasks.spawn(gate_->run());
   }
@@ -140,6 +145,14 @@ class new_leader : public test::environment {
   void admit(const std::string& name) {
     gate_->admit({"kcp-system", name}, {.digest = "b"}, {.newest = "b", .completed = "a"},
                  {.in_place = "a"});
+  }
+  void refuse(const std::string& name, std::chrono::system_clock::time_point since) {
+    gate_->admit({"kcp-system", name}, {.digest = "b"}, {.newest = "b", .completed = "a"},
+                 {.in_place = "a",
+                  .health = content_health::ready,
+                  .since = since,
+                  .rejected = "b",
+                  .error = "refused"});
   }
   void observe(const std::string& name) {
     gate_->observe({"kcp-system", name}, {.in_place = "a", .health = content_health::ready});
@@ -181,6 +194,7 @@ class new_leader : public test::environment {
   std::map<std::int64_t, std::string> by_position;  ///< the canaries come first
   std::set<std::string> admitted;
   std::string store_error;  ///< of the store; empty: it works
+  int keep_failures = 0;    ///< times that a content can't be kept
   core::duration settle_each{};
   std::unique_ptr<held_prometheus> prometheus;
 
@@ -290,6 +304,57 @@ asio::awaitable<void> goes_on_when_what_it_asked_for_comes(new_leader* self) {
   done = co_await eventually([&] { return self->admitted.contains(last); });
   BOOST_TEST(done);
   BOOST_TEST((self->clock.now() - begin < 10s));  // when it would have asked again
+}
+
+/// Nothing but the admission changes: what it rejects it rejected before.
+asio::awaitable<void> notices_what_fails_when_it_is_admitted(new_leader* self) {
+  co_await self->begin();
+  std::vector<std::string> names;
+  for (const auto& [position, name] : self->by_position) names.push_back(name);
+  json::value steps{
+      {"spec", {{"steps", json::array{{{"runtimes", "early=yes"}, {"bake", "3600s"}}}}}}};
+  json::value early{{"metadata", {{"labels", {{"early", "yes"}}}}}};
+  co_await self->merge(runtime_rollouts_type(), rollout_key, std::move(steps));
+  co_await self->merge(kymas_type(), {"kcp-system", names[0]}, json::value(early));
+  const auto since = self->clock.wall();
+  bool done = co_await self->until_rollout([&](const json::value& one) {
+    self->take(names[0], since);
+    self->refuse(names[1], since);
+    self->admit(names[2]);
+    self->observe(names[2]);
+    return k8s::find_number(one, {"status", "ready"}) == 1 &&
+           k8s::find_number(one, {"status", "waiting"}) == 2;
+  });
+  BOOST_TEST(done);
+  const auto begin = self->clock.now();
+  self->admitted.clear();
+  co_await self->merge(kymas_type(), {"kcp-system", names[1]}, std::move(early));
+  done = co_await eventually([&] {
+    self->refuse(names[1], since);
+    return self->admitted.contains(names[1]);
+  });
+  BOOST_TEST(done);
+  self->refuse(names[1], since);
+  done = co_await self->until_rollout([](const json::value& one) {
+    return k8s::find_string(one, {"status", "reason"}) == "CanaryFailed";
+  });
+  BOOST_TEST(done);
+  BOOST_TEST((self->clock.now() - begin < 10s));  // when it would have looked again
+}
+
+/// It can be pinned later only if it is kept, which fails for passing reasons.
+asio::awaitable<void> keeps_it_later(new_leader* self) {
+  self->keep_failures = 20;
+  co_await self->begin();
+  const auto since = self->clock.wall();
+  const bool done = co_await self->until_rollout([&](const json::value& one) {
+    self->take_all(since);
+    const auto* const all = k8s::find(one, {"status", "history"});
+    return all && k8s::find_string(one, {"status", "phase"}) == "Completed" &&
+           k8s::find(all->as_array().back(), {"kept"}) != nullptr;
+  });
+  BOOST_TEST(done);
+  BOOST_TEST(self->keep_failures == 0);
 }
 
 asio::awaitable<void> closes_without_definition(new_leader* self) {
@@ -428,6 +493,16 @@ BOOST_AUTO_TEST_CASE(reports_without_a_change_make_no_decision) {
 BOOST_AUTO_TEST_CASE(canary_that_was_read_again_ends_its_bake) {
   new_leader self;
   test::run(self.context, goes_on_when_what_it_asked_for_comes(&self));
+}
+
+BOOST_AUTO_TEST_CASE(runtime_that_is_admitted_and_rejects_as_before_fails) {
+  new_leader self;
+  test::run(self.context, notices_what_fails_when_it_is_admitted(&self));
+}
+
+BOOST_AUTO_TEST_CASE(content_that_could_not_be_kept_is_kept_later) {
+  new_leader self;
+  test::run(self.context, keeps_it_later(&self));
 }
 
 BOOST_AUTO_TEST_CASE(runtime_that_appears_during_a_verification_has_its_own_place) {
