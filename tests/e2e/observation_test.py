@@ -420,7 +420,10 @@ class Observation:
             """Each deletion and each new object is known, or a gap."""
             gaps, known = webhook.metric("rw_event_gaps_total"), webhook.metric("rw_observation_objects")
             return gaps if gaps + known == len(told) + len(staying) else None
-        gaps = wait_until(accounted, 10, lambda: f"the budget is full:\n{webhook.tail()}")
+        def account():
+            figures = ("rw_event_gaps_total", "rw_observation_objects", "rw_observation_undelivered")
+            return "\n".join([*(f"{each} {webhook.metric(each)}" for each in figures), webhook.tail()])
+        gaps = wait_until(accounted, 10, lambda: f"the budget is full:\n{account()}")
         records.append(webhook.metric("rw_observation_objects"))
         self.note(f"{self.turnover} came and went: {max(records):.0f} records, {memory[0]:.1f} -> {memory[-1]:.1f} MiB, {gaps:.0f} gaps")
         self.assertGreater(gaps, 0)

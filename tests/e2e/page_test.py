@@ -421,6 +421,7 @@ class WithStates(PageTest):
         self.assertNotIn("[object Object]", self.browser.text("#details-body"))
         server.details = {}
         self.browser.press(Keys.ESCAPE)
+        self.browser.wait("!document.querySelector('#details').open && !location.hash.includes('runtime-1')", "they are closed")
         self.browser.run("location.hash = '#/runtime/runtime-1'")
         self.browser.wait("document.querySelector('#details-body dl') && !document.querySelector('.events')", "without events there is no heading")
         self.check_quiet()
