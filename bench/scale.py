@@ -136,6 +136,10 @@ def main():
         resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, max(most, DESCRIPTORS)))
     except (ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if descriptors < 1.1 * asked.runtimes + 1000:
+        parser.error(f"a manager of {asked.runtimes:,} runtimes has a connection to each, and a process may open {descriptors:,} files here "
+                     "(ulimit -Hn)")
     folder = pathlib.Path(tempfile.mkdtemp(prefix="rw-bench-"))
     scale = None
     try:

@@ -17,12 +17,23 @@
 #include <iostream>
 #include <iterator>
 #include <string_view>
+#include <sys/resource.h>
 #include <utility>
 
 namespace rw::cli {
 namespace {
 
 namespace asio = boost::asio;
+
+/// A connection to each runtime needs one. Where container runtimes leave it to the process, it may
+/// open 1,024 at first and 524,288 if it asks (systemd's defaults, DefaultLimitNOFILE in
+/// systemd-system.conf).
+void allow_all_descriptors() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
 
 /// Removes blanks around an element of a list.
 std::string trim(std::string& text) {
@@ -182,6 +193,7 @@ services services_of(const command& chosen, core::log_level least, asio::io_cont
 
 int run(const std::string& program, const command& chosen, const command_line& line) {
   std::signal(SIGPIPE, SIG_IGN);
+  if (chosen.serves) allow_all_descriptors();
   asio::io_context context(1);
   auto with = services_of(chosen, line.log_level, context);
   if (chosen.serves) {

@@ -1,9 +1,11 @@
 """Starting the webhook: what is required, what falls back, how soon it is ready and how little it needs idle."""
 
 import os
+import resource
 import socket
 import subprocess
 import time
+import urllib.request
 
 import harness
 import load
@@ -42,6 +44,15 @@ class Startup(harness.TestCase):
         self.assertNotEqual(process.wait(5), 0)
         for variable in REQUIRED:
             self.assertIn(variable, process.tail())
+
+    def test_all_descriptors_that_it_may_open_are_used(self):
+        """Where container runtimes leave it to the process (systemd: 1,024 at first, of 524,288)."""
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        process = self.start(Process("webhook", ["sh", "-c", 'ulimit -Sn 64 && exec "$@"', "sh", BINARY, "webhook",
+                                                 "--bind-address", "127.0.0.1"], env=self.environment))
+        admin = process.wait_listening("admin")
+        with urllib.request.urlopen(f"http://127.0.0.1:{admin}/metrics", timeout=5) as answer:
+            self.assertEqual(harness.metric_sum(answer.read().decode(), "process_max_fds"), hard)
 
     def test_unknown_contract_is_refused(self):
         process = self.start(self.run_webhook(KCP_CONTRACT="v9"))
