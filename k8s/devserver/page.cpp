@@ -102,7 +102,14 @@ outcome<std::vector<record_ptr>> snapshot(const storage& in, const collection& c
                                           const selection& selection, const wanted& options) {
   if (options.version > in.version()) return too_large_version(options.version, in.version());
   std::vector<record_ptr> all;
-  if (!options.exact || options.version == in.version()) return collection.all(selection.ns());
+  if (!options.exact || options.version == in.version()) {
+    // One key is read by its path, as a registry does (apiserver's Store.ListPredicate).
+    const auto name = selection.name();
+    if (name.empty() || selection.ns().empty()) return collection.all(selection.ns());
+    if (auto found = collection.find(storage_path(selection.ns(), name)))
+      all.push_back(std::move(found));
+    return all;
+  }
   if (collection.all_at(options.version, selection.ns(), all)) return all;
   if (options.continued) return continue_expired({options.version, options.from});
   return expired("The resourceVersion for the provided list is too old.");

@@ -92,6 +92,14 @@ outcome<selection> selection::parse(const object_key& key, const query& paramete
   return result;
 }
 
+std::string_view selection::name() const noexcept {
+  if (!name_.empty()) return name_;
+  for (const auto& term : fields_.terms()) {
+    if (term.equal && term.path == "metadata.name") return term.value;
+  }
+  return {};
+}
+
 bool selection::matches(const record& record) const {
   if (!ns_.empty() && record.ns() != ns_) return false;
   if (!name_.empty() && record.name() != name_) return false;

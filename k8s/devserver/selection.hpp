@@ -20,6 +20,8 @@ class selection {
 
   bool matches(const record& record) const;
   const std::string& ns() const noexcept { return ns_; }
+  /// Returns the only name that can match; empty: several may.
+  std::string_view name() const noexcept;
   /// Returns true if selectors choose among the objects of the namespace.
   bool selective() const noexcept { return !labels_.empty() || !fields_.empty() || !name_.empty(); }
 

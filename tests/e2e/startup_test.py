@@ -45,7 +45,7 @@ class Startup(harness.TestCase):
         for variable in REQUIRED:
             self.assertIn(variable, process.tail())
 
-    def test_all_descriptors_that_it_may_open_are_used(self):
+    def test_process_may_open_all_files_of_its_hard_limit(self):
         """Where container runtimes leave it to the process (systemd: 1,024 at first, of 524,288)."""
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         process = self.start(Process("webhook", ["sh", "-c", 'ulimit -Sn 64 && exec "$@"', "sh", BINARY, "webhook",
