@@ -302,8 +302,8 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
   if (kept_ != content.digest && not_kept_ != content.digest && callbacks_.keep) {
     const auto kept = co_await callbacks_.keep(content.digest);
     if (kept) kept_ = content.digest;
-    keeps_later = !kept;
-    if (!kept && is_permanent(kept.error())) {
+    keeps_later = !kept && !is_permanent(kept.error());
+    if (!kept && !keeps_later) {
       not_kept_ = content.digest;
       environment_.common.log.warning(
           "content can't be kept, and can't be pinned later",
@@ -330,10 +330,9 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
   if (not_stored) co_return result::error(*not_stored);
   inspects_ = !decided.to_inspect.empty();
   for (const auto& name : decided.to_inspect) callbacks_.requeue({key_.ns, name});
-  if (!decided.recheck_at && keeps_later && not_kept_ != content.digest) {
-    co_return result::requeue_after(options_.access_interval);
+  if (!decided.recheck_at) {
+    co_return keeps_later ? result::requeue_after(options_.access_interval) : result::done();
   }
-  if (!decided.recheck_at) co_return result::done();
   const auto wait = std::chrono::duration_cast<core::duration>(*decided.recheck_at -
                                                                environment_.common.clock.wall());
   co_return result::requeue_after(std::max(std::min<core::duration>(wait, longest_wait), settle()));

@@ -260,9 +260,10 @@ asio::awaitable<void> decides_where_something_changed(new_leader* self) {
     self->take_all(since);
     co_await rest();
   }
-  BOOST_TEST(self->passes() == before);
+  BOOST_TEST(self->passes() <= before + 1);  // the status' last change may be heard of late
+  const auto quiet = self->passes();
   self->take("r1", since + 1s);
-  done = co_await eventually([&] { return self->passes() > before; });
+  done = co_await eventually([&] { return self->passes() > quiet; });
   BOOST_TEST(done);
   json::value steps{
       {"spec", {{"steps", json::array{{{"runtimes", "early=yes"}, {"bake", "0s"}}}}}}};
