@@ -75,6 +75,8 @@ FAULTS = (
      "runtime_config.contents"),
     ("unlisted_pull_secret_is_an_earlier_one", "reactors/bootstrapper/revision_source.cpp", "if (digest != listed && (digest == before || stored_.is_earlier(source, digest))) continue;",
      "if (digest != listed) continue;", "runtime_config.contents"),
+    ("rejected_pull_secret_is_forgotten", "reactors/bootstrapper/sync.cpp", "if (of != unit::credentials) out_.at(of).contents = {};",
+     "out_.at(of).contents = {};", "runtime_config.contents"),
     ("half_written_is_forgotten_with_its_content", "reactors/bootstrapper/status.cpp", "(unit.failed || unit.kept || unit.lost)",
      "(unit.failed || unit.kept)", "runtime_config.contents"),
     ("earlier_contents_are_not_read", "reactors/shared/content_store.cpp", "out.earlier.emplace_back(each.get_string());", "out.earlier.clear();",

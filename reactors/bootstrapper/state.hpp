@@ -79,10 +79,11 @@ struct unit_state {
 
   // What it has, and what was done.
 
-  std::string in_place = {};      ///< digest, as it was recorded before; empty: none is, as a whole
-  std::string applied = {};       ///< the same now
-  std::string applying = {};      ///< digest of what may be half there, where none is in place
-  content_digests contents = {};  ///< of what is in place, or was before `applying`
+  std::string in_place = {};  ///< digest, as it was recorded before; empty: none is, as a whole
+  std::string applied = {};   ///< the same now
+  std::string applying = {};  ///< digest of what may be half there, where none is in place
+  /// Of what is in place, or was before `applying`; of credentials, also where others took them.
+  content_digests contents = {};
   content_digests applying_contents = {};   ///< of what may be half there
   std::string version = {};                 ///< of the applied revision
   std::optional<rejection> rejected = {};   ///< the first revision

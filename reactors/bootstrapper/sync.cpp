@@ -155,7 +155,7 @@ class sync_pass {
   }
 
   /// No revision is in place as a whole, nor can be. What was part of one stays, and what was taken
-  /// over.
+  /// over. Which credentials the runtime has had is not forgotten: they must not go back later.
   work<void> remove_created(unit of) {
     const auto is_created = [of](const inventory_entry& each) {
       return each.of == of && each.created;
@@ -165,7 +165,7 @@ class sync_pass {
     const auto removed = co_await remove(std::move(created));
     if (!removed) co_return removed.error();
     std::erase_if(out_.objects, is_created);
-    out_.at(of).contents = {};
+    if (of != unit::credentials) out_.at(of).contents = {};
     co_return success();
   }
 

@@ -6,9 +6,11 @@
 #include <boost/test/unit_test.hpp>
 
 #include "tests/unit/runtime_config/land.hpp"
+#include <chrono>
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace rw::runtime_config_test {
 BOOST_AUTO_TEST_SUITE(contents)
@@ -29,6 +31,11 @@ struct storing : land {
       if (takes && dies_after > 0 && --dies_after == 0) {
         dead = true;
         return k8s::devserver::fault{};
+      }
+      if (takes && !answers.empty()) {
+        const auto next = answers.front();
+        answers.erase(answers.begin());
+        return next;
       }
       if (takes && rejects > 0) {
         --rejects;
@@ -69,10 +76,22 @@ struct storing : land {
     BOOST_TEST(content_of("skr").at.pull_secret == now.pull_secret);
   }
 
+  /// By a tenant.
+  void remove_pull_secret() {
+    (void)call(api("skr").remove(secrets_type(), {"kyma-system", "registry-credentials"}));
+  }
+  void never_has(int version, std::chrono::seconds time) {
+    for (auto passed = 0ms; passed < time; passed += 100ms) {
+      pass(100ms);
+      BOOST_TEST(content_of("skr").at.pull_secret != version);
+    }
+  }
+
   bool refuses = false;
   unsigned lists_fail = 0;  ///< status of updates of lists, contents can be stored; 0: lists, too
   bool cut_off = false;     ///< "skr"
   bool slow = false;        ///< writes of the pull Secret to "skr"
+  std::vector<k8s::devserver::fault> answers = {};  ///< to the next writes of the pull Secret
   int rejects = 0;     ///< writes of the pull Secret, likewise, which the runtime does not take
   bool dead = false;   ///< the manager, which does not know it
   int dies_after = 0;  ///< writes of the pull Secret to the runtime, dry runs included; 0: it lives
@@ -193,6 +212,41 @@ BOOST_FIXTURE_TEST_CASE(
   rejects = 0;
   begin(bootstrapper_mode::direct);
   pass(1min);
+  BOOST_TEST(lacks("skr") == "");
+}
+
+/// What the runtime has had is not forgotten with it.
+BOOST_FIXTURE_TEST_CASE(pull_secret_that_is_deleted_and_then_rejected_does_not_go_back, storing) {
+  install();
+  ++now.pull_secret;
+  put(&versions::pull_secret);
+  pass(1min);
+  BOOST_TEST(content_of("skr").at.pull_secret == 2);
+  answers = {{}, {.drop = true}, {.status = 422}};  // a dry run, a write, a dry run
+  remove_pull_secret();
+  never_has(1, 1min);
+  BOOST_TEST(answers.empty());
+  end();
+  rejects = 1;
+  begin(bootstrapper_mode::direct);
+  never_has(1, 1min);
+  pass(10min);
+  BOOST_TEST(lacks("skr") == "");
+}
+
+BOOST_FIXTURE_TEST_CASE(pull_secret_that_nobody_heard_of_and_that_is_rejected_does_not_go_back,
+                        storing) {
+  install();
+  rotate_unheard();
+  remove_pull_secret();
+  for (int i = 0; i < 2; ++i) {
+    rejects = 1;
+    begin(bootstrapper_mode::direct);
+    never_has(1, 1min);
+    end();
+  }
+  begin(bootstrapper_mode::direct);
+  pass(10min);
   BOOST_TEST(lacks("skr") == "");
 }
 
