@@ -1,5 +1,9 @@
-// What a runtime that floods costs another: the time from sending an event until the host has it.
-// The host takes 1,000 events a second. The one that floods sends batches of 512 events over 8
+// What a listener costs: CPU of its thread for each event of batches of 256, all of which the host
+// takes at once, against Boost.JSON, which parses the same bytes and does nothing else; and how
+// much the process grows between the first and the last of a million of these.
+//
+// And what a runtime that floods costs another: the time from sending an event until the host has
+// it. The host takes 1,000 events a second. The one that floods sends batches of 512 events over 8
 // connections without a pause, whatever the responses; the other sends one event at a time, and
 // repeats it after 100 ms when it gets 503. Without the flood, with it, and with it where both have
 // one certificate and thus one share of the listener's queue, which is what every runtime would
@@ -14,27 +18,35 @@
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/read_until.hpp>
 #include <boost/asio/use_future.hpp>
 #include <boost/asio/write.hpp>
+#include <boost/json/monotonic_resource.hpp>
+#include <boost/json/parse.hpp>
 
 #include "bench/figure.hpp"
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
+#include <ctime>
 #include <exception>
+#include <fstream>
 #include <future>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <pthread.h>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 namespace {
@@ -53,6 +65,15 @@ double milliseconds(clock_type::duration of) {
 std::string event_of(const std::string& name) {
   return R"({"watched":{"Namespace":"kyma-system","Name":")" + name +
          R"("},"watchedGvk":{"group":"","version":"v1","kind":"ConfigMap"}})";
+}
+
+/// Events of objects that no other batch has.
+std::string batch_of(int events, int number) {
+  std::string out;
+  for (int i = 0; i < events; ++i) {
+    out += (i == 0 ? "[" : ",") + event_of(std::to_string(number) + "-" + std::to_string(i));
+  }
+  return out + "]";
 }
 
 /// The header by which a gateway names a runtime.
@@ -101,24 +122,47 @@ class connection {
   std::string in_;
 };
 
-/// A listener on a thread of its own, and a host that takes 1,000 events a second.
+/// How a host takes events.
+enum class host_pace { thousand_a_second, at_once };
+
+/// A listener on a thread of its own, and a host that takes events on that thread, or slowly on
+/// another one.
 class control_plane {
  public:
-  control_plane() {
+  explicit control_plane(host_pace pace) {
     tasks_.spawn(watchdog_.run());
     tasks_.spawn(made_.runnable->run());
+    if (pace == host_pace::at_once) tasks_.spawn(take_at_once());
     library_ = std::jthread([this] { context_.run(); });
-    host_ = std::jthread([this](std::stop_token stop) { take(stop); });
+    if (pace == host_pace::at_once) return;
+    host_ = std::jthread([this](std::stop_token stop) { take_slowly(stop); });
   }
   ~control_plane() {
     host_.request_stop();
-    tasks_.cancel();
-    asio::co_spawn(context_, tasks_.join(), asio::use_future).get();
+    asio::co_spawn(context_, finish(), asio::use_future).get();
+    keeps_running_.reset();
   }
   control_plane(const control_plane&) = delete;
   control_plane& operator=(const control_plane&) = delete;
 
   asio::ip::tcp::endpoint address() const { return made_.runnable->address(); }
+
+  /// CPU that the listener's thread has had.
+  std::chrono::nanoseconds cpu() {
+    clockid_t clock{};
+    timespec now{};
+    pthread_getcpuclockid(library_.native_handle(), &clock);
+    clock_gettime(clock, &now);
+    return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+  }
+
+  /// Waits until the host has taken as many.
+  void wait_until_taken(std::size_t events) const {
+    for (const auto end = clock_type::now() + patience; taken_ < events;) {
+      if (clock_type::now() > end) throw std::runtime_error("the host lacks events");
+      std::this_thread::yield();
+    }
+  }
 
   /// Waits until the host has the object's event; returns when that was, or `until`.
   clock_type::time_point arrival(const std::string& name, clock_type::time_point until) {
@@ -128,7 +172,25 @@ class control_plane {
   }
 
  private:
-  void take(const std::stop_token& stop) {
+  asio::awaitable<void> finish() {
+    tasks_.cancel();
+    try {
+      co_await tasks_.join();
+    } catch (const boost::system::system_error&) {  // cancelled, and joined
+    }
+  }
+
+  asio::awaitable<void> take_at_once() {
+    std::vector<listener::received_event> some;
+    for (;;) {
+      const auto got = co_await made_.events->receive_some(some, 1024);
+      if (got.has_error()) co_return;
+      taken_ += *got;
+      some.clear();
+    }
+  }
+
+  void take_slowly(const std::stop_token& stop) {
     while (!stop.stop_requested()) {
       std::promise<std::string> next;
       auto name = next.get_future();
@@ -154,6 +216,8 @@ class control_plane {
   }
 
   asio::io_context context_{1};
+  asio::executor_work_guard<asio::io_context::executor_type> keeps_running_{
+      context_.get_executor()};
   core::real_clock clock_;
   core::metrics metrics_;
   core::logger log_{core::log_level::error, [](std::string_view) {}};
@@ -164,6 +228,7 @@ class control_plane {
   std::mutex guard_;
   std::condition_variable arrived_;
   std::map<std::string, clock_type::time_point> seen_;
+  std::atomic<std::size_t> taken_ = 0;
   std::jthread library_;
   std::jthread host_;
 };
@@ -176,12 +241,8 @@ class flood {
       threads_.emplace_back([=](std::stop_token stop) {
         std::vector<std::string> requests;
         for (int batch = 0; batch < 16; ++batch) {
-          std::string body;
-          for (int i = 0; i < 512; ++i) {
-            const auto name = std::to_string(number * 16 + batch) + "-" + std::to_string(i);
-            body += (i == 0 ? "[" : ",") + event_of(name);
-          }
-          requests.push_back(connection::request("events", sender, body + "]"));
+          requests.push_back(
+              connection::request("events", sender, batch_of(512, number * 16 + batch)));
         }
         connection own(to);
         for (std::size_t i = 0; !stop.stop_requested(); ++i) own.send(requests[i % 16]);
@@ -211,10 +272,79 @@ double late(control_plane& to, const std::string& sender, int events) {
   return times[(times.size() * 99 + 99) / 100 - 1];
 }
 
+std::size_t resident() {
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages >> pages;
+  return pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+/// Nanoseconds of this thread's CPU for each event that Boost.JSON parses, into memory that is
+/// there.
+double parsing(const std::vector<std::string>& batches, std::size_t events) {
+  std::vector<unsigned char> memory(1U << 20);
+  const auto cpu = [] {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
+  };
+  const auto begun = cpu();
+  for (int round = 0; round < 20; ++round) {
+    for (const std::string& batch : batches) {
+      boost::json::monotonic_resource resource(memory.data(), memory.size());
+      const auto parsed = boost::json::parse(batch, &resource);
+      if (!parsed.is_array()) throw std::runtime_error("a batch is no array");
+    }
+  }
+  return (cpu() - begun) / (20.0 * static_cast<double>(batches.size() * events));
+}
+
+/// A million events in batches of 256, one request at a time; false if a limit is missed.
+bool batches() {
+  constexpr std::size_t events = 256;
+  constexpr std::size_t requests = 4000;
+  constexpr std::size_t first = 200;  // after which nothing grows
+  const auto sender = sender_of("sender");
+  std::vector<std::string> bodies;
+  for (int i = 0; i < 64; ++i) bodies.push_back(batch_of(events, i));
+  std::vector<std::string> sent;
+  for (const std::string& body : bodies) {
+    sent.push_back(connection::request("events", sender, body));
+  }
+  control_plane kcp(host_pace::at_once);
+  connection own(kcp.address());
+  std::chrono::nanoseconds cpu{};
+  std::size_t memory = 0;
+  for (std::size_t i = 0; i < requests; ++i) {
+    if (i == first) {
+      cpu = kcp.cpu();
+      memory = resident();
+    }
+    if (const int status = own.send(sent[i % sent.size()]); status != 200) {
+      throw std::runtime_error("a batch was answered with " + std::to_string(status));
+    }
+    kcp.wait_until_taken((i + 1) * events);
+  }
+  const auto each = std::chrono::duration<double, std::nano>(kcp.cpu() - cpu).count() /
+                    static_cast<double>((requests - first) * events);
+  const auto grown = resident() - std::min(memory, resident());
+  const bool is_fast = bench::print({.name = "listener/batch_event",
+                                     .value = each,
+                                     .unit = "ns of CPU",
+                                     .peer = "Boost.JSON parses the same bytes",
+                                     .peer_value = parsing(bodies, events),
+                                     .ratio_limit = 4});
+  return bench::print({.name = "listener/growth_over_a_million_events",
+                       .value = static_cast<double>(grown) / (1U << 20),
+                       .unit = "MiB",
+                       .limit = 1}) &&
+         is_fast;
+}
+
 int run() {
+  const bool batches_kept = batches();
   const auto flooding = sender_of("flooding");
   const auto other = sender_of("other");
-  control_plane kcp;
+  control_plane kcp(host_pace::thousand_a_second);
   const auto idle = late(kcp, other, 200);
   const flood from(kcp.address(), flooding);
   const auto shares = late(kcp, other, 200);
@@ -228,7 +358,9 @@ int run() {
   };
   const bool idle_kept = report("idle", idle, 50, 0);
   const bool shares_kept = report("flooded", shares, std::max(50.0, 3 * idle), 0);
-  return report("flooded_one_share", one_share, 0, 1000) && shares_kept && idle_kept ? 0 : 1;
+  return report("flooded_one_share", one_share, 0, 1000) && shares_kept && idle_kept && batches_kept
+             ? 0
+             : 1;
 }
 
 }  // namespace

@@ -1,25 +1,29 @@
 #!/usr/bin/env bash
 # What a review costs the webhook, against nginx that answers the same requests with a constant, in turns
-# within one run. Prints one line of JSON for each figure. CPU is that of the server's process alone.
-# Ends with 1 if a limit is missed.
+# within one run; with --before, also against another build of the webhook. Prints one line of JSON for each
+# figure. CPU is that of the server's process alone. Ends with 1 if a limit is missed.
 #
-#   bench/pipeline.sh [--seconds N] [--rounds N] [--connections N] [--binary PATH]
+#   bench/pipeline.sh [--seconds N] [--rounds N] [--connections N] [--binary PATH] [--before PATH]
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 binary=$here/../build/runtime-watcher
 seconds=4
 rounds=3
 connections=32
+before=
 while [ $# -gt 0 ]; do
   case $1 in
     --seconds) seconds=$2; shift 2 ;;
     --rounds) rounds=$2; shift 2 ;;
     --connections) connections=$2; shift 2 ;;
     --binary) binary=$2; shift 2 ;;
-    *) sed -n '2,6s/^# \{0,1\}//p' "$0"; [ "$1" = --help ] && exit 0 || exit 2 ;;
+    --before) before=$2; shift 2 ;;
+    *) sed -n '2,7s/^# \{0,1\}//p' "$0"; [ "$1" = --help ] && exit 0 || exit 2 ;;
   esac
 done
-[ -x "$binary" ] || { echo "bench/pipeline.sh: no binary at $binary; build it first" >&2; exit 1; }
+for each in "$binary" "${before:-$binary}"; do
+  [ -x "$each" ] || { echo "bench/pipeline.sh: no binary at $each; build it first" >&2; exit 1; }
+done
 for tool in wrk h2load nginx python3 curl; do
   command -v "$tool" >/dev/null || { echo "bench/pipeline.sh: $tool is missing" >&2; exit 1; }
 done
@@ -86,8 +90,8 @@ print(round(best * 1000, 1))
 PY
 )
 
-start_webhook() {  # NAME PORT: one that sends its events to that port; sets $webhook
-  "$binary" webhook --webhook-port 0 --metrics-port 0 --bind-address 127.0.0.1 \
+start_webhook() {  # NAME PORT [BINARY]: one that sends its events to that port; sets $webhook
+  "${3:-$binary}" webhook --webhook-port 0 --metrics-port 0 --bind-address 127.0.0.1 \
     --ca-cert "$dir/ca.crt" --tls-cert "$dir/webhook.crt" --tls-key "$dir/webhook.key" \
     --kcp-addr "127.0.0.1:$2" --kcp-contract v2 --set-capacity 4000000 2>"$dir/$1.log" &
   webhook=$!
@@ -161,20 +165,26 @@ NGINX
 nginx -p "$dir" -c "$dir/nginx.conf"
 nginx_worker=$(pgrep -P "$(cat "$dir/nginx.pid")")
 
+if [ -n "$before" ]; then
+  start_webhook before_single "$gateway_port" "$before"
+  before_single=$webhook
+  start_webhook before "$upstream" "$before"
+  before_batches=$webhook
+fi
 start_webhook webhook_single "$gateway_port"
 single=$webhook
 start_webhook webhook "$upstream"
 url=$(url_of webhook)
-idle_rss=$(awk '/VmRSS/{print $2/1024}' "/proc/$webhook/status")
+rss() { awk '/VmRSS/{print $2/1024}' "/proc/$1/status"; }
+idle_rss=$(rss "$webhook")
 
 cpu() { awk '{print $14 + $15}' "/proc/$1/stat"; }
-measure() {  # PID COMMAND...: prints microseconds of CPU per request, and requests
-  local pid=$1 begin end n
-  shift
+measure() {  # NAME PID COMMAND...: prints microseconds of CPU per request, and requests; NAME: webhook, or -
+  local name=$1 pid=$2 begin end n
+  shift 2
   begin=$(cpu "$pid")
   n=$("$@" 2>&1 | tee "$dir/load.log" | awk '/requests in/{print $1} /^requests:/{print $8}')
-  [ "$pid" != "${webhook:-}" ] || drain webhook
-  [ "$pid" != "${single:-}" ] || drain webhook_single
+  [ "$name" = - ] || drain "$name"
   end=$(cpu "$pid")
   if grep -qE "Non-2xx|Socket errors|[1-9][0-9]* failed" "$dir/load.log"; then
     echo "bench/pipeline.sh: not all requests were answered well" >&2
@@ -190,22 +200,27 @@ connect() {
 }
 load() { echo wrk -t1 "-c$connections" "-d${seconds}s" -s "$here/data/$1.lua" "$2"; }
 
+single_url=$(url_of webhook_single)
 for round in $(seq "$rounds"); do
   echo "round $round of $rounds" >&2
-  measure "$nginx_worker" $(load same "https://127.0.0.1:$peer_port/") >>"$dir/nginx"
-  measure "$webhook" $(load same "$url") >>"$dir/same"
-  measure "$webhook" $(load distinct "$url") >>"$dir/distinct"
-  measure "$webhook" h2load -t1 -c1 -m64 -n$((seconds * 15000)) -d "$RW_REVIEW" \
+  measure - "$nginx_worker" $(load same "https://127.0.0.1:$peer_port/") >>"$dir/nginx"
+  measure webhook "$webhook" $(load same "$url") >>"$dir/same"
+  measure webhook "$webhook" $(load distinct "$url") >>"$dir/distinct"
+  [ -z "$before" ] || measure before "$before_batches" $(load distinct "$(url_of before)") >>"$dir/distinct_before"
+  measure webhook "$webhook" h2load -t1 -c1 -m64 -n$((seconds * 15000)) -d "$RW_REVIEW" \
     -H 'content-type: application/json' "$url" >>"$dir/h2"
-  measure "$single" $(load distinct "$(url_of webhook_single)") >>"$dir/single"
-  measure "$nginx_worker" $(connect "https://127.0.0.1:$peer_port/") >>"$dir/nginx_new"
-  measure "$webhook" $(connect "$url") >>"$dir/new"
+  measure webhook_single "$single" $(load distinct "$single_url") >>"$dir/single"
+  [ -z "$before" ] || measure before_single "$before_single" $(load distinct "$(url_of before_single)") >>"$dir/single_before"
+  measure - "$nginx_worker" $(connect "https://127.0.0.1:$peer_port/") >>"$dir/nginx_new"
+  measure webhook "$webhook" $(connect "$url") >>"$dir/new"
 done
+rss "$single" >"$dir/rss"
+[ -z "$before" ] || rss "$before_single" >"$dir/rss_before"
 delivered=$(metric_of webhook 'outcome="delivered"')
 delivered_single=$(metric_of webhook_single 'outcome="delivered"')
 
 PYTHONPATH=$here python3 -B - "$dir" "$seconds" "$connections" "$idle_rss" "$ready_ms" "$delivered" "$delivered_single" <<'PY'
-import statistics, sys
+import os, statistics, sys
 from figures import missed, say
 folder, seconds, connections, idle_rss, ready_ms, delivered, delivered_single = sys.argv[1:]
 def rows(name):
@@ -220,11 +235,16 @@ def against_nginx(name, rows_of, limit):
 against_nginx("review_without_event", "same", 1.1)
 against_nginx("review_with_distinct_event", "distinct", 1.4)
 against_nginx("review_with_event_single_http2", "single", 1.8)
+if os.path.exists(f"{folder}/rss_before"):
+    for name, of in (("review_with_distinct_event", "distinct"), ("review_with_event_single_http2", "single")):
+        say(f"{name}_to_before", median(of), "us of CPU", "the build before", peer_value=median(f"{of}_before"))
+    say("rss_after_events_single_http2_to_before", median("rss"), "MiB", "the build before", peer_value=median("rss_before"))
 say("review_without_event_http2", median("h2"), "us of CPU", "over HTTP/1.1", peer_value=same)
 # With an ECDSA key.
 say("new_connection_per_review", median("new"), "us of CPU", "nginx, new connections", peer_value=median("nginx_new"), ratio_limit=1.1)
 say("reviews_per_second", median("same", 1) / float(seconds), "1/s", "nginx, constant", peer_value=median("nginx", 1) / float(seconds))
 say("idle_rss", float(idle_rss), "MiB", limit=12)
+say("rss_after_events_single_http2", median("rss"), "MiB")
 say("ready_after", float(ready_ms), "ms", limit=50)
 for name, count, of in (("events_delivered", delivered, "distinct"), ("events_delivered_single", delivered_single, "single")):
     reviews = sum(row[1] for row in rows(of))

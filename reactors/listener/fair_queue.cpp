@@ -1,46 +1,68 @@
 #include "rw/reactors/listener/fair_queue.hpp"
 
+#include <memory>
 #include <tuple>
 #include <utility>
 
 namespace rw::listener {
 
-bool fair_queue::before::operator()(const pending& a, const pending& b) const noexcept {
-  const auto key = [](const pending& of) {
-    const auto& [manager, gvk, watched, owner] = of.event;
-    return std::tie(watched.name, watched.ns, gvk.kind, gvk.group, gvk.version, owner.name,
-                    owner.ns, of.contract);
+fair_queue::~fair_queue() {
+  while (take()) {
+  }
+}
+
+bool fair_queue::before::operator()(const key& a, const key& b) const noexcept {
+  const int names = a.event->watched.name.compare(b.event->watched.name);
+  if (names != 0) return names < 0;
+  const auto rest = [](const key& of) {
+    const auto& [manager, gvk, watched, owner] = *of.event;
+    return std::tie(watched.ns, gvk.kind, gvk.group, gvk.version, owner.name, owner.ns,
+                    of.contract);
   };
-  return key(a) < key(b);
+  return rest(a) < rest(b);
 }
 
 offer_result fair_queue::offer(const std::string& runtime_id, rw::contract contract,
-                               watch_event event, core::time_point now) {
-  pending pending{contract, std::move(event), now};
+                               watch_event&& event, core::time_point now) {
   const auto known = shares_.find(runtime_id);
-  const auto own = known == shares_.end() ? 0 : known->second.events.size();
-  if (own > 0 && known->second.events.contains(pending)) return offer_result::merged;
+  const bool has_some = known != shares_.end();
+  const auto own = has_some ? known->second.by_key.size() : 0;
+  decltype(share::by_key)::insert_commit_data place;
+  const auto is_new = [&](share& of) {
+    return of.by_key.insert_check(key{contract, &event}, place).second;
+  };
+  if (has_some && !is_new(known->second)) return offer_result::merged;
   if (own >= runtime_events_) return offer_result::share_full;
   const auto third = events_ / 3;
   const auto bound = own == 0 ? events_ : (own < third / turns_.size() ? 2 * third : third);
   if (size_ >= bound) return offer_result::full;
-  const auto at = own > 0 ? known : shares_.try_emplace(runtime_id).first;
-  auto& [events, order] = at->second;
-  order.push_back(events.insert(std::move(pending)).first);
-  if (own == 0) turns_.push_back(at);
+  auto made = std::make_unique<pending>(contract, std::move(event), now);
+  const auto at = has_some ? known : shares_.try_emplace(runtime_id).first;
+  if (!has_some) {
+    turns_.push_back(at);
+    at->second.by_key.insert(*made);
+  } else {
+    at->second.by_key.insert_commit(*made, place);
+  }
+  at->second.in_order.push_back(*made.release());
   ++size_;
   return offer_result::added;
 }
 
 std::optional<fair_queue::taken> fair_queue::take() {
-  if (turns_.empty()) return {};
+  std::optional<taken> out;
+  if (turns_.empty()) return out;
   const auto turn = turns_.front();
-  auto& [events, order] = turn->second;
-  auto node = events.extract(order.front());
-  auto& [contract, event, since] = node.value();
-  taken out{{contract, turn->first, std::move(event)}, since};
-  order.pop_front();
-  if (order.empty()) {
+  auto& [by_key, in_order] = turn->second;
+  const std::unique_ptr<pending> oldest(&in_order.front());
+  in_order.pop_front();
+  by_key.erase(by_key.iterator_to(*oldest));
+  auto& [event, since] = out.emplace();
+  event.contract = oldest->contract;
+  event.runtime_id = turn->first;
+  event.event = std::move(oldest->event);
+  since = oldest->since;
+  if (in_order.empty()) {
     turns_.pop_front();
     shares_.erase(turn);
   } else {

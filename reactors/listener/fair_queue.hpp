@@ -1,16 +1,20 @@
 #pragma once
 
 #include "rw/core/clock.hpp"
+#include "rw/core/recycled.hpp"
 #include "rw/reactors/shared/event_json.hpp"
 #include "rw/reactors/shared/events.hpp"
+
+#include <boost/intrusive/list.hpp>
+#include <boost/intrusive/set.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <list>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
+#include <utility>
 
 namespace rw::listener {
 
@@ -56,8 +60,12 @@ class fair_queue {
   fair_queue(std::size_t runtime_events, std::size_t events)
       : runtime_events_(runtime_events), events_(events) {}
 
-  /// The events' managers are the same.
-  offer_result offer(const std::string& runtime_id, rw::contract contract, watch_event event,
+  ~fair_queue();
+  fair_queue(const fair_queue&) = delete;
+  fair_queue& operator=(const fair_queue&) = delete;
+
+  /// The events' managers are the same. Moves from `event` only if it returns `added`.
+  offer_result offer(const std::string& runtime_id, rw::contract contract, watch_event&& event,
                      core::time_point now);
 
   /// Takes the oldest event of the runtime whose turn it is; nothing if the queue is empty.
@@ -67,18 +75,34 @@ class fair_queue {
   bool empty() const noexcept { return size_ == 0; }
 
  private:
-  struct pending {
+  using by_key_hook = boost::intrusive::set_base_hook<>;
+  using in_order_hook = boost::intrusive::list_base_hook<>;
+
+  struct pending : by_key_hook, in_order_hook, core::recycled<pending> {
+    pending(rw::contract agreed, watch_event&& of, core::time_point now)
+        : contract(agreed), event(std::move(of)), since(now) {}
+
     rw::contract contract;
     watch_event event;
     core::time_point since;
   };
-  struct before {
-    bool operator()(const pending& a, const pending& b) const noexcept;
+  struct key {
+    rw::contract contract;
+    const watch_event* event;
   };
-  using event_set = std::set<pending, before>;
+  struct key_of {
+    using type = key;
+    key operator()(const pending& of) const noexcept { return {of.contract, &of.event}; }
+  };
+  struct before {
+    bool operator()(const key& a, const key& b) const noexcept;
+  };
+  /// Of one runtime.
   struct share {
-    event_set events;
-    std::list<event_set::iterator> order;  ///< oldest first
+    boost::intrusive::set<pending, boost::intrusive::key_of_value<key_of>,
+                          boost::intrusive::compare<before>>
+        by_key;
+    boost::intrusive::list<pending, boost::intrusive::constant_time_size<false>> in_order;
   };
   using share_map = std::map<std::string, share>;
 

@@ -100,7 +100,7 @@ struct listener::counters {
 
 /// One event of a request, with the status of its response.
 struct listener::element {
-  watch_event event;
+  watch_event* event = nullptr;  ///< in `read_`, where it could be read
   unsigned status = 200;
   std::string_view reason = {};  ///< of another status; static storage
 };
@@ -236,11 +236,12 @@ void listener::receive(exchange& current) {
   }
   fill_channel();
   respond(current);
+  read_.clear();
 }
 
 /// Puts an event into the queue, or rejects it for now.
 void listener::accept(exchange& current, element& of) {
-  log_event(current, of.event);
+  log_event(current, *of.event);
   const auto reject = [&](core::counter& count, std::string_view reason) {
     count.Increment();
     of.status = 503;
@@ -248,7 +249,7 @@ void listener::accept(exchange& current, element& of) {
   };
   if (events_->is_closed()) return reject(counters_->closed, "events are no longer taken");
   const auto offered = queue_.offer(current.peer->runtime_id, current.target.contract,
-                                    std::move(of.event), current.start);
+                                    std::move(*of.event), current.start);
   if (offered == offer_result::merged) counters_->coalesced.Increment();
   if (offered == offer_result::share_full) reject(counters_->share_full, full_share);
   if (offered == offer_result::full) reject(counters_->full, full_queue);
@@ -256,10 +257,11 @@ void listener::accept(exchange& current, element& of) {
 
 /// Moves events from the queue into the channel until that is full.
 void listener::fill_channel() {
+  const auto now = environment_.clock.now();
   while (!next_) {
     auto taken = queue_.take();
     if (!taken) break;
-    counters_->waited.Observe(core::seconds(environment_.clock.now() - taken->since));
+    counters_->waited.Observe(core::seconds(now - taken->since));
     taken->event.event.manager = component_;
     if (events_->try_send(taken->event) == core::send_status::sent) continue;
     next_ = std::move(taken->event);
@@ -310,8 +312,9 @@ void listener::receive_heartbeat(exchange& current) {
   if (!identify(current)) return;
   auto content = parse_heartbeat(current.request->body);
   if (content.has_error()) return refuse(current, 400, "no heartbeat: " + content.error().message);
-  element claimed;
-  claimed.event.manager = component_;
+  watch_event of_component;
+  of_component.manager = component_;
+  element claimed{&of_component};
   judge(current, claimed);
   if (claimed.status != 200) return refuse(current, claimed.status, claimed.reason);
   received_heartbeat received{current.peer->runtime_id, std::move(*content)};
@@ -331,27 +334,23 @@ void listener::log_event(const exchange& current, const watch_event& event) {
 /// Reads the body. Returns false if the request as a whole is rejected.
 bool listener::read(exchange& current) {
   const auto& body = current.request->body;
-  const auto add = [&](wire_result event) {
-    auto& part = current.elements.emplace_back();
-    if (event.has_value()) {
-      part.event = std::move(*event);
-    } else {
-      part.status = 400;
-      part.reason = reason(event.error());
+  const auto agreed = current.target.contract;
+  if (current.target.batch) {
+    const auto parsed = parse_wire_batch(body, agreed, batch_events, read_);
+    if (parsed.has_error()) {
+      const bool too_many = parsed.error() == wire_error::too_many_events;
+      refuse(current, too_many ? 413 : 400, reason(parsed.error()));
+      return false;
     }
-  };
-  if (!current.target.batch) {
-    add(parse_wire_event(body, current.target.contract));
-    return true;
+  } else {
+    read_.clear();
+    read_.push_back(parse_wire_event(body, agreed));
   }
-  auto events = parse_wire_batch(body, current.target.contract, batch_events);
-  if (events.has_error()) {
-    const bool too_many = events.error() == wire_error::too_many_events;
-    refuse(current, too_many ? 413 : 400, reason(events.error()));
-    return false;
+  current.elements.reserve(read_.size());
+  for (auto& event : read_) {
+    current.elements.push_back(event.has_value() ? element{&*event}
+                                                 : element{nullptr, 400, reason(event.error())});
   }
-  current.elements.reserve(events->size());
-  for (auto& event : *events) add(std::move(event));
   return true;
 }
 
@@ -361,13 +360,13 @@ void listener::judge(exchange& current, element& of) {
     environment_.log.limited(failure_log_, core::log_level::error, "verification failed",
                              {{"error", error},
                               {"runtime_id", current.peer->runtime_id},
-                              {"namespace", of.event.watched.ns},
-                              {"name", of.event.watched.name}});
+                              {"namespace", of.event->watched.ns},
+                              {"name", of.event->watched.name}});
     of.status = 500;
     of.reason = "verification failed";
   };
   try {
-    if (!verify_ || verify_(*current.request, of.event, *current.peer)) return;
+    if (!verify_ || verify_(*current.request, *of.event, *current.peer)) return;
     const auto path = current.request->target.substr(0, current.request->target.find('?'));
     counters_->refused_by_verify(path).Increment();
     of.status = 403;

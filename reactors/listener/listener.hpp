@@ -6,6 +6,7 @@
 #include "rw/core/wake.hpp"
 #include "rw/reactors/listener/fair_queue.hpp"
 #include "rw/reactors/listener/identity.hpp"
+#include "rw/reactors/shared/event_json.hpp"
 #include "rw/reactors/shared/heartbeat.hpp"
 #include "rw/tls/material.hpp"
 
@@ -18,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace rw::listener {
 
@@ -171,6 +173,7 @@ class listener final : private http::handler {
   const verify_function verify_;
   const std::function<bool()> takes_events_;
   const std::chrono::milliseconds drain_requests_;
+  std::vector<wire_result> read_;  ///< events of the request under way; its memory is used again
   fair_queue queue_;
   std::optional<received_event> next_;  ///< waits for room in the channel
   core::wake next_set_;                 ///< set with `next_`, and at the end

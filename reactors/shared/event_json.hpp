@@ -54,11 +54,12 @@ void append_wire_batch(std::string& out, contract agreed, std::span<const watch_
 using wire_result = boost::system::result<watch_event, wire_error>;
 wire_result parse_wire_event(std::string_view body, contract agreed);
 
-/// Reads an array of events. An invalid element is an error in its place, and does not affect the
-/// others. The whole is an error if the body is not JSON, not an array, or longer than
-/// `max_events`.
-boost::system::result<std::vector<wire_result>, wire_error> parse_wire_batch(
-    std::string_view body, contract agreed, std::size_t max_events);
+/// Reads an array of events into `into`, in place of what that held; its memory is used again. An
+/// invalid element is an error in its place, and does not affect the others. The whole is an error
+/// if the body is not JSON, not an array, or longer than `max_events`.
+boost::system::result<void, wire_error> parse_wire_batch(std::string_view body, contract agreed,
+                                                         std::size_t max_events,
+                                                         std::vector<wire_result>& into);
 
 /// Appends the line (with its newline) that `runtime-watcher listen` prints for an event:
 /// `{"contract":..,"component":..,"runtimeId":..,"watched":{"namespace":..,"name":..},

@@ -1,4 +1,5 @@
-// What is read as a WatchEvent must be written and read again as the same.
+// What is read as a WatchEvent must be written and read again as the same; and what is written as
+// ours are, and read without the parser, as the parser reads it (a space before it makes it so).
 
 #include "rw/reactors/shared/event_json.hpp"
 
@@ -7,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace {
 
@@ -25,12 +27,19 @@ void check_event(const rw::watch_event& event, rw::contract agreed) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view body(reinterpret_cast<const char*>(data), size);
+  const std::string other = " " + std::string(body);
   for (const auto agreed : {rw::contract::v1, rw::contract::v2}) {
+    check(rw::parse_wire_event(body, agreed) == rw::parse_wire_event(other, agreed),
+          "the parser reads the same event");
+    std::vector<rw::wire_result> events;
+    std::vector<rw::wire_result> parsed;
+    const bool is_batch = rw::parse_wire_batch(body, agreed, 16, events).has_value();
+    check(
+        rw::parse_wire_batch(other, agreed, 16, parsed).has_value() == is_batch && parsed == events,
+        "the parser reads the same batch");
     if (const auto event = rw::parse_wire_event(body, agreed)) check_event(*event, agreed);
-    if (const auto batch = rw::parse_wire_batch(body, agreed, 16)) {
-      for (const auto& event : *batch) {
-        if (event) check_event(*event, agreed);
-      }
+    for (const auto& event : events) {
+      if (event) check_event(*event, agreed);
     }
   }
   return 0;

@@ -2,8 +2,11 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <cstddef>
 #include <string>
+#include <string_view>
 #include <unordered_set>
+#include <vector>
 
 BOOST_AUTO_TEST_SUITE(event_json)
 
@@ -20,6 +23,16 @@ watch_event without_manager(watch_event event, bool keep_owner) {
   event.manager.clear();
   if (!keep_owner) event.owner = {};
   return event;
+}
+
+/// Nothing if the batch is rejected as a whole, with why.
+boost::system::result<std::vector<wire_result>, wire_error> batch_of(std::string_view body,
+                                                                     contract agreed,
+                                                                     std::size_t max_events) {
+  std::vector<wire_result> out(3);  // what it held is replaced
+  const auto parsed = parse_wire_batch(body, agreed, max_events, out);
+  if (parsed.has_error()) return parsed.error();
+  return out;
 }
 
 void check_error(std::string_view body, contract agreed, wire_error expected) {
@@ -69,14 +82,14 @@ BOOST_AUTO_TEST_CASE(written_event_parses_back) {
     std::string batch;
     append_wire_batch(batch, agreed, std::vector<watch_event>{sample, sample});
     BOOST_TEST(batch == '[' + out + ',' + out + ']');
-    const auto parsed = parse_wire_batch(batch, agreed, 2);
+    const auto parsed = batch_of(batch, agreed, 2);
     BOOST_REQUIRE(parsed.has_value());
     BOOST_TEST(parsed->size() == 2u);
   }
   std::string empty;
   append_wire_batch(empty, contract::v2, {});
   BOOST_TEST(empty == "[]");
-  BOOST_TEST(parse_wire_batch(empty, contract::v2, 0)->empty());
+  BOOST_TEST(batch_of(empty, contract::v2, 0)->empty());
 }
 
 BOOST_AUTO_TEST_CASE(field_names_match_case_insensitively_and_unknown_names_are_ignored) {
@@ -131,7 +144,7 @@ BOOST_AUTO_TEST_CASE(bad_events_are_refused_each_with_its_reason) {
 }
 
 BOOST_AUTO_TEST_CASE(batch_is_accepted_but_for_its_invalid_events) {
-  const auto parsed = parse_wire_batch(
+  const auto parsed = batch_of(
       R"([{"watched":{"Name":"a"},"watchedGvk":{"kind":"k"}},7,{"watched":{}},{"watched":{"Name":"b"},"watchedGvk":{"kind":"k"}}])",
       contract::v2, 10);
   BOOST_REQUIRE(parsed.has_value());
@@ -142,11 +155,44 @@ BOOST_AUTO_TEST_CASE(batch_is_accepted_but_for_its_invalid_events) {
   BOOST_TEST((*parsed)[3]->watched.name == "b");
 }
 
+/// What is written as ours are is read without the parser. A space before it makes it the parser's.
+BOOST_AUTO_TEST_CASE(events_are_read_as_the_parser_reads_them_whatever_is_changed_in_them) {
+  for (const auto agreed : {contract::v1, contract::v2}) {
+    std::string written;
+    append_wire_batch(written, agreed, std::vector(3, sample));
+    const auto agree = [&](const std::string& body) {
+      const auto one = parse_wire_event(body, agreed);
+      BOOST_TEST((one == parse_wire_event(" " + body, agreed)), body);
+      const auto batch = batch_of(body, agreed, 3);
+      BOOST_TEST((batch == batch_of(" " + body, agreed, 3)), body);
+      return batch.has_value() || one.has_value();
+    };
+    BOOST_TEST(agree(written));
+    BOOST_TEST(agree(written.substr(1, written.find("},{"))));
+    std::size_t accepted = 0;
+    for (std::size_t i = 0; i < written.size(); ++i) {
+      for (const std::string_view by : {"", "\"", "\\", "\n", ",", "[", "]", "{", "}", "\x7f",
+                                        "\xc3", "\xc3\xa4", "null", " ", "x"}) {
+        const auto before = written.substr(0, i) + std::string(by);
+        accepted += agree(before + written.substr(i + 1));
+        accepted += agree(before + written.substr(i));
+      }
+      agree(written.substr(0, i));
+    }
+    BOOST_TEST(accepted > written.size());
+    const std::string name = sample.watched.name;
+    for (const auto& by : {std::string(), std::string(253, 'n'), std::string(254, 'n')}) {
+      auto other = written;
+      agree(other.replace(other.find("\"" + name + "\"") + 1, name.size(), by));
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(batch_that_is_no_array_or_too_long_is_rejected_as_a_whole) {
-  BOOST_TEST((parse_wire_batch("{}", contract::v2, 9).error() == wire_error::not_an_array));
-  BOOST_TEST((parse_wire_batch("[", contract::v2, 9).error() == wire_error::malformed_json));
-  BOOST_TEST((parse_wire_batch("", contract::v2, 9).error() == wire_error::malformed_json));
-  BOOST_TEST((parse_wire_batch("[1,2,3]", contract::v2, 2).error() == wire_error::too_many_events));
+  BOOST_TEST((batch_of("{}", contract::v2, 9).error() == wire_error::not_an_array));
+  BOOST_TEST((batch_of("[", contract::v2, 9).error() == wire_error::malformed_json));
+  BOOST_TEST((batch_of("", contract::v2, 9).error() == wire_error::malformed_json));
+  BOOST_TEST((batch_of("[1,2,3]", contract::v2, 2).error() == wire_error::too_many_events));
 }
 
 BOOST_AUTO_TEST_CASE(line_for_the_terminal_is_one_json_object) {
