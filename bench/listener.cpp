@@ -123,18 +123,18 @@ class connection {
 };
 
 /// How a host takes events.
-enum class host_pace { thousand_a_second, at_once };
+enum class host_rate { thousand_a_second, at_once };
 
 /// A listener on a thread of its own, and a host that takes events on that thread, or slowly on
 /// another one.
 class control_plane {
  public:
-  explicit control_plane(host_pace pace) {
+  explicit control_plane(host_rate rate) {
     tasks_.spawn(watchdog_.run());
     tasks_.spawn(made_.runnable->run());
-    if (pace == host_pace::at_once) tasks_.spawn(take_at_once());
+    if (rate == host_rate::at_once) tasks_.spawn(take_at_once());
     library_ = std::jthread([this] { context_.run(); });
-    if (pace == host_pace::at_once) return;
+    if (rate == host_rate::at_once) return;
     host_ = std::jthread([this](std::stop_token stop) { take_slowly(stop); });
   }
   ~control_plane() {
@@ -310,7 +310,7 @@ bool batches() {
   for (const std::string& body : bodies) {
     sent.push_back(connection::request("events", sender, body));
   }
-  control_plane kcp(host_pace::at_once);
+  control_plane kcp(host_rate::at_once);
   connection own(kcp.address());
   std::chrono::nanoseconds cpu{};
   std::size_t memory = 0;
@@ -344,7 +344,7 @@ int run() {
   const bool batches_kept = batches();
   const auto flooding = sender_of("flooding");
   const auto other = sender_of("other");
-  control_plane kcp(host_pace::thousand_a_second);
+  control_plane kcp(host_rate::thousand_a_second);
   const auto idle = late(kcp, other, 200);
   const flood from(kcp.address(), flooding);
   const auto shares = late(kcp, other, 200);
