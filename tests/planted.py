@@ -46,6 +46,7 @@ FAULTS = (
      "skip(from, behind);", "listener.event_json"),
     ("share_without_bound", "reactors/listener/fair_queue.cpp", "if (own >= runtime_events_) return offer_result::share_full;",
      "if (own > runtime_events_) return offer_result::share_full;", "listener.fair_queue"),
+    ("large_fleet_is_forgotten", "reactors/shared/most_runtimes.hpp", "32'768", "16'384", "kyma_router.kyma_router"),
     ("router_without_interval", "reactors/kyma_router/kyma_router.cpp", "next = now + options_.interval;", "next = now;", "kyma_router.kyma_router"),
     ("silence_is_noticed_late", "reactors/heartbeat/health.cpp", "if (at.now - runtime.heard < limit) continue;",
      "if (at.now - runtime.heard < 2 * limit) continue;", "heartbeat.health"),

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "rw/core/lru_map.hpp"
+#include "rw/reactors/shared/most_runtimes.hpp"
 #include "rw/tls/certificate.hpp"
 #include "rw/tls/error.hpp"
 #include "rw/tls/issuer.hpp"
@@ -18,7 +19,7 @@ namespace rw::certificates {
 /// Not thread-safe.
 class usable_pairs {
  public:
-  explicit usable_pairs(std::size_t capacity = 16384) : known_(capacity) {}
+  explicit usable_pairs(std::size_t capacity = most_runtimes) : known_(capacity) {}
 
   /// Returns the pair's certificate, if a server can use the pair: both are readable and belong
   /// together.

@@ -4,6 +4,7 @@
 #include "rw/reactors/cli/manager_app.hpp"
 #include "rw/reactors/cli/manager_options.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
+#include "rw/reactors/shared/most_runtimes.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -21,7 +22,7 @@ void manager_app::make_reactors() {
                                        .client = watcher_installer::runtime_client_options()};
   to_runtimes.writes = leader_fence();
   // A watched runtime keeps its connection.
-  if (settings_.runtime_config.direct.watch_runtimes) to_runtimes.capacity = 16384;
+  if (settings_.runtime_config.direct.watch_runtimes) to_runtimes.capacity = most_runtimes;
   pool_ =
       std::make_unique<k8s::client_pool>(executor, std::move(to_runtimes), services_.for_client());
   watcher_controller_ = std::make_unique<watcher_controller::watcher_controller>(

@@ -9,6 +9,7 @@
 #include "rw/k8s/client/client_pool.hpp"
 #include "rw/k8s/controller/controller.hpp"
 #include "rw/reactors/heartbeat/health.hpp"
+#include "rw/reactors/shared/most_runtimes.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -91,7 +92,8 @@ class prober : private k8s::reconciler {
 
   const prober_options options_;
   const prober_environment environment_;
-  core::lru_map<k8s::object_key, unsigned, k8s::object_key_hash> failures_{16384};  ///< in a row
+  core::lru_map<k8s::object_key, unsigned, k8s::object_key_hash> failures_{
+      most_runtimes};  ///< in a row
   k8s::controller controller_;
 };
 

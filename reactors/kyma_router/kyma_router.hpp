@@ -6,6 +6,7 @@
 #include "rw/core/metrics.hpp"
 #include "rw/k8s/cache/informer.hpp"
 #include "rw/k8s/objects/names.hpp"
+#include "rw/reactors/shared/most_runtimes.hpp"
 
 #include <chrono>
 #include <functional>
@@ -71,7 +72,7 @@ class router {
   core::counter& held_;
   core::counter& unknown_;
   /// When a Kyma may be requeued at once. A Kyma evicted here may be requeued a little early.
-  core::lru_map<k8s::object_key, core::time_point, k8s::object_key_hash> next_{16384};
+  core::lru_map<k8s::object_key, core::time_point, k8s::object_key_hash> next_{most_runtimes};
 };
 
 }  // namespace rw::kyma_router

@@ -1,6 +1,7 @@
 #include "rw/reactors/listener/identity.hpp"
 
 #include "rw/core/text.hpp"
+#include "rw/reactors/shared/most_runtimes.hpp"
 #include "rw/tls/digest.hpp"
 #include "rw/tls/xfcc.hpp"
 
@@ -15,7 +16,6 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr std::size_t remembered = 16384;  // as many as a listener has connections
 constexpr std::string_view xfcc_header = "x-forwarded-client-cert";
 
 /// Returns the header's lines joined, as one line of the proxies (RFC 9110, section 5.3).
@@ -90,7 +90,7 @@ bool network_list::contains(const asio::ip::address& address) const {
 identifier::identifier(identity_options options, core::clock& time)
     : options_(std::move(options)),
       clock_(time),
-      known_(remembered),
+      known_(most_runtimes),
       connected_since_(generation()) {}
 
 sender_result identifier::identify(const http::request& from) {

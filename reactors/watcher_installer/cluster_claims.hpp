@@ -3,6 +3,7 @@
 #include "rw/core/lru_map.hpp"
 #include "rw/k8s/cache/informer.hpp"
 #include "rw/reactors/shared/cluster_owners.hpp"
+#include "rw/reactors/shared/most_runtimes.hpp"
 
 #include <string>
 #include <string_view>
@@ -61,7 +62,7 @@ class cluster_claims {
     k8s::object of = {};
     std::string name = {};
   };
-  mutable core::lru_map<k8s::object_key, address, k8s::object_key_hash> addresses_{65536};
+  mutable core::lru_map<k8s::object_key, address, k8s::object_key_hash> addresses_{most_runtimes};
   cluster_owners owners_;
 };
 

@@ -36,6 +36,7 @@ class routed_world : public informer_world {
     return at == std::string::npos ? -1 : std::stod(text.substr(at + line.size()));
   }
 
+  std::vector<std::string> kymas{kyma("a", "1", "runtime-a"), kyma("b", "2", "runtime-b")};
   std::string led;  ///< to whom, such as "a b "
 
  private:
@@ -48,7 +49,7 @@ class routed_world : public informer_world {
                   },
                   {}, {clock, log, metrics});
     co_await expect("list 500");
-    source->answer(list("10", {kyma("a", "1", "runtime-a"), kyma("b", "2", "runtime-b")}));
+    source->answer(list("10", kymas));
     co_await expect("watch 10");
     co_await body(tested);
   }
@@ -63,6 +64,23 @@ BOOST_AUTO_TEST_CASE(event_is_led_to_the_kyma_with_its_runtime_id) {
     tested.on_event("runtime-a");
     BOOST_TEST(w.led == "b a ");
     BOOST_TEST(w.events("routed") == 2);
+    co_return;
+  });
+}
+
+/// What is remembered of one is not forgotten for the others.
+BOOST_AUTO_TEST_CASE(kyma_is_requeued_with_a_delay_in_a_fleet_of_25000) {
+  routed_world w;
+  constexpr int fleet = 25'000;
+  const auto runtime = [](int number) { return "runtime-" + std::to_string(number); };
+  w.kymas.clear();
+  for (int i = 0; i < fleet; ++i) w.kymas.push_back(kyma(runtime(i), "1", runtime(i)));
+  w.begin([&](router& tested) -> asio::awaitable<void> {
+    for (int round = 0; round < 2; ++round) {
+      for (int i = 0; i < fleet; ++i) tested.on_event(runtime(i));
+    }
+    BOOST_TEST(w.events("routed") == fleet);
+    BOOST_TEST(w.events("held") == fleet);
     co_return;
   });
 }
