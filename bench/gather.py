@@ -5,9 +5,9 @@ with what they are compared with in the same run: results.json, results.md and, 
     bench/run.sh [--quick] [--only NAME,...] [--rounds N] [--out DIR] [--no-build] [--list]
 
 All of it takes some hours. --quick takes one round of smaller sizes, in which figures say little and limits may be missed: it shows
-that all benchmarks work. With --only, figures of others that are in DIR stay if machine, revision and kind of run are the same.
-DIR is bench, or build/bench/quick for a quick run. The table is on the standard output too, progress on the standard error. A benchmark
-without its tools is skipped. Ends with 1 if a limit is missed, or a benchmark fails.
+that all benchmarks work. With --only, the others' results that are in DIR stay; each has its date, revision and machine. DIR is bench,
+or build/bench/quick for a quick run. The tables are on the standard output too, progress on the standard error. A benchmark without its
+tools is skipped. Ends with 1 if a limit is missed, or a benchmark fails.
 """
 
 import argparse
@@ -157,7 +157,7 @@ def summary(bench, size, lines):
         values = [line[key] for line in lines]
         return {prefix + "median": statistics.median(values), prefix + "minimum": min(values), prefix + "maximum": max(values)}
 
-    out = {"bench": bench.name, "name": lines[0]["name"].removeprefix(bench.name + "/")}
+    out = {"name": lines[0]["name"].removeprefix(bench.name + "/")}
     if size is not None:
         out.update(size=size, of=bench.of)
     out.update(unit=lines[0]["unit"], **bounds("value"), rounds=len(lines))
@@ -202,10 +202,13 @@ def machine():
     """What figures depend on."""
     cpu = re.search(r"^model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text(), flags=re.MULTILINE)
     binary = ROOT / "build" / "runtime-watcher"
+    return {"cpu": cpu[1] if cpu else platform.machine(), "cores": len(os.sched_getaffinity(0)), "kernel": platform.release(),
+            "built_with": instructions.built_with(binary) if binary.exists() else None}
+
+
+def revision():
     git = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty", "--abbrev=12"], capture_output=True, text=True)
-    return {"cpu": cpu[1] if cpu else platform.machine(), "cores": len(os.sched_getaffinity(0)),
-            "kernel": platform.release(), "built_with": instructions.built_with(binary) if binary.exists() else None,
-            "revision": git.stdout.strip() or "unknown"}
+    return git.stdout.strip() or "unknown"
 
 
 def short(number):
@@ -221,26 +224,35 @@ def limit_text(limit):
     return f"{bound.replace('_', ' ')} {short(limit[bound])}{' ×' if limit['of'] == 'ratio' else ''}"
 
 
+def circumstances(result):
+    on = result["machine"]
+    built = on["built_with"]
+    return (f"{result['date']}, revision {result['revision']}: {on['cpu']}, {on['cores']} cores, Linux {on['kernel']}"
+            + (f", compiler {built['compiler']}, Boost {built['boost']}" if built else "") + f", load {result['load']} before."
+            + (" A quick run, whose figures say little." if result["quick"] else ""))
+
+
 def table(results):
     """In markdown."""
-    on = results["machine"]
-    built = on["built_with"]
     yield "# Figures"
     yield ""
-    yield (f"{results['date']}, revision {on['revision']}: {on['cpu']}, {on['cores']} cores, Linux {on['kernel']}"
-           + (f", compiler {built['compiler']}, Boost {built['boost']}" if built else "") + f", load {results['load']} before."
-           + (" A quick run, whose figures say little." if results["quick"] else "")
-           + " Medians, and the ratio to what a figure is compared with in the same round. [README.md](README.md) says what is measured.")
-    by_bench = collections.defaultdict(list)
-    for figure in results["figures"]:
-        by_bench[figure["bench"]].append(figure)
-    for bench, of_it in by_bench.items():
+    yield ("Medians, and the ratio to what a figure is compared with in the same round. [README.md](README.md) says what is measured, and "
+           "what it means.")
+    for result in results:
         yield ""
-        yield f"## {bench}"
+        yield f"## {result['name']}"
+        yield ""
+        yield circumstances(result)
+        for kind in ("failed", "skipped"):
+            if kind in result:
+                yield ""
+                yield f"{kind.capitalize()}: {result[kind]}."
+        if not result["figures"]:
+            continue
         yield ""
         yield "| figure | median | minimum to maximum | rounds | ratio | to | limit |"
         yield "| --- | --- | --- | --- | --- | --- | --- |"
-        for figure in of_it:
+        for figure in result["figures"]:
             ratio, to, several = "", figure.get("peer", ""), figure["rounds"] > 1
             if "ratio" in figure:
                 ratio = f"{figure['ratio']:.3g}" + (
@@ -250,18 +262,15 @@ def table(results):
                    f"| {short(figure['minimum']) + ' to ' + short(figure['maximum']) if several else ''} | {figure['rounds']} "
                    f"| {ratio} | {to} "
                    f"| {'; '.join(limit_text(each) + ('' if each['met'] else ' **missed**') for each in figure.get('limits', []))} |")
-    for kind in ("failed", "skipped"):
-        if results[kind]:
-            yield ""
-            yield f"{kind.capitalize()}: {'; '.join(f'{name} ({why})' for name, why in results[kind].items())}."
 
 
-def plot(folder, found):
+def plot(folder, results):
     """One for each benchmark with sizes and each of its units; returns their names."""
     curves = collections.defaultdict(lambda: collections.defaultdict(list))
-    for figure in found:
-        if "size" in figure:
-            curves[figure["bench"], figure["unit"], figure["of"]][figure["name"]].append(figure)
+    for result in results:
+        for figure in result["figures"]:
+            if "size" in figure:
+                curves[result["name"], figure["unit"], figure["of"]][figure["name"]].append(figure)
     made = []
     for (bench, unit, of), by_name in curves.items():
         by_name = {name: points for name, points in by_name.items() if len(points) > 1}
@@ -285,25 +294,23 @@ def plot(folder, found):
 
 def write(out, results):
     out.mkdir(parents=True, exist_ok=True)
-    (out / "results.json").write_text(json.dumps(results, indent=1) + "\n")
+    (out / "results.json").write_text(json.dumps({"benchmarks": results}, indent=1) + "\n")
     text = "\n".join(table(results)) + "\n"
     if shutil.which("gnuplot"):
         (out / "plots").mkdir(exist_ok=True)
-        names = plot(out / "plots", results["figures"])
+        names = plot(out / "plots", results)
         text += "".join(f"\n![{name.removesuffix('.svg')}](plots/{name})\n" for name in names)
     (out / "results.md").write_text(text)
     return text
 
 
-def kept_figures(out, results, names):
-    """Of an earlier run like this one, those of the benchmarks that are not run now."""
+def earlier_results(out, quick):
+    """By benchmark, of runs of the same kind."""
     try:
-        earlier = json.loads((out / "results.json").read_text())
-    except (OSError, ValueError):
-        return []
-    if any(earlier.get(key) != results[key] for key in ("machine", "quick")):
-        return []
-    return [figure for figure in earlier["figures"] if figure["bench"] not in names]
+        earlier = json.loads((out / "results.json").read_text())["benchmarks"]
+    except (OSError, ValueError, KeyError):
+        return {}
+    return {result["name"]: result for result in earlier if result["quick"] == quick}
 
 
 def main(benches=BENCHES, arguments=None):
@@ -322,35 +329,37 @@ def main(benches=BENCHES, arguments=None):
     if unknown:
         parser.error(f"no such benchmark: {', '.join(sorted(unknown))}; --list has all")
     out = options.out or (ROOT / "build" / "bench" / "quick" if options.quick else ROOT / "bench")
-    results = {"date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"), "quick": options.quick, "machine": machine(),
-               "load": round(os.getloadavg()[0], 1), "failed": {}, "skipped": {}}
-    order = [bench.name for bench in benches]
-    results["figures"] = kept_figures(out, results, names)
-    text = ""
+    done = {name: result for name, result in earlier_results(out, options.quick).items() if name not in names}
+    on = machine()
+    text, missed = "", []
     for bench in benches:
         if bench.name not in names:
             continue
-        found = []
+        result = {"name": bench.name, "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"), "revision": revision(),
+                  "machine": on, "load": round(os.getloadavg()[0], 1), "quick": options.quick, "figures": []}
         try:
-            found, error = run_bench(bench, options)
+            result["figures"], error = run_bench(bench, options)
             if error:
-                results["failed"][bench.name] = error
+                result["failed"] = error
         except Skipped as error:
-            results["skipped"][bench.name] = str(error)
-        results["figures"] = sorted(results["figures"] + found, key=lambda figure: order.index(figure["bench"]))
-        text = write(out, results)  # what is there is not lost if the rest is not waited for
+            result["skipped"] = str(error)
+        done[bench.name] = result
+        # What is there is not lost if the rest is not waited for.
+        text = write(out, [done[each.name] for each in benches if each.name in done])
     print(text)
     if not shutil.which("gnuplot"):
         print("bench: no gnuplot, so there are no plots (deploy/install-packages.sh plot)", file=sys.stderr)
     for kind in ("skipped", "failed"):
-        for name, why in results[kind].items():
-            print(f"bench: {name} {'was skipped' if kind == 'skipped' else kind}: {why}", file=sys.stderr)
-    missed = [figure for figure in results["figures"] if figure["bench"] in names
-              and not all(limit["met"] for limit in figure.get("limits", []))]
-    for figure in missed:
-        limits = "; ".join(limit_text(limit) for limit in figure["limits"] if not limit["met"])
-        print(f"bench: {figure['bench']} missed a limit: {title_of(figure)}: {limits}", file=sys.stderr)
-    return 1 if missed or results["failed"] else 0
+        for name in names:
+            if kind in done[name]:
+                print(f"bench: {name} {'was skipped' if kind == 'skipped' else kind}: {done[name][kind]}", file=sys.stderr)
+    for name in names:
+        for figure in done[name]["figures"]:
+            limits = "; ".join(limit_text(limit) for limit in figure.get("limits", []) if not limit["met"])
+            if limits:
+                missed.append(figure)
+                print(f"bench: {name} missed a limit: {title_of(figure)}: {limits}", file=sys.stderr)
+    return 1 if missed or any("failed" in done[name] for name in names) else 0
 
 
 if __name__ == "__main__":

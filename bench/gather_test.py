@@ -10,6 +10,7 @@ import shutil
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
@@ -43,17 +44,19 @@ class Gather(unittest.TestCase):
         return str(path)
 
     def run_all(self, benches, *arguments):
-        """Exit code, standard output, standard error and results."""
+        """Exit code, standard output, standard error and results by benchmark."""
         with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as log:
             code = gather.main(benches, [*arguments, "--out", str(self.out)])
-        return code, out.getvalue(), log.getvalue(), json.loads((self.out / "results.json").read_text())
+        results = json.loads((self.out / "results.json").read_text())["benchmarks"]
+        return code, out.getvalue(), log.getvalue(), {each["name"]: each for each in results}
 
     def test_rounds_become_medians_table_and_plot(self):
         bench = Bench("curve", f"{self.script(RECORDED)} {self.folder / 'rounds-{}'} {{}}", 20, "clusters", (100, 200))
         code, text, log, results = self.run_all((bench,), "--rounds", "3")
-        self.assertEqual([(each["name"], each["size"]) for each in results["figures"]],
+        figures = results["curve"]["figures"]
+        self.assertEqual([(each["name"], each["size"]) for each in figures],
                          [("server_resident", 100), ("review", 100), ("server_resident", 200), ("review", 200)])
-        resident, review = results["figures"][:2]
+        resident, review = figures[:2]
         self.assertEqual((resident["median"], resident["minimum"], resident["maximum"], resident["rounds"]), (20, 10, 30, 3))
         self.assertEqual(resident["limits"], [{"of": "value", "at_most": 64, "met": True}])
         self.assertEqual((review["ratio"], review["ratio_minimum"], review["peer"], review["peer_median"]), (1.2, 1.1, "nginx, constant", 10))
@@ -63,7 +66,8 @@ class Gather(unittest.TestCase):
         row = "| review, 200 clusters | 12 us of CPU | 11 to 13 | 3 | 1.2 (1.1 to 1.3) | nginx, constant: 10 | at most 1.1 × **missed** |"
         self.assertIn(row, text)
         self.assertIn(row, (self.out / "results.md").read_text())
-        self.assertEqual({"cpu", "cores", "kernel", "built_with", "revision"}, set(results["machine"]))
+        self.assertEqual({"cpu", "cores", "kernel", "built_with"}, set(results["curve"]["machine"]))
+        self.assertIn(f"{results['curve']['date']}, revision {results['curve']['revision']}: {results['curve']['machine']['cpu']}", text)
         plots = sorted(path.name for path in (self.out / "plots").iterdir()) if shutil.which("gnuplot") else []
         if plots:
             self.assertEqual(plots, ["curve_kib.svg", "curve_us_of_cpu.svg"])
@@ -87,21 +91,28 @@ class Gather(unittest.TestCase):
                    Bench("good", self.script(good), 20))
         code, text, log, results = self.run_all(benches, "--quick")
         self.assertEqual(code, 1)
-        self.assertEqual(set(results["failed"]), {"broken", "raising", "silent", "garbled", "unlimited", "slow", "absent"})
-        self.assertIn("it broke", results["failed"]["broken"])
-        self.assertIn("not through after 0.3 s", results["failed"]["slow"])
-        self.assertEqual(results["skipped"], {"toolless": "no no-such-tool", "unable": "no valgrind"})
-        self.assertEqual([each["bench"] for each in results["figures"]], ["good"])
+        failed = {name: each["failed"] for name, each in results.items() if "failed" in each}
+        self.assertEqual(set(failed), {"broken", "raising", "silent", "garbled", "unlimited", "slow", "absent"})
+        self.assertIn("it broke", failed["broken"])
+        self.assertIn("not through after 0.3 s", failed["slow"])
+        skipped = {name: each["skipped"] for name, each in results.items() if "skipped" in each}
+        self.assertEqual(skipped, {"toolless": "no no-such-tool", "unable": "no valgrind"})
+        self.assertEqual([name for name, each in results.items() if each["figures"]], ["good"])
         self.assertIn("bench: broken failed: ", log)
         self.assertIn("bench: unable was skipped: no valgrind", log)
 
-    def test_figures_of_an_earlier_run_stay_only_if_it_was_the_same(self):
+    def test_results_of_an_earlier_run_stay_with_their_revision(self):
         benches = [Bench(name, self.script(f"print('{{\"name\":\"{name}\",\"value\":1,\"unit\":\"s\"}}')"), 20) for name in "abc"]
-        self.assertEqual(self.run_all(benches, "--rounds", "1")[0], 0)
         def shown(*arguments):
-            return [(each["name"], each["rounds"]) for each in self.run_all(benches, *arguments)[3]["figures"]]
-        self.assertEqual(shown("--only", "b", "--rounds", "2"), [("a", 1), ("b", 2), ("c", 1)])
-        self.assertEqual(shown("--only", "b", "--quick"), [("b", 1)])
+            _, text, _, results = self.run_all(benches, *arguments)
+            for each in results.values():
+                self.assertIn(f"revision {each['revision']}: ", text)
+            return [(name, each["revision"], each["figures"][0]["rounds"]) for name, each in results.items()]
+        with mock.patch.object(gather, "revision", lambda: "first"):
+            self.assertEqual(shown("--rounds", "1"), [("a", "first", 1), ("b", "first", 1), ("c", "first", 1)])
+        with mock.patch.object(gather, "revision", lambda: "second"):
+            self.assertEqual(shown("--only", "b", "--rounds", "2"), [("a", "first", 1), ("b", "second", 2), ("c", "first", 1)])
+            self.assertEqual(shown("--only", "b", "--quick"), [("b", "second", 1)])
 
     def test_each_benchmark_is_known_and_has_the_options_that_it_is_given(self):
         here = ROOT / "bench"
