@@ -238,7 +238,9 @@ against_nginx("review_with_event_single_http2", "single", 1.8)
 if os.path.exists(f"{folder}/rss_before"):
     for name, of in (("review_with_distinct_event", "distinct"), ("review_with_event_single_http2", "single")):
         say(f"{name}_to_before", median(of), "us of CPU", "the build before", peer_value=median(f"{of}_before"))
-    say("rss_after_events_single_http2_to_before", median("rss"), "MiB", "the build before", peer_value=median("rss_before"))
+    # Each has taken what the load brought in the same time.
+    say("rss_after_events_single_http2_to_before", median("rss"), "MiB", "the build before", peer_value=median("rss_before"),
+        **{f"events{suffix}": sum(row[1] for row in rows(f"single{suffix}")) for suffix in ("", "_before")})
 say("review_without_event_http2", median("h2"), "us of CPU", "over HTTP/1.1", peer_value=same)
 # With an ECDSA key.
 say("new_connection_per_review", median("new"), "us of CPU", "nginx, new connections", peer_value=median("nginx_new"), ratio_limit=1.1)

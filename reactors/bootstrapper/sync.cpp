@@ -118,6 +118,7 @@ class sync_pass {
   /// Fails only with what concerns the runtime as a whole.
   work<void> sync_unit(unit of) {
     auto& state = out_.at(of);
+    const bool begun = of == unit::credentials && !state.applying.empty();  // in an earlier pass
     for (const auto& each : revisions(of, state)) {
       const bool in_place = each->digest == state.in_place;
       if (each->digest == state.skipped.digest) {
@@ -145,6 +146,7 @@ class sync_pass {
       state.unrepaired = state.unrepaired || in_place;
     }
     if (!request_.write || !state.rejected) co_return success();
+    state.kept = state.kept || (begun && state.applied.empty());
     if (state.applied.empty() && !state.kept) {
       const auto removed = co_await remove_created(of);
       if (!removed) co_return note_failure(of, removed.error());

@@ -7,7 +7,9 @@
 namespace rw::listener {
 
 fair_queue::~fair_queue() {
-  while (take()) {
+  for (auto& [runtime_id, each] : shares_) {
+    each.by_key.clear();
+    each.in_order.clear_and_dispose(std::default_delete<pending>());
   }
 }
 
@@ -36,14 +38,17 @@ offer_result fair_queue::offer(const std::string& runtime_id, rw::contract contr
   const auto third = events_ / 3;
   const auto bound = own == 0 ? events_ : (own < third / turns_.size() ? 2 * third : third);
   if (size_ >= bound) return offer_result::full;
-  auto made = std::make_unique<pending>(contract, std::move(event), now);
+  // All that may throw comes before what is changed.
+  auto made = std::make_unique<pending>(contract, now);
+  std::list<share_map::iterator> turn(has_some ? 0 : 1);
   const auto at = has_some ? known : shares_.try_emplace(runtime_id).first;
+  turns_.splice(turns_.end(), turn);
   if (!has_some) {
-    turns_.push_back(at);
-    at->second.by_key.insert(*made);
-  } else {
-    at->second.by_key.insert_commit(*made, place);
+    turns_.back() = at;
+    is_new(at->second);
   }
+  made->event = std::move(event);
+  at->second.by_key.insert_commit(*made, place);
   at->second.in_order.push_back(*made.release());
   ++size_;
   return offer_result::added;
@@ -53,13 +58,13 @@ std::optional<fair_queue::taken> fair_queue::take() {
   std::optional<taken> out;
   if (turns_.empty()) return out;
   const auto turn = turns_.front();
+  auto& [event, since] = out.emplace();
+  event.runtime_id = turn->first;
   auto& [by_key, in_order] = turn->second;
   const std::unique_ptr<pending> oldest(&in_order.front());
   in_order.pop_front();
   by_key.erase(by_key.iterator_to(*oldest));
-  auto& [event, since] = out.emplace();
   event.contract = oldest->contract;
-  event.runtime_id = turn->first;
   event.event = std::move(oldest->event);
   since = oldest->since;
   if (in_order.empty()) {

@@ -79,11 +79,10 @@ class fair_queue {
   using in_order_hook = boost::intrusive::list_base_hook<>;
 
   struct pending : by_key_hook, in_order_hook, core::recycled<pending> {
-    pending(rw::contract agreed, watch_event&& of, core::time_point now)
-        : contract(agreed), event(std::move(of)), since(now) {}
+    pending(rw::contract agreed, core::time_point now) : contract(agreed), since(now) {}
 
     rw::contract contract;
-    watch_event event;
+    watch_event event = {};
     core::time_point since;
   };
   struct key {

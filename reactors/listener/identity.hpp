@@ -67,7 +67,8 @@ struct identity_options {
 
 /// Identifies the sender of a request. Caches identities while their certificates, and the
 /// authorities above them, are valid and the CA is the same: the certificate that comes with every
-/// event of a runtime is parsed and verified once. Thread-safe.
+/// event of a runtime is parsed and verified once. It remembers `most_runtimes` certificates, of
+/// some KiB each, and forgets first what was used longest ago. Thread-safe.
 class identifier {
  public:
   identifier(identity_options options, core::clock& time);

@@ -3,6 +3,7 @@
 #include "rw/core/metrics.hpp"
 #include "rw/core/text.hpp"
 #include "rw/reactors/listener/route.hpp"
+#include "rw/reactors/shared/most_runtimes.hpp"
 #include "rw/tls/transport.hpp"
 
 #include <boost/asio/post.hpp>
@@ -100,7 +101,7 @@ struct listener::counters {
 
 /// One event of a request, with the status of its response.
 struct listener::element {
-  watch_event* event = nullptr;  ///< in `read_`, where it could be read
+  watch_event* event = nullptr;  ///< in the exchange's, if it could be read
   unsigned status = 200;
   std::string_view reason = {};  ///< of another status; static storage
 };
@@ -113,7 +114,8 @@ struct listener::exchange {
   std::unique_ptr<core::gauge, decrement> in_flight;
   std::shared_ptr<const event_sender> peer = {};
   route target = {};
-  std::vector<element> elements = {};
+  std::vector<wire_result> events = {};  ///< as they were read
+  std::vector<element> elements = {};    ///< one for each
 };
 
 listener::listener(asio::any_io_executor executor, listener_options options,
@@ -227,6 +229,7 @@ void listener::receive(exchange& current) {
   }
   if (is_heartbeat(current)) return receive_heartbeat(current);
   if (current.target.heartbeats) return refuse(current, 415, "only heartbeats are taken here");
+  current.events.swap(memory_);
   if (!identify(current) || !read(current)) return;
   const auto age = parse_event_age(current.request->headers.get(event_age_header));
   if (age) counters_->delivery.Observe(std::chrono::duration<double>(*age).count());
@@ -236,7 +239,8 @@ void listener::receive(exchange& current) {
   }
   fill_channel();
   respond(current);
-  read_.clear();
+  current.events.clear();
+  memory_.swap(current.events);
 }
 
 /// Puts an event into the queue, or rejects it for now.
@@ -336,18 +340,17 @@ bool listener::read(exchange& current) {
   const auto& body = current.request->body;
   const auto agreed = current.target.contract;
   if (current.target.batch) {
-    const auto parsed = parse_wire_batch(body, agreed, batch_events, read_);
+    const auto parsed = parse_wire_batch(body, agreed, batch_events, current.events);
     if (parsed.has_error()) {
       const bool too_many = parsed.error() == wire_error::too_many_events;
       refuse(current, too_many ? 413 : 400, reason(parsed.error()));
       return false;
     }
   } else {
-    read_.clear();
-    read_.push_back(parse_wire_event(body, agreed));
+    current.events.push_back(parse_wire_event(body, agreed));
   }
-  current.elements.reserve(read_.size());
-  for (auto& event : read_) {
+  current.elements.reserve(current.events.size());
+  for (auto& event : current.events) {
     current.elements.push_back(event.has_value() ? element{&*event}
                                                  : element{nullptr, 400, reason(event.error())});
   }
@@ -408,9 +411,9 @@ void listener::respond(exchange& current) {
 
 http::server_limits listener_options::default_limits() {
   http::server_limits limits;
-  limits.handshakes = 4096;         // all reconnect at once after a restart of the listener
-  limits.connections = 16384;       // without a gateway, one of each of thousands of runtimes
-  limits.header_bytes = 64 * 1024;  // an X-Forwarded-Client-Cert may have 32 KiB
+  limits.handshakes = 4096;            // all reconnect at once after a restart of the listener
+  limits.connections = most_runtimes;  // without a gateway, one of each
+  limits.header_bytes = 64 * 1024;     // an X-Forwarded-Client-Cert may have 32 KiB
   return limits;
 }
 

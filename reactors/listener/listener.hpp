@@ -173,7 +173,7 @@ class listener final : private http::handler {
   const verify_function verify_;
   const std::function<bool()> takes_events_;
   const std::chrono::milliseconds drain_requests_;
-  std::vector<wire_result> read_;  ///< events of the request under way; its memory is used again
+  std::vector<wire_result> memory_;  ///< of the events of the request before
   fair_queue queue_;
   std::optional<received_event> next_;  ///< waits for room in the channel
   core::wake next_set_;                 ///< set with `next_`, and at the end

@@ -62,7 +62,8 @@ class cluster_claims {
     k8s::object of = {};
     std::string name = {};
   };
-  mutable core::lru_map<k8s::object_key, address, k8s::object_key_hash> addresses_{most_runtimes};
+  mutable core::lru_map<k8s::object_key, address, k8s::object_key_hash> addresses_{
+      2 * most_runtimes};  ///< those of kubeconfigs that are gone go last
   cluster_owners owners_;
 };
 

@@ -180,11 +180,18 @@ BOOST_AUTO_TEST_CASE(events_are_read_as_the_parser_reads_them_whatever_is_change
       agree(written.substr(0, i));
     }
     BOOST_TEST(accepted > written.size());
-    const std::string name = sample.watched.name;
-    for (const auto& by : {std::string(), std::string(253, 'n'), std::string(254, 'n')}) {
-      auto other = written;
-      agree(other.replace(other.find("\"" + name + "\"") + 1, name.size(), by));
+    const auto& [manager, gvk, watched, owner] = sample;
+    for (const auto& name :
+         {watched.name, watched.ns, gvk.kind, gvk.group, gvk.version, owner.name, owner.ns}) {
+      const auto at = written.find("\"" + name + "\"");
+      if (at == std::string::npos) continue;  // without an owner
+      for (const auto& by : {std::string(), std::string(253, 'n'), std::string(254, 'n')}) {
+        agree(std::string(written).replace(at + 1, name.size(), by));
+      }
     }
+    std::string longer;
+    append_wire_batch(longer, agreed, std::vector(4, sample));
+    BOOST_TEST(!agree(longer));
   }
 }
 

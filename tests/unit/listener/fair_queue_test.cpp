@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <string>
+#include <utility>
 #include <vector>
 
 BOOST_AUTO_TEST_SUITE(fair_queue)
@@ -53,6 +54,17 @@ BOOST_AUTO_TEST_CASE(runtimes_take_turns_and_each_has_its_oldest_event_taken) {
   const std::vector<std::string> expected{"a/z", "b/q", "c/s", "a/y", "b/r", "a/x"};
   BOOST_TEST(taken(q, 10) == expected, boost::test_tools::per_element());
   BOOST_TEST(q.empty());
+}
+
+BOOST_AUTO_TEST_CASE(event_that_is_not_added_stays_with_its_owner) {
+  queue q(1, 100);
+  auto first = event_of("a");
+  BOOST_TEST((q.offer("a", rw::contract::v2, std::move(first), at(0)) == offer_result::added));
+  for (const std::string name : {"a", "b"}) {  // merged, share_full
+    auto event = event_of(name);
+    BOOST_TEST((q.offer("a", rw::contract::v2, std::move(event), at(0)) != offer_result::added));
+    BOOST_TEST((event == event_of(name)));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(runtime_that_comes_late_waits_for_one_event_of_each_other) {

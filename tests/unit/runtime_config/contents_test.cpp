@@ -239,8 +239,8 @@ BOOST_FIXTURE_TEST_CASE(pull_secret_that_nobody_heard_of_and_that_is_rejected_do
   install();
   rotate_unheard();
   remove_pull_secret();
-  for (int i = 0; i < 2; ++i) {
-    rejects = 1;
+  for (const int rejected : {2, 1}) {  // dry runs of both, then of the newest
+    rejects = rejected;
     begin(bootstrapper_mode::direct);
     never_has(1, 1min);
     end();
