@@ -11,6 +11,7 @@ CPU time that the manager took of it. The leader is killed, so a fail-over has t
 """
 
 import argparse
+import base64
 import http.client
 import pathlib
 import resource
@@ -75,33 +76,47 @@ class Scale:
         say("resident_memory", manager.rss() / 2**20, "MiB", runtimes=self.runtimes)
         say("memory_of_a_runtime", manager.rss() / 1024 / self.runtimes, "KiB", "all memory of the manager", runtimes=self.runtimes)
 
-    def rotate_credentials(self):
-        wanted = sources.pull_secret("second")["data"]
-        left = list(self.fleet.names)
+    def sampled(self, secret, good):
+        """A function that says whether the data of this Secret are good on a hundred runtimes: to read all of them takes longer than
+        a manager needs to write them."""
+        left = self.fleet.names[::max(1, self.runtimes // 100)]
         def reached():
             while left:
                 runtime = Api(self.fleet.folders[left[-1]] / f"{left[-1]}.kubeconfig")
-                has = runtime.get(collection("secrets", "kyma-system") + "/registry-credentials")["data"]
+                has = runtime.get(collection("secrets", "kyma-system") + f"/{secret}")["data"]
                 runtime.close()
-                if has != wanted:
+                if not good(has):
                     return False
                 left.pop()
             return True
+        return reached
+
+    def rotate_credentials(self):
+        wanted = sources.pull_secret("second")["data"]
         self.fleet.kcp.close()  # it connects again; a server closes what is idle
+        before = self.metric("rw_bootstrapper_writes_total")
+        def reached():
+            return (self.metric("rw_bootstrapper_writes_total") >= before + self.runtimes
+                    and self.metric("rw_bootstrapper_content", state="outdated") == 0)
         self.timed("credentials", lambda: self.fleet.kcp.apply(
             collection("secrets", KCP) + "/registry-credentials", sources.pull_secret("second")), reached)
+        if not self.sampled("registry-credentials", lambda data: data == wanted)():
+            raise AssertionError("a runtime that counts as current has the pull Secret from before")
 
     def rotate_authority(self):
         authority = Pki(self.folder / "next", "next")
         certificate, key = (encoded((authority.folder / name).read_bytes()) for name in ("ca.crt", "ca.key"))
         def missing():
             return self.metric("rw_gateway_secret_missing_runtimes")
+        added = base64.b64decode(certificate)
+        has_bundle = self.sampled("skr-webhook-tls", lambda data: added in base64.b64decode(data["ca.crt"]))
         def rotate():
             self.fleet.pki = authority
             self.fleet.kcp.patch(collection("secrets", "istio-system") + "/klm-watcher", {
                 "data": {"tls.crt": certificate, "tls.key": key, "ca.crt": certificate}})
             wait_until(lambda: missing() > 0, 120, "runtimes lack the new CA", every=0.02)
-        self.timed("authority", rotate, lambda: missing() == 0)
+        self.timed("authority_bundle", rotate, has_bundle)  # that a runtime has it is in no metric
+        self.timed("authority_certificates", lambda: None, lambda: missing() == 0)
 
     def fail_over(self):
         listener = free_port()
