@@ -240,14 +240,17 @@ asio::awaitable<k8s::result<void>> direct_sync::execute(pass* in) {
   for (auto& each : state.units) {
     if (in->direct()) co_await revisions_.keep(&each);
   }
-  // What has changed there may be what it rejected the revision for.
-  if (drift_.changed(key)) rejected_.erase(key);
+  // What has changed there, or may have while nobody watched, may be what it rejected the revision
+  // for.
+  const auto expected = expected_on(key);
+  const bool unseen = options_.watch_runtimes && expected.versions.empty();
+  if (unseen || drift_.changed(key)) rejected_.erase(key);
   const auto rejected = rejected_.find(key);
   for (std::size_t i = 0; rejected != rejected_.end() && i < state.units.size(); ++i) {
     auto& known = rejected->second[i];
     if (environment_.clock.now() < known.until) state.units[i].skipped = known;
     // A change since the attempt ends it, also one that its watch has yet to tell.
-    if (!state.units[i].skipped.digest.empty()) state.left = expected_on(key);
+    if (!state.units[i].skipped.digest.empty()) state.left = expected;
   }
   request.may_write = [this, key] { return may(key, action::sync); };
   request.record = [this, in](unit of, revision_ptr to,
