@@ -14,7 +14,7 @@ import harness
 import landscape
 from api import Api, collection
 from audit import Audit
-from harness import DEV_BINARY, ROOT, Process, runtime_watcher, wait_until
+from harness import DEV_BINARY, ROOT, Process, runtime_watcher, until_established, wait_until
 from landscape import Cluster, encoded
 
 CONVERGED = 60  # seconds after a repair
@@ -374,7 +374,7 @@ class Chaos:
                 self.examine(name, "KindNotServed")
                 wait_until(lambda: self.kcp.get("customresourcedefinition", name) is None, 30, f"{name} is deleted", every=0.3)
                 self.kcp.kubectl("create", "-f", "-", stdin=restorable(definition))
-                self.kcp.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", name)
+                until_established(self.kcp.kubectl, name)
                 for each in objects:
                     each["metadata"].pop("finalizers", None)
                     self.kcp.kubectl("create", "-f", "-", stdin=restorable(each))

@@ -20,7 +20,7 @@ import types
 import control_plane
 import harness
 from charts import CHART, HELM, SKR_CHART, SKR_VALUES, VALUES, Helm, documents, merged
-from harness import Pki, Process, Webhook, runtime_watcher, wait_until
+from harness import Pki, Process, Webhook, runtime_watcher, until_established, wait_until
 from landscape import KUBECTL, MANAGER, Cluster
 
 BEFORE = pathlib.Path(__file__).parent / "data" / "charts" / "crds-as-a-folder.tgz"
@@ -59,7 +59,7 @@ class Releases(Helm, harness.TestCase):
 
     def keep_something(self):
         """What an uninstall must not take: a Watcher, and a last valid content."""
-        self.plane.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", WATCHERS)
+        until_established(self.plane.kubectl, WATCHERS)
         self.cluster.kubectl("apply", "-f", harness.ROOT / "deploy" / "samples" / "watcher.yaml")
         self.cluster.kubectl("create", "secret", "generic", "content", "-n", STATE, "--from-literal=revision=1")
 

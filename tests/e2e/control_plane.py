@@ -15,7 +15,7 @@ import ssl
 import subprocess
 import types
 
-from harness import Process, free_port, free_port, pause, secret_texts, skip, wait_until
+from harness import Process, free_port, pause, secret_texts, skip, until_established, wait_until
 
 TOKEN = "e2e-token"
 secret_texts.add(TOKEN)
@@ -198,7 +198,7 @@ class ControlPlane:
                 self.kubectl("create", "-f", "-", stdin=crd)
             else:
                 self.kubectl("create", "-f", crd)
-        self.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", "--all")
+        until_established(self.kubectl, "--all")
 
     def register_webhook(self, name, port, ca, manager, rules, labels=None):
         """A ValidatingWebhookConfiguration that calls https://127.0.0.1:<port>/validate/<manager>."""

@@ -17,7 +17,7 @@ import landscape
 from api import collection
 from bootstrapper_landscape import BUNDLE, KCP, KIM, NAME, OURS, RESOURCE, RUNTIME, SKR, STATE, Bootstrapped, condition, message, on_skr, owners
 from bootstrapper_sources import CONFIG, DEPLOYMENT, MANIFESTS, PULL_SECRET, TRUST_BUNDLE
-from harness import ROOT, Pki, wait_until
+from harness import ROOT, Pki, until_established, wait_until
 from landscape import MANAGER, PATIENCE
 
 
@@ -532,7 +532,7 @@ class Real(WithoutBundles):
     def prepare(self):
         for cluster in (self.kcp, self.skr):
             cluster.kubectl("create", "-f", "-", stdin=sources.TRUST_BUNDLES)
-            cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", "--all")
+            until_established(cluster.kubectl, "--all")
         super().prepare()
 
     def test_objects_of_kim_are_taken_over_kept_in_step_and_undeployed(self):

@@ -64,6 +64,20 @@ def wait_until(condition, timeout, what, every=0.01):
         pause(every)
 
 
+def until_established(kubectl, *which):
+    """Waits for CustomResourceDefinitions, named or --all. `kubectl wait` fails on one whose conditions no controller has written yet."""
+    said = ""
+    def are_established():
+        nonlocal said
+        try:
+            kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", *which)
+        except AssertionError as error:
+            said = str(error)
+            return False
+        return True
+    wait_until(are_established, 60, lambda: said, every=0.1)
+
+
 def free_port():
     """A TCP port of 127.0.0.1 that was free a moment ago, for processes that cannot pick and report one themselves. It is
     outside the range that the system gives away, so that no connection takes it before the process does, or while the

@@ -16,7 +16,7 @@ import unittest
 
 import control_plane
 import harness
-from harness import DEV_BINARY, ROOT, Process, wait_until
+from harness import DEV_BINARY, ROOT, Process, until_established, wait_until
 
 DATA = pathlib.Path(__file__).resolve().parent / "data"
 KUBECTL = os.environ.get("RW_E2E_KUBECTL") or shutil.which("kubectl")
@@ -167,7 +167,7 @@ class Kubectl:
                     # kubectl replaces the selector of a PodDisruptionBudget each time (its patchStrategy), from 1.21 on.
                     again = {"configured", "unchanged"} if manifest.name == "disruption.yaml" else {"unchanged"}
                     self.assertLessEqual(set(self.verbs(self.kubectl("apply", "-f", manifest))), again)
-            self.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", "--all")
+            until_established(self.kubectl, "--all")
 
     def test_real_custom_resource_definitions_are_applied(self):
         folder = os.environ.get("RW_TEST_CRDS")
@@ -176,7 +176,7 @@ class Kubectl:
         for manifest in sorted(pathlib.Path(folder).glob("*.yaml")):
             with self.subTest(manifest.name):
                 self.kubectl("apply", "--server-side", "--force-conflicts", "-f", manifest)
-        self.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", "--all")
+        until_established(self.kubectl, "--all")
         self.assertIn("virtualservices.networking.istio.io", self.kubectl("get", "crd", "-o", "name"))
 
     def test_apply_prunes_what_is_left_out(self):
@@ -195,7 +195,7 @@ class Kubectl:
 
     def make_widgets(self, *names):
         self.kubectl("apply", "-f", DATA / "widgets.yaml")
-        self.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd/widgets.e2e.example.com")
+        until_established(self.kubectl, "widgets.e2e.example.com")
         widget = (DATA / "widget.yaml").read_text()
         for name in names:
             self.kubectl("apply", "-f", "-", stdin=widget.replace("name: first", f"name: {name}"))

@@ -15,7 +15,7 @@ import urllib.request
 
 import control_plane
 from audit import Audit
-from harness import BINARY, DEV_BINARY, ROOT, Process, free_port, metric_sum, wait_until
+from harness import BINARY, DEV_BINARY, ROOT, Process, free_port, metric_sum, until_established, wait_until
 
 KUBECTL = os.environ.get("RW_E2E_KUBECTL") or shutil.which("kubectl")
 MANAGER = "runtime-watcher-manager"  # its ServiceAccount, Deployment and roles
@@ -157,7 +157,7 @@ class Landscape:
     def prepare(self):
         for crd in self.definitions():
             self.kcp.kubectl("create", "-f", crd)
-        self.kcp.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", "--all")
+        until_established(self.kcp.kubectl, "--all")
         for ns in ("kcp-system", "istio-system"):
             self.kcp.kubectl("create", "namespace", ns)
         gateway = (ROOT / "deploy" / "pki" / "gateway.yaml").read_text()

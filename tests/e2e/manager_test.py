@@ -18,7 +18,7 @@ import harness
 import landscape
 from api import Api, collection
 from bootstrapper_landscape import STATE
-from harness import ROOT, Gateway, Webhook, runtime_watcher, wait_until
+from harness import ROOT, Gateway, Webhook, runtime_watcher, until_established, wait_until
 from landscape import DOMAIN, MANAGER, PATIENCE, RUNTIME, RUNTIME_SPEC, Issuer, decoded, encoded, webhooks_of_watchers
 
 
@@ -284,7 +284,7 @@ class Story:
 
         # An event of the runtime requeues its Kyma, through watch or review, mutual TLS, gateway and listener.
         self.skr.kubectl("apply", "-f", ROOT / "deploy" / "dev" / "operator.kyma-project.io_kymas.yaml")
-        self.skr.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", "--all")
+        until_established(self.skr.kubectl, "--all")
         webhook = self.run_webhook()
         self.expect_event(webhook, lambda: self.set_channel("regular"))
         self.expect_event(webhook, lambda: self.set_channel("fast"))
