@@ -92,8 +92,8 @@ class prober : private k8s::reconciler {
 
   const prober_options options_;
   const prober_environment environment_;
-  core::lru_map<k8s::object_key, unsigned, k8s::object_key_hash> failures_{
-      most_runtimes};  ///< in a row
+  /// In a row.
+  core::lru_map<k8s::object_key, unsigned, k8s::object_key_hash> failures_{most_runtimes};
   k8s::controller controller_;
 };
 

@@ -62,8 +62,9 @@ class cluster_claims {
     k8s::object of = {};
     std::string name = {};
   };
-  mutable core::lru_map<k8s::object_key, address, k8s::object_key_hash> addresses_{
-      2 * most_runtimes};  ///< those of kubeconfigs that are gone go last
+  /// Those of kubeconfigs that are gone stay for a while.
+  mutable core::lru_map<k8s::object_key, address, k8s::object_key_hash> addresses_{2 *
+                                                                                   most_runtimes};
   cluster_owners owners_;
 };
 
