@@ -47,13 +47,24 @@ asio::awaitable<resource_writer::ended> direct_sync::ask_gate(pass* in, std::str
   const content_revisions desired{
       usual_content::revision_of(of.desired, shares && credentials.removal),
       usual_content::revision_of(completed ? completed->digest : std::string(), completed_removal)};
-  if (gate_->admit(in->to.key, content, desired, rollout_facts(*in))) co_return std::nullopt;
+  if (gate_->admit(in->to.key, content, desired, rollout_facts(*in))) {
+    in->admitted = desired.newest;
+    co_return std::nullopt;
+  }
   hold(of, completed);
   if (shares && credentials.removal) {
     keep_credentials(credentials);
     credentials.removal = false;
   }
   co_return std::nullopt;
+}
+
+/// Other content may have come since the pass began. What is rolled out in steps is the unit
+/// `bootstrapper`, and a removal.
+bool direct_sync::has_lost_turn(const pass& in, unit of) const {
+  if (in.admitted.empty()) return false;
+  if (of == unit::credentials && !in.input.state.at(of).removal) return false;
+  return !gate_->still_admits(in.to.key, in.admitted);
 }
 
 /// For the roll-out a runtime without the usual pull Secret has another revision.

@@ -258,6 +258,11 @@ asio::awaitable<k8s::result<void>> direct_sync::execute(pass* in) {
     // Whatever becomes of this write: without their source credentials must not go back.
     auto& state = in->input.state.at(of);
     const bool first = !state.revisions.empty() && state.revisions.front() == to;
+    if (first && has_lost_turn(*in, of)) {
+      in->ended = result::requeue_after(catch_up);
+      co_return k8s::failure{.code = k8s::errc::fenced,
+                             .message = "it is no longer the runtime's turn"};
+    }
     if (of == unit::credentials && first) {
       const auto stored = co_await revisions_.store(in->view.from, &state);
       if (!stored) co_return stored.error();

@@ -141,6 +141,12 @@ bool runtime_rollout::admit(const object_key& runtime, const shared_content& con
   return known.updated() || known.admitted;
 }
 
+bool runtime_rollout::still_admits(const object_key& runtime, std::string_view newest) const {
+  const auto found = runtimes_.find(runtime.name);
+  if (found == runtimes_.end() || found->second.wanted != newest) return false;
+  return found->second.updated() || found->second.admitted;
+}
+
 void runtime_rollout::refresh(const shared_content& content) {
   // Another content comes with the next pass.
   const bool same = content.sources == content_.sources && content.waiting == content_.waiting;

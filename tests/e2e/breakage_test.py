@@ -19,7 +19,7 @@ import urllib.request
 
 import harness
 from api import collection
-from dev import CONFIGURATION, DEPLOYMENT, SECRET, Dev
+from dev import CONFIGURATION, DEPLOYMENT, ROLLOUT, SECRET, Dev
 from harness import BINARY, Process, Webhook, free_port, wait_until
 from wires import Wires
 
@@ -54,13 +54,17 @@ class Fleet(harness.TestCase):
         self.manager = self.start(Process("manager", [
             BINARY, "manager", "--kubeconfig", self.dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{self.port}",
             "--metrics-address", "127.0.0.1:0", "--no-watch-runtimes", "--no-leader-elect", "--ca-propagation", "1s",
-            "--heartbeat-timeout", SILENT, "--probe-interval", probe_interval]))
+            "--heartbeat-timeout", SILENT, "--probe-interval", probe_interval, "--rollout-canary-soak", "1s"]))
         self.admin = self.manager.wait_listening("admin")
         self.kcp = self.dev.kcp()
         self.all = {f"runtime-{i}" for i in range(1, count + 1)}
 
     def wait_proved(self):
         wait_until(lambda: self.proved(self.all), PATIENCE + len(self.all), lambda: f"all are proved: {self.runtimes()}", every=0.5)
+        # At the end of its first step the roll-out looks at some runtimes again, and the manager repairs what it finds there.
+        rollout = lambda: self.kcp.get(ROLLOUT) or {}
+        wait_until(lambda: rollout().get("status", {}).get("phase") == "Completed", PATIENCE,
+                   lambda: f"the watcher is rolled out: {rollout()}", every=0.5)
 
     def runtimes(self):
         shown = subprocess.run([BINARY, "status", "--address", f"127.0.0.1:{self.admin}", "-o", "json"],

@@ -11,6 +11,7 @@ WATCHER = collection("watchers", "kcp-system", "operator.kyma-project.io", "v1be
 SERVICE = collection("virtualservices", "kcp-system", "networking.istio.io", "v1beta1") + "/kyma"
 DEPLOYMENT = collection("deployments", "kyma-system", "apps") + "/skr-webhook"
 SECRET = collection("secrets", "kyma-system") + "/skr-webhook-tls"
+ROLLOUT = collection("runtimerollouts", "kcp-system", "operator.kyma-project.io", "v1alpha1") + "/watcher"
 CONFIGURATION = collection("validatingwebhookconfigurations", group="admissionregistration.k8s.io") + "/skr-webhook"
 PULL_SECRET = collection("secrets", "kcp-system") + "/registry-credentials"
 WATCHED = kymas("kyma-system") + "/default"

@@ -8,7 +8,7 @@ import urllib.request
 
 import harness
 from api import collection, kymas
-from dev import CONFIGURATION, DEPLOYMENT, SECRET, SERVICE, WATCHED, WATCHER, Dev, rotate_pull_secret, webhooks_of
+from dev import CONFIGURATION, DEPLOYMENT, ROLLOUT, SECRET, SERVICE, WATCHED, WATCHER, Dev, rotate_pull_secret, webhooks_of
 from harness import BINARY, DEV_BINARY, runtime_watcher, wait_until
 from prometheus import Prometheus
 
@@ -142,9 +142,8 @@ class WholeSystem(harness.TestCase):
                 BINARY, "manager", "--kubeconfig", dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{port}",
                 "--metrics-address", "127.0.0.1:0", "--rollout-canary-soak", "100ms", "--skr-image", image]))
         manager = start_manager("example.com/runtime-watcher:1")
-        rollout = collection("runtimerollouts", "kcp-system", "operator.kyma-project.io", "v1alpha1") + "/watcher"
         def status():
-            return (dev.kcp().get(rollout) or {}).get("status", {})
+            return (dev.kcp().get(ROLLOUT) or {}).get("status", {})
         self.until(lambda: status().get("phase") == "Completed" and status()["ready"] == 6, "all have the first image")
         self.assertEqual(manager.terminate(), 0, manager.tail())
         start_manager("example.com/runtime-watcher:crash")
@@ -169,9 +168,8 @@ class WholeSystem(harness.TestCase):
             return self.start(harness.Process("manager", [
                 BINARY, "manager", "--kubeconfig", dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{port}",
                 "--metrics-address", "127.0.0.1:0", "--rollout-canary-soak", "100ms", "--skr-image", f"example.com/watcher:{tag}", *options]))
-        rollout = collection("runtimerollouts", "kcp-system", "operator.kyma-project.io", "v1alpha1") + "/watcher"
         def status():
-            return (dev.kcp().get(rollout) or {}).get("status", {})
+            return (dev.kcp().get(ROLLOUT) or {}).get("status", {})
         def having(tag):
             images = [dev.skr(f"runtime-{i + 1}").get(DEPLOYMENT)["spec"]["template"]["spec"]["containers"][0]["image"] for i in range(6)]
             return sum(image.endswith(f":{tag}") for image in images)
@@ -179,14 +177,14 @@ class WholeSystem(harness.TestCase):
         manager = start_manager("1", *prometheus)
         self.until(lambda: status().get("phase") == "Completed" and status()["ready"] == 6, "all have the first image")
         self.assertEqual(manager.terminate(), 0, manager.tail())
-        dev.kcp().patch(rollout, {"spec": {"maxUnavailable": 6, "steps": [
+        dev.kcp().patch(ROLLOUT, {"spec": {"maxUnavailable": 6, "steps": [
             {"runtimes": 1, "verify": {"query": "vector(2)", "threshold": 1.5}},
             {"runtimes": "50%", "bake": "1h", "verify": {"query": "vector(1.5)", "threshold": 1.5}},
             {"runtimes": 5, "bake": "0", "verify": {"query": "up == 7", "threshold": 1}}]}})
         manager = start_manager("2", *prometheus)
         self.until(lambda: status().get("reason") == "VerificationFailed", lambda: f"it is paused: {status()}")
         self.assertEqual((status()["message"], status()["step"], having("2")), ("step 1: 2 is more than 1.5", 1, 1))
-        dev.kcp().patch(rollout, {"spec": {"resume": "1"}})
+        dev.kcp().patch(ROLLOUT, {"spec": {"resume": "1"}})
         self.until(lambda: (status().get("step"), having("2")) == (2, 3), lambda: f"the second step bakes: {status()}")
         plan = harness.runtime_watcher("rollout", "plan", "watcher", "--kubeconfig", dev.folder / "kcp.yaml").stdout
         placed = {name: int(step) for step, *_, name in map(str.split, plan.strip().splitlines()[2:])}
@@ -199,7 +197,7 @@ class WholeSystem(harness.TestCase):
         self.assertEqual((done.returncode, done.stdout), (0, "runtimerollout.operator.kyma-project.io/watcher promoted\n"), done.stderr)
         self.until(lambda: "no sample" in status().get("message", ""), lambda: f"the third step is not verified: {status()}")
         self.assertEqual((status()["reason"], status()["step"], having("2")), ("VerificationFailed", 3, 5))
-        dev.kcp().patch(rollout, {"spec": {"resume": "2"}})
+        dev.kcp().patch(ROLLOUT, {"spec": {"resume": "2"}})
         self.until(lambda: status()["phase"] == "Completed" and having("2") == 6, lambda: f"all have it: {status()}")
         done = promote()
         self.assertEqual((done.returncode, done.stderr),

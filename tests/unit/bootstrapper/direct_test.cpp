@@ -23,14 +23,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-asio::awaitable<void> one_ready_runtime(test_env* env) {
-  co_await env->begin();
-  co_await env->add_runtime("skr");
-  co_await env->add_bootstrapper("skr");
-  co_await env->set_ready("skr");
-  co_await env->until_state("skr", "Ready");
-}
-
 std::string unit_text(const json::value& object, std::size_t unit, std::string_view field) {
   return std::string(k8s::find_string(object.at("status").at("units").at(unit), {field}));
 }
@@ -487,29 +479,10 @@ RW_COROUTINE_TEST(change_on_a_runtime_ends_its_rejection_without_stored_contents
   co_await env->until_condition("skr", "Compatible", "True", "Validated");
 }
 
-namespace {
-
-/// No runtime's turn has come.
-struct closed_gate final : content_gate {
-  void attach(callbacks) override {}
-  bool admit(const k8s::object_key&, const shared_content&, const content_revisions&,
-             const content_facts&) override {
-    return false;
-  }
-  std::string pinned() const override { return {}; }
-  void note_unreadable(std::string_view, std::string) override {}
-  bool may_be_pinned(std::string_view) const override { return true; }
-  void refresh(const shared_content&) override {}
-  void observe(const k8s::object_key&, const content_facts&) override {}
-  void leave(const k8s::object_key&) override {}
-};
-
-}  // namespace
-
 /// Thousands may wait for the first ones, and nothing is on its way there.
 RW_COROUTINE_TEST(runtime_without_a_deployment_that_waits_for_its_turn_is_left_alone, test_env,
                   quick_options()) {
-  static closed_gate gate;
+  static gate_by_hand gate;
   env->gate = &gate;
   co_await env->begin();
   co_await env->add_runtime("skr");

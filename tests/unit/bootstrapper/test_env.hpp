@@ -103,4 +103,26 @@ class test_env : public test::environment {
   core::task_group observing_runtimes_{context.get_executor()};
 };
 
+/// Begins, with the runtime "skr", which becomes ready.
+asio::awaitable<void> one_ready_runtime(test_env* env);
+
+/// A roll-out in which the turn of all runtimes comes, and goes, at once.
+struct gate_by_hand final : content_gate {
+  bool open = false;
+  callbacks to;
+
+  void attach(callbacks given) override { to = std::move(given); }
+  bool admit(const k8s::object_key&, const shared_content&, const content_revisions&,
+             const content_facts&) override {
+    return open;
+  }
+  bool still_admits(const k8s::object_key&, std::string_view) const override { return open; }
+  std::string pinned() const override { return {}; }
+  void note_unreadable(std::string_view, std::string) override {}
+  bool may_be_pinned(std::string_view) const override { return true; }
+  void refresh(const shared_content&) override {}
+  void observe(const k8s::object_key&, const content_facts&) override {}
+  void leave(const k8s::object_key&) override {}
+};
+
 }  // namespace rw::bootstrapper_test

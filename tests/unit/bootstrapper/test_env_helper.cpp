@@ -239,4 +239,12 @@ asio::awaitable<void> test_env::restart() {
   react();
 }
 
+asio::awaitable<void> one_ready_runtime(test_env* env) {
+  co_await env->begin();
+  co_await env->add_runtime("skr");
+  co_await env->add_bootstrapper("skr");
+  co_await env->set_ready("skr");
+  co_await env->until_state("skr", "Ready");
+}
+
 }  // namespace rw::bootstrapper_test

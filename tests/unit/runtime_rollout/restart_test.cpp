@@ -188,6 +188,20 @@ class new_leader : public test::environment {
     return until("kcp", runtime_rollouts_type(), rollout_key, std::move(good));
   }
   const std::string& closed() const { return gate_->closed(); }
+  /// The runtimes whose turn it is to get content b.
+  std::set<std::string> still_admitted() const {
+    std::set<std::string> out;
+    for (const auto* name : {"r0", "r1", "r2"}) {
+      if (gate_->still_admits({"kcp-system", name}, "b")) out.insert(name);
+    }
+    return out;
+  }
+  /// Other content has come.
+  void admit_to_another(const std::string& name) {
+    gate_->admit({"kcp-system", name}, {.digest = "c"}, {.newest = "c", .completed = "a"},
+                 {.in_place = "a"});
+  }
+  void leave(const std::string& name) { gate_->leave({"kcp-system", name}); }
 
   std::int64_t below() const { return below_; }
 
@@ -284,6 +298,21 @@ asio::awaitable<void> decides_where_something_changed(new_leader* self) {
     return self->passes() > unlabelled;
   });
   BOOST_TEST(done);
+}
+
+/// Their passes may still be under way.
+asio::awaitable<void> ends_turns_with_the_content(new_leader* self) {
+  co_await self->begin();
+  self->observe_all();
+  const auto done = co_await eventually([&] { return self->admitted.size() >= 2U; });
+  BOOST_TEST(done);
+  auto expected = self->admitted;
+  BOOST_TEST((self->still_admitted() == expected));
+  self->leave(*expected.begin());
+  expected.erase(expected.begin());
+  BOOST_TEST((self->still_admitted() == expected));
+  self->admit_to_another(self->by_position.rbegin()->second);
+  BOOST_TEST(self->still_admitted().empty());
 }
 
 /// At the end of a canary's bake its health is read again; what comes then is waited for.
@@ -494,6 +523,11 @@ BOOST_AUTO_TEST_CASE(reports_without_a_change_make_no_decision) {
 BOOST_AUTO_TEST_CASE(canary_that_was_read_again_ends_its_bake) {
   new_leader self;
   test::run(self.context, goes_on_when_what_it_asked_for_comes(&self));
+}
+
+BOOST_AUTO_TEST_CASE(turns_that_have_not_begun_end_with_other_content) {
+  new_leader self;
+  test::run(self.context, ends_turns_with_the_content(&self));
 }
 
 BOOST_AUTO_TEST_CASE(runtime_that_is_admitted_and_rejects_as_before_fails) {
