@@ -530,25 +530,14 @@ BOOST_AUTO_TEST_CASE(trust_bundle_alone_may_go_to_all_at_once) {
 
 namespace {
 
-/// A turn that ends while a pass is under way: once this source has been written in KCP, with the
-/// first such request to the runtime for the object, whose response takes its time.
-struct end_of_turn {
-  std::string source;
-  std::string verb;
-  std::string object;
-};
-
-void end_turn(test_env* env, gate_by_hand* gate, end_of_turn at) {
-  const auto changed = std::make_shared<bool>(false);
-  env->server.faults("kcp").decide = [=](const std::string& verb, const std::string& path) {
-    const bool writes = verb == "patch" || verb == "delete";
-    if (writes && path.ends_with("/" + at.source)) *changed = true;
-    return k8s::devserver::fault();
-  };
-  env->on_request = [=](const std::string& cluster, const std::string& verb,
-                        const std::string& path) {
-    const bool ends =
-        *changed && cluster == "skr" && verb == at.verb && path.ends_with("/" + at.object);
+/// The turn to get the next content ends while the pass is under way: with the first such request
+/// to the runtime for the object, whose response takes its time.
+void end_turn(test_env* env, gate_by_hand* gate, std::string verb, std::string object) {
+  env->on_request = [=, before = gate->admitted](const std::string& cluster,
+                                                 const std::string& with, const std::string& path) {
+    const bool ends = gate->admitted != before && cluster == "skr" && with == verb &&
+                      path.ends_with("/" + object);
+    BOOST_TEST((gate->open || cluster != "skr" || with != "delete"), with + path);
     if (ends) gate->open = false;
     return k8s::devserver::fault{.latency = ends ? 50ms : 0ms};
   };
@@ -570,8 +559,8 @@ RW_COROUTINE_TEST(runtime_whose_turn_has_ended_before_the_first_write_keeps_what
   env->gate = &gate;
   const k8s::object_key runtime{"kcp-system", "skr"};
   co_await one_ready_runtime(env);
-  end_turn(env, &gate, {"runtime-bootstrapper-manifests", "patch", deployment_key.name});
-  auto newer = manifests_source(manifests("2.0.0"));
+  end_turn(env, &gate, "patch", deployment_key.name);
+  const auto newer = manifests_source(manifests("2.0.0"));
   co_await env->set_source(newer);
   co_await next_turn(env, &gate);
   auto got = co_await env->must(env->api("skr").get(deployments, deployment_key));
@@ -581,10 +570,10 @@ RW_COROUTINE_TEST(runtime_whose_turn_has_ended_before_the_first_write_keeps_what
   got = co_await env->must(env->api("skr").get(deployments, deployment_key));
   BOOST_TEST(version_of(got) == "2.0.0");
   // The pull Secret is removed in the same steps.
-  auto without = config_map(R"({"overrides": {}})");
+  const auto without = config_map(R"({"overrides": {}})");
   co_await env->set_source(without);
   co_await env->until("skr", config_maps_type(), settings, has_data(without));
-  end_turn(env, &gate, {"registry-credentials", "get", credentials.name});
+  end_turn(env, &gate, "get", "kyma-system");
   co_await env->remove_source(secrets_type(), "registry-credentials");
   co_await next_turn(env, &gate);
   co_await env->until("skr", secrets_type(), credentials, has_data(pull_secret()));

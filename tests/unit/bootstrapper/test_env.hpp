@@ -109,11 +109,13 @@ asio::awaitable<void> one_ready_runtime(test_env* env);
 /// A roll-out in which the turn of all runtimes comes, and goes, at once.
 struct gate_by_hand final : content_gate {
   bool open = false;
+  std::string admitted;  ///< the content that it was open for last
   callbacks to;
 
   void attach(callbacks given) override { to = std::move(given); }
-  bool admit(const k8s::object_key&, const shared_content&, const content_revisions&,
+  bool admit(const k8s::object_key&, const shared_content&, const content_revisions& desired,
              const content_facts&) override {
+    if (open) admitted = desired.newest;
     return open;
   }
   bool still_admits(const k8s::object_key&, std::string_view) const override { return open; }
