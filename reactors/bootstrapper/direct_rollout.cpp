@@ -48,7 +48,7 @@ asio::awaitable<resource_writer::ended> direct_sync::ask_gate(pass* in, std::str
       usual_content::revision_of(of.desired, shares && credentials.removal),
       usual_content::revision_of(completed ? completed->digest : std::string(), completed_removal)};
   if (gate_->admit(in->to.key, content, desired, rollout_facts(*in))) {
-    in->admitted = desired.newest;
+    in->admitted = content.digest;
     co_return std::nullopt;
   }
   hold(of, completed);
@@ -60,11 +60,14 @@ asio::awaitable<resource_writer::ended> direct_sync::ask_gate(pass* in, std::str
 }
 
 /// Other content may have come since the pass began. What is rolled out in steps is the unit
-/// `bootstrapper`, and a removal.
-bool direct_sync::has_lost_turn(const pass& in, unit of) const {
+/// `bootstrapper`, and the removal of the usual pull Secret.
+bool direct_sync::has_lost_turn(const pass& in, unit of, const revision_ptr& to) {
   if (in.admitted.empty()) return false;
-  if (of == unit::credentials && !in.input.state.at(of).removal) return false;
-  return !gate_->still_admits(in.to.key, in.admitted);
+  const auto& all = in.input.state.at(of).revisions;
+  if (all.empty() || all.front() != to) return false;
+  const bool removes = usual_.shares_credentials(in.view) && to->digest == nothing_digest();
+  if (of == unit::credentials && !removes) return false;
+  return in.admitted != usual_.current().digest || !gate_->still_admits(in.to.key, in.admitted);
 }
 
 /// For the roll-out a runtime without the usual pull Secret has another revision.

@@ -253,16 +253,16 @@ asio::awaitable<k8s::result<void>> direct_sync::execute(pass* in) {
     if (!state.units[i].skipped.digest.empty()) state.left = expected;
   }
   request.may_write = [this, key] { return may(key, action::sync); };
+  request.may_begin = [this, in](unit of, const revision_ptr& to) {
+    if (!has_lost_turn(*in, of, to)) return true;
+    in->ended = result::requeue_after(catch_up);
+    return false;
+  };
   request.record = [this, in](unit of, revision_ptr to,
                               inventory objects) -> work<k8s::result<void>> {
     // Whatever becomes of this write: without their source credentials must not go back.
     auto& state = in->input.state.at(of);
     const bool first = !state.revisions.empty() && state.revisions.front() == to;
-    if (first && has_lost_turn(*in, of)) {
-      in->ended = result::requeue_after(catch_up);
-      co_return k8s::failure{.code = k8s::errc::fenced,
-                             .message = "it is no longer the runtime's turn"};
-    }
     if (of == unit::credentials && first) {
       const auto stored = co_await revisions_.store(in->view.from, &state);
       if (!stored) co_return stored.error();

@@ -126,7 +126,7 @@ class direct_sync final : public runtime_controller {
 
   // direct_rollout.cpp: what the roll-out decides of a pass.
   work<resource_writer::ended> ask_gate(pass* in, std::string digest);
-  bool has_lost_turn(const pass& in, unit of) const;
+  bool has_lost_turn(const pass& in, unit of, const revision_ptr& to);
   content_facts rollout_facts(const pass& in) const;
   void settle_removal(pass* in);
   bool is_used(std::string_view source) const;
@@ -164,9 +164,9 @@ struct direct_sync::pass {
   resource_view view = {};
   status_input input = {};
   std::string not_pinned = {};  ///< why the pinned content is not known; empty: it is, or none is
-  std::string admitted = {};    ///< what the roll-out has admitted the runtime to; empty: nothing
+  std::string admitted = {};    ///< content that it was admitted to, by its digest; empty: to none
   bool removal_waits = false;   ///< for the configuration in place
-  resource_writer::ended ended = {};  ///< a write to KCP failed within the sync
+  resource_writer::ended ended = {};  ///< within the sync: a write to KCP failed, or the turn ended
 };
 
 }  // namespace rw::bootstrapper

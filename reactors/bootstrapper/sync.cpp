@@ -320,8 +320,11 @@ class sync_pass {
     if (std::ranges::none_of(plan->objects, &planned_object::write) && obsolete.empty()) {
       co_return success();
     }
-    const auto recorded = co_await record(of, std::move(desired), std::move(entries));
+    const auto may_begin = [&] { return !request_.may_begin || request_.may_begin(of, desired); };
+    if (!may_begin()) co_return fenced();
+    const auto recorded = co_await record(of, desired, std::move(entries));
     if (!recorded) co_return recorded.error();
+    if (!may_begin()) co_return fenced();  // recording it takes its time
     out_.at(of).applied.clear();
     out_.at(of).changed = true;
     for (auto& each : plan->objects) {
@@ -352,11 +355,12 @@ class sync_pass {
     co_return success();
   }
 
+  static k8s::failure fenced() {
+    return {.code = k8s::errc::fenced, .message = "the runtime must no longer be written to"};
+  }
+
   success begin_write() {
-    if (request_.may_write && !request_.may_write()) {
-      return k8s::failure{.code = k8s::errc::fenced,
-                          .message = "the runtime must no longer be written to"};
-    }
+    if (request_.may_write && !request_.may_write()) return fenced();
     ++out_.writes;
     return {};
   }

@@ -15,6 +15,9 @@ struct sync_request {
   bool write = true;  ///< false: reads and dry runs only
   bool adopt = false;
   std::function<bool()> may_write = {};  ///< asked before each write; empty: always
+  /// Asked before a unit's first write, and before that is recorded: false fails the sync with
+  /// `errc::fenced`. Empty: it may.
+  std::function<bool(unit, const revision_ptr&)> may_begin = {};
   /// Persists in the control plane that a unit is about to become this revision, and
   /// the inventory; called before the first write of a revision that is not in place, or of objects
   /// that the state does not have. If it fails, nothing of the unit is written, and so does the

@@ -141,10 +141,10 @@ bool runtime_rollout::admit(const object_key& runtime, const shared_content& con
   return known.updated() || known.admitted;
 }
 
-bool runtime_rollout::still_admits(const object_key& runtime, std::string_view newest) const {
+bool runtime_rollout::still_admits(const object_key& runtime, std::string_view content) const {
+  if (content != content_.digest || (!pinned_.empty() && content != pinned_)) return false;
   const auto found = runtimes_.find(runtime.name);
-  if (found == runtimes_.end() || found->second.wanted != newest) return false;
-  return found->second.updated() || found->second.admitted;
+  return found != runtimes_.end() && (found->second.updated() || found->second.admitted);
 }
 
 void runtime_rollout::refresh(const shared_content& content) {

@@ -73,7 +73,7 @@ class runtime_rollout final : public content_gate, private k8s::reconciler {
   void attach(callbacks to) override { callbacks_ = std::move(to); }
   bool admit(const k8s::object_key& runtime, const shared_content& content,
              const content_revisions& desired, const content_facts& now) override;
-  bool still_admits(const k8s::object_key& runtime, std::string_view newest) const override;
+  bool still_admits(const k8s::object_key& runtime, std::string_view content) const override;
   std::string pinned() const override { return pinned_; }
   void note_unreadable(std::string_view pinned, std::string error) override;
   bool may_be_pinned(std::string_view content) const override;

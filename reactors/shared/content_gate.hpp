@@ -83,9 +83,10 @@ class content_gate {
   virtual bool admit(const k8s::object_key& runtime, const shared_content& content,
                      const content_revisions& desired, const content_facts& now) = 0;
 
-  /// Returns false if the runtime may no longer get `newest`, which it was admitted to: asked right
-  /// before the first write, since other content may have come while the pass was under way.
-  virtual bool still_admits(const k8s::object_key& runtime, std::string_view newest) const = 0;
+  /// Returns false if the runtime may no longer get the content, by its digest, that it was
+  /// admitted to: asked before what that changes is written, since other content may have come, or
+  /// been pinned, while the pass was under way.
+  virtual bool still_admits(const k8s::object_key& runtime, std::string_view content) const = 0;
 
   /// Returns the digest of the content that is rolled out in place of the one in KCP; empty: none.
   virtual std::string pinned() const = 0;

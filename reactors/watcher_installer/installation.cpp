@@ -25,8 +25,7 @@ namespace {
 namespace asio = boost::asio;
 namespace json = boost::json;
 
-constexpr auto update_limit =
-    std::chrono::seconds(2);  // of telling pods that their Secret has changed
+constexpr auto update_limit = std::chrono::seconds(2);  // of telling pods of a new Secret
 using k8s::find_string;
 
 const k8s::resource_type webhooks_type{
@@ -83,7 +82,6 @@ class pass {
   void decide();
   void hold_deployment(const inputs& runtime);
   asio::awaitable<k8s::result<void>> ensure_namespace();
-  asio::awaitable<k8s::result<void>> write_all();
   asio::awaitable<k8s::result<void>> write();
   void stamp_bundle(const std::vector<part*>& written);
   asio::awaitable<k8s::result<void>> write_rank(std::vector<part*> parts);
@@ -123,8 +121,9 @@ class pass {
   std::vector<part> parts_;
   bool namespace_there_ = true;
   bool keeps_former_webhooks_ = false;
-  bool waits_ = false;     ///< for its turn in a roll-out
-  pods_word loaded_ = {};  ///< what the pods say of what is in place
+  bool waits_ = false;                        ///< for its turn in a roll-out
+  std::optional<std::string> replaces_ = {};  ///< content in place, where it is the runtime's turn
+  pods_word loaded_ = {};                     ///< what the pods say of what is in place
   outcome out_;
 };
 
@@ -255,6 +254,7 @@ void pass::hold_deployment(const inputs& runtime) {
   if (!desired_.may_update || (is_missing && completed == newest)) return;
   const auto in_place = is_missing ? std::string() : content_of(*deployment.present);
   waits_ = !desired_.may_update(in_place);
+  if (!waits_) replaces_ = in_place;
   if (!waits_) return;
   if (is_missing || (desired_.completed && in_place == completed)) {
     deployment.wanted = render_deployment(desired_.completed->value, runtime);
@@ -304,6 +304,11 @@ std::string pass::contested() const {
 /// Takes over what the former manager owns before, so that nothing of it remains that is not
 /// wanted.
 asio::awaitable<answer> pass::write_one(part* part) {
+  // Other content may have been pinned since the decision.
+  const bool has_turn = replaces_ && part == &find("Deployment", skr_webhook_name);
+  if (has_turn && !desired_.may_update(*replaces_)) {
+    co_return k8s::failure{.code = k8s::errc::fenced, .message = "its turn has ended"};
+  }
   const auto type = type_of(part->wanted);
   if (part->held) {
     k8s::write_options by{.field_manager = options_.field_manager};
@@ -448,13 +453,6 @@ asio::awaitable<k8s::result<void>> pass::observe_pods() {
   co_return k8s::result<void>();
 }
 
-asio::awaitable<k8s::result<void>> pass::write_all() {
-  auto done = co_await write();
-  if (done) done = co_await drop_unwanted_webhooks();
-  if (done) done = co_await narrow_managers();
-  co_return done;
-}
-
 void pass::conclude() {
   for (const auto& part : parts_) {
     if (!is_essential(part.wanted)) continue;
@@ -478,10 +476,12 @@ asio::awaitable<k8s::result<outcome>> pass::run() {
   decide();
   const auto before = secret_version();
   out_.contested = contested();
-  if (out_.contested.empty()) done = co_await write_all();
+  const bool writes = out_.contested.empty();
+  if (writes) done = co_await write();
+  if (writes && done) done = co_await drop_unwanted_webhooks();
+  if (writes && done) done = co_await narrow_managers();
   co_await update_pods(before);
-  if (!done) co_return done.error();
-  done = co_await observe_pods();
+  if (done) done = co_await observe_pods();
   if (!done) co_return done.error();
   conclude();
   co_return std::move(out_);

@@ -581,5 +581,34 @@ RW_COROUTINE_TEST(runtime_whose_turn_has_ended_before_the_first_write_keeps_what
   co_await env->until("skr", secrets_type(), credentials, is_gone);
 }
 
+/// Nobody has told the roll-out yet.
+RW_COROUTINE_TEST(content_that_was_replaced_while_a_pass_was_under_way_is_not_written, test_env,
+                  quick_options()) {
+  static gate_by_hand gate;
+  gate.open = true;
+  env->gate = &gate;
+  co_await one_ready_runtime(env);
+  auto got = co_await env->must(env->api("skr").get(deployments, deployment_key));
+  const auto generation = k8s::generation_of(got);
+  bool asked = false;
+  env->on_request = [&, before = gate.admitted](const std::string& cluster, const std::string& verb,
+                                                const std::string& path) {
+    const bool first = !asked && gate.admitted != before && cluster == "skr" && verb == "patch" &&
+                       path.ends_with("/" + deployment_key.name);
+    asked = asked || first;
+    return k8s::devserver::fault{.latency = first ? 1s : 0s};
+  };
+  auto source = manifests_source(manifests("2.0.0"));
+  co_await env->set_source(source);
+  co_await soon([&] { return asked; });
+  source = manifests_source(manifests("3.0.0"));
+  co_await env->set_source(source);
+  co_await env->until("skr", deployments, deployment_key,
+                      [](const json::value& one) { return version_of(one) == "3.0.0"; });
+  got = co_await env->must(env->api("skr").get(deployments, deployment_key));
+  BOOST_TEST(k8s::generation_of(got) == generation + 1);
+  env->on_request = {};
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 }  // namespace rw::bootstrapper_test

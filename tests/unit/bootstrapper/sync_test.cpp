@@ -372,6 +372,39 @@ RW_COROUTINE_TEST(sync_ends_when_the_runtime_must_no_longer_be_written_to, sync_
   BOOST_TEST(late.is_null());
 }
 
+/// As where other content has come meanwhile.
+RW_COROUTINE_TEST(unit_begins_only_if_it_may_when_it_is_written, sync_env) {
+  samples all;
+  const auto second = with_manifests(all.first, "2.0.0");
+  co_await env->add_synced("skr", all.first);
+  const auto recorded = env->recorded;
+  int left = 0;
+  env->like.may_begin = [&left](unit of, const bootstrapper::revision_ptr&) {
+    return of == unit::credentials || left-- > 0;
+  };
+  const auto is_fenced = [&]() -> asio::awaitable<void> {
+    const auto done = co_await env->sync("skr", {second, all.first});
+    BOOST_TEST(done.has_error());
+    BOOST_TEST(done.error().is(k8s::errc::fenced));
+    const bool kept = co_await env->has("skr", unit::bootstrapper, all.first, second);
+    BOOST_TEST(kept);
+  };
+  co_await is_fenced();
+  BOOST_TEST(env->recorded == recorded);
+  // It may when that is recorded, and no more afterwards.
+  left = 1;
+  co_await is_fenced();
+  BOOST_TEST(env->recorded == recorded + 1);
+  BOOST_TEST(!env->states["skr"].at(unit::bootstrapper).applying.empty());
+  // It has been recorded before.
+  co_await is_fenced();
+  BOOST_TEST(env->recorded == recorded + 1);
+  left = 2;
+  co_await env->must_sync("skr", {second, all.first});
+  const bool whole = co_await env->has_all("skr", second, all.first);
+  BOOST_TEST(whole);
+}
+
 RW_COROUTINE_TEST(objects_of_a_runtime_are_read_up_to_a_bound, sync_env) {
   samples all;
   co_await env->add("skr");

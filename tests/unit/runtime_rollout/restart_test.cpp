@@ -188,7 +188,7 @@ class new_leader : public test::environment {
     return until("kcp", runtime_rollouts_type(), rollout_key, std::move(good));
   }
   const std::string& closed() const { return gate_->closed(); }
-  /// The runtimes whose turn it is to get content b.
+  /// The runtimes that may still get content b.
   std::set<std::string> still_admitted() const {
     std::set<std::string> out;
     for (const auto* name : {"r0", "r1", "r2"}) {
@@ -304,15 +304,45 @@ asio::awaitable<void> decides_where_something_changed(new_leader* self) {
 asio::awaitable<void> ends_turns_with_the_content(new_leader* self) {
   co_await self->begin();
   self->observe_all();
-  const auto done = co_await eventually([&] { return self->admitted.size() >= 2U; });
+  bool done = co_await eventually([&] { return self->admitted.size() >= 2U; });
   BOOST_TEST(done);
   auto expected = self->admitted;
   BOOST_TEST((self->still_admitted() == expected));
   self->leave(*expected.begin());
   expected.erase(expected.begin());
   BOOST_TEST((self->still_admitted() == expected));
+  self->admitted.clear();
   self->admit_to_another(self->by_position.rbegin()->second);
   BOOST_TEST(self->still_admitted().empty());
+  // Nor when it is their turn again, to get that.
+  for (const auto* name : {"r0", "r1", "r2"}) {
+    self->admit_to_another(name);
+    self->observe(name);
+  }
+  done = co_await eventually([&] { return !self->admitted.empty(); });
+  BOOST_TEST(done);
+  BOOST_TEST(self->still_admitted().empty());
+}
+
+/// No pass has given what is pinned yet.
+asio::awaitable<void> ends_turns_with_a_pin(new_leader* self) {
+  co_await self->begin();
+  self->observe_all();
+  bool done = co_await eventually([&] { return self->admitted.size() >= 2U; });
+  BOOST_TEST(done);
+  BOOST_TEST(!self->still_admitted().empty());
+  const json::value record{{"content", "a"},
+                           {"began", "2026-01-01T00:00:00Z"},
+                           {"outcome", "Completed"},
+                           {"kept", true}};
+  const json::value known{{"status", {{"history", json::array{record}}}}};
+  co_await self->must(self->api("kcp").patch(runtime_rollouts_type(), rollout_key,
+                                             k8s::patch_type::merge, json::value(known),
+                                             {.subresource = "status"}));
+  json::value pin{{"spec", {{"revision", "a"}}}};
+  co_await self->merge(runtime_rollouts_type(), rollout_key, std::move(pin));
+  done = co_await eventually([&] { return self->still_admitted().empty(); });
+  BOOST_TEST(done);
 }
 
 /// At the end of a canary's bake its health is read again; what comes then is waited for.
@@ -528,6 +558,11 @@ BOOST_AUTO_TEST_CASE(canary_that_was_read_again_ends_its_bake) {
 BOOST_AUTO_TEST_CASE(turns_that_have_not_begun_end_with_other_content) {
   new_leader self;
   test::run(self.context, ends_turns_with_the_content(&self));
+}
+
+BOOST_AUTO_TEST_CASE(turns_that_have_not_begun_end_with_a_pin) {
+  new_leader self;
+  test::run(self.context, ends_turns_with_a_pin(&self));
 }
 
 BOOST_AUTO_TEST_CASE(runtime_that_is_admitted_and_rejects_as_before_fails) {

@@ -486,6 +486,42 @@ BOOST_AUTO_TEST_CASE(crashing_image_is_undone_by_one_patch_until_that_is_taken_a
   test::run(land.context, undone_by_one_patch(&land), 60s);
 }
 
+/// Other content is pinned while what comes before the Deployment is written.
+RW_COROUTINE_TEST(deployment_stays_if_the_turn_ends_before_it_is_written, test::environment) {
+  env->add_cluster("skr");
+  const authority ca("klm-watcher");
+  const auto own = ca.issue();
+  auto options = with_image("good").install;
+  watcher_installer::known_bundles known;
+  const auto install = [&](std::function<bool(std::string)> may_update) {
+    watcher_installer::order order{
+        .trust = {tls::ca_bundle::parse(ca.pem()).value(), own.certificate, own.key},
+        .address = {"kcp.example.com", 443},
+        .watchers = {sample_watcher()},
+        .may_update = std::move(may_update)};
+    return watcher_installer::install(env->client("skr"), &options, &known, std::move(order),
+                                      &env->clock);
+  };
+  auto done = co_await install({});
+  BOOST_REQUIRE_MESSAGE(done.has_value(), done.error().message);
+  options.set.image = "better";
+  const k8s::object_key service{"kyma-system", "skr-webhook"};
+  co_await env->remove("skr", services, service);
+  int asked = 0;
+  done = co_await install([&](const std::string&) { return ++asked == 1; });
+  BOOST_TEST(done.has_error());
+  BOOST_TEST(done.error().is(k8s::errc::fenced));
+  BOOST_TEST(asked == 2);
+  const auto again = co_await env->api("skr").get(services, service);
+  BOOST_TEST(again.has_value());
+  auto stands = co_await env->must(env->api("skr").get(deployments, deployment));
+  BOOST_TEST(image_of(stands) == "good");
+  done = co_await install([](const std::string&) { return true; });
+  BOOST_TEST(done.has_value());
+  stands = co_await env->must(env->api("skr").get(deployments, deployment));
+  BOOST_TEST(image_of(stands) == "better");
+}
+
 asio::awaitable<void> refuses_other_formats(landscape* land) {
   co_await land->begin_all();
   const auto good = co_await content_with(land, "good");
