@@ -374,6 +374,12 @@ class story {
     if (which == &versions::manifests && newer && chance_.likely(0.4)) land_.bad.insert(newest_);
     put(which);
   }
+  /// An older number may have been drawn that is greater than those given out.
+  void put_new_manifests() {
+    newest_ = std::max(newest_, land_.now.manifests) + 1;
+    land_.now.manifests = newest_;
+    put(&versions::manifests);
+  }
   void put(int versions::* which) {
     const bool crash = which == &versions::manifests && land_.bad.contains(land_.now.*which);
     promises_.note_sources();
@@ -443,10 +449,7 @@ class story {
 
   /// The calendar alone is set back in the midst of a roll-out, which still comes to its end.
   void bake_meets_the_calendar() {
-    undisturbed([&] {
-      land_.now.manifests = ++newest_;
-      put(&versions::manifests);
-    });
+    undisturbed([&] { put_new_manifests(); });
     go(chance_.up_to(20s));
     journal_.note("the calendar jumps back in a roll-out");
     undisturbed([&] { land_.step_wall(-3600s); });
@@ -504,8 +507,7 @@ class story {
       if (namespace_missing_) toggle_namespace();
       refusing_.clear();  // it is tried again at a resync, and the manifests are new
       for (const auto which : std::exchange(promises_.missing, {})) put(which);
-      land_.now.manifests = ++newest_;
-      put(&versions::manifests);
+      put_new_manifests();
       if (!land_.is_running()) begin();
     });
     go(1min);
