@@ -50,6 +50,8 @@ struct participant {
   std::optional<wall_time> admitted = {};    ///< to the content that `state` names
 
   bool updated() const noexcept { return !wanted.empty() && in_place == wanted; }
+  /// It may take the content, or keep it.
+  bool has_turn() const noexcept { return updated() || admitted; }
   /// It had the content as a whole: something was changed since, and the repair is refused. That
   /// tells nothing of the content, but until it is repaired the roll-out is not on all runtimes.
   bool damaged() const noexcept { return updated() && rejected; }

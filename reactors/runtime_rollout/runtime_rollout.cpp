@@ -138,13 +138,13 @@ bool runtime_rollout::admit(const object_key& runtime, const shared_content& con
   next.completed = desired.completed;
   locate(runtime.name, next);
   take(runtime, known, std::move(next), now);
-  return known.updated() || known.admitted;
+  return known.has_turn();
 }
 
 bool runtime_rollout::still_admits(const object_key& runtime, std::string_view content) const {
   if (content != content_.digest || (!pinned_.empty() && content != pinned_)) return false;
   const auto found = runtimes_.find(runtime.name);
-  return found != runtimes_.end() && (found->second.updated() || found->second.admitted);
+  return found != runtimes_.end() && found->second.has_turn();
 }
 
 void runtime_rollout::refresh(const shared_content& content) {
@@ -192,7 +192,7 @@ void runtime_rollout::leave(const object_key& runtime) {
 
 bool runtime_rollout::holds(const std::string& runtime) const {
   const auto found = runtimes_.find(runtime);
-  return found != runtimes_.end() && !found->second.updated() && !found->second.admitted;
+  return found != runtimes_.end() && !found->second.has_turn();
 }
 
 std::string_view runtime_rollout::content_of(const std::string& runtime) const {

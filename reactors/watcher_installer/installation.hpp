@@ -42,7 +42,8 @@ struct order {
   std::function<bool(std::string_view name)> keeps_webhook = {};
   /// Whether the Deployment may get the newest or pinned content, by the digest of the one that it
   /// has (empty: none). Else one that is missing, or has the completed content, gets that; another
-  /// one keeps what it has. Empty: it may.
+  /// one keeps what it has. Asked when that is decided, and again before it is written: false then
+  /// fails with `errc::fenced`. Empty: it may.
   std::function<bool(std::string in_place)> may_update = {};
 };
 
