@@ -82,7 +82,7 @@ BENCHES = (
     Bench("page", "bench/page.py", 1800, quick="--runtimes 50 --seconds 5"),
     Bench("silent", "bench/silent.py --seconds 60", 3600, quick="--runtimes 20 --seconds 5"),
     Bench("manager", "bench/manager.py --runtimes {}", 2400, "runtimes", (1000, 2500, 5000), (20,)),
-    Bench("scale", "bench/scale.py --runtimes {}", 7200, "runtimes", (1250, 2500, 5000, 25000), (20,), "--seconds 5", rounds=1),
+    Bench("scale", "bench/scale.py --runtimes {}", 7200, "runtimes", (1250, 2500, 5000, 10000, 25000), (20,), "--seconds 5", rounds=1),
 )
 
 
@@ -174,11 +174,11 @@ def summary(bench, size, lines):
 
 
 def run_bench(bench, options):
-    """Returns its figures, and why those are not complete, if they are not."""
+    """Returns its figures, and why those are not complete, if they are not: what failed, and the sizes that are too much here."""
     missing = [tool for tool in bench.tools if not shutil.which(tool)]
     if missing:
         raise Skipped(f"no {', '.join(missing)}")
-    found, errors = [], []
+    found, errors, skipped = [], [], []
     rounds = options.rounds or (1 if options.quick else bench.rounds)
     for size, argv in bench.commands(options.quick):
         of_name = collections.defaultdict(list)
@@ -194,8 +194,12 @@ def run_bench(bench, options):
                     print(f", {time.monotonic() - began:.0f} s", file=sys.stderr)
         except Failed as error:
             errors.append(f"{what}: {error}")
+        except Skipped as error:
+            if size is None:
+                raise
+            skipped.append(f"{size} {bench.of}: {error}")
         found += [summary(bench, size, lines) for lines in of_name.values()]
-    return found, "; ".join(errors)
+    return found, {kind: "; ".join(why) for kind, why in (("failed", errors), ("skipped", skipped)) if why}
 
 
 def machine():
@@ -206,9 +210,14 @@ def machine():
             "built_with": instructions.built_with(binary) if binary.exists() else None}
 
 
+def git(*arguments):
+    return subprocess.run(["git", "-C", ROOT, *arguments], capture_output=True, text=True).stdout.strip()
+
+
 def revision():
-    git = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty", "--abbrev=12"], capture_output=True, text=True)
-    return git.stdout.strip() or "unknown"
+    """Results that are not committed yet do not make it another one."""
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!bench/results.*", ":!bench/plots")
+    return (git("describe", "--always", "--abbrev=12") or "unknown") + ("-dirty" if changed else "")
 
 
 def short(number):
@@ -338,9 +347,8 @@ def main(benches=BENCHES, arguments=None):
         result = {"name": bench.name, "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"), "revision": revision(),
                   "machine": on, "load": round(os.getloadavg()[0], 1), "quick": options.quick, "figures": []}
         try:
-            result["figures"], error = run_bench(bench, options)
-            if error:
-                result["failed"] = error
+            result["figures"], incomplete = run_bench(bench, options)
+            result.update(incomplete)
         except Skipped as error:
             result["skipped"] = str(error)
         done[bench.name] = result

@@ -101,6 +101,16 @@ class Gather(unittest.TestCase):
         self.assertIn("bench: broken failed: ", log)
         self.assertIn("bench: unable was skipped: no valgrind", log)
 
+    def test_size_that_is_too_much_here_is_skipped_alone(self):
+        script = self.script("import sys\nif sys.argv[1] == '2':\n    print('too many', file=sys.stderr)\n    sys.exit(77)\n"
+                             "print('{\"name\":\"a\",\"value\":1,\"unit\":\"s\"}')\n")
+        code, text, log, results = self.run_all((Bench("curve", f"{script} {{}}", 20, "clusters", (1, 2, 3)),), "--rounds", "1")
+        self.assertEqual(code, 0)
+        self.assertEqual([each["size"] for each in results["curve"]["figures"]], [1, 3])
+        self.assertEqual(results["curve"]["skipped"], "2 clusters: too many")
+        self.assertIn("Skipped: 2 clusters: too many.", text)
+        self.assertIn("bench: curve was skipped: 2 clusters: too many", log)
+
     def test_results_of_an_earlier_run_stay_with_their_revision(self):
         benches = [Bench(name, self.script(f"print('{{\"name\":\"{name}\",\"value\":1,\"unit\":\"s\"}}')"), 20) for name in "abc"]
         def shown(*arguments):
