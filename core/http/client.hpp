@@ -14,6 +14,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -30,6 +31,11 @@ struct client_limits {
   std::size_t streams = 64;              ///< at once on one HTTP/2 connection
   std::size_t header_bytes = 16 * 1024;  ///< of one answer
   std::size_t body_bytes = 256 * 1024;   ///< of one answer
+
+  /// Bytes of answers' fields that an HTTP/2 upstream may refer to in place of saying them again
+  /// (SETTINGS_HEADER_TABLE_SIZE; RFC 9113, section 6.5.2). A table that is full takes three times
+  /// as many here, for each connection; zero: none, for a client of thousands of quiet upstreams.
+  std::uint32_t header_table = 4096;
 
   std::chrono::milliseconds connect = std::chrono::seconds(5);  ///< resolve, connect and handshake
   std::chrono::milliseconds exchange = std::chrono::seconds(15);  ///< request sent to answer read

@@ -35,6 +35,7 @@ http2_client::http2_client(const client_options& options, const client_environme
     throw std::bad_alloc();
   session_.reset(raw);
   const std::array settings{
+      nghttp2_settings_entry{NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, options.limits.header_table},
       nghttp2_settings_entry{NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
       nghttp2_settings_entry{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, stream_window}};
   nghttp2_submit_settings(raw, NGHTTP2_FLAG_NONE, settings.data(), settings.size());

@@ -156,6 +156,7 @@ http::client_options session::http_options() const {
   out.limits.connections = options_.connections;
   out.limits.streams = streams;
   out.limits.body_bytes = options_.response_bytes;
+  out.limits.header_table = 0;  // thousands of API servers, of which most are only watched
   out.limits.connect = options_.connect;
   out.limits.exchange = options_.request;
   const auto proxy = config_.proxy_url.empty() ? proxy_of_environment(server_) : config_.proxy_url;

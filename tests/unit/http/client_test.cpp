@@ -278,6 +278,22 @@ BOOST_AUTO_TEST_CASE(streams_beyond_a_goodbye_were_not_processed) {
   BOOST_TEST(eventually([&] { return f.open() == 0; }));
 }
 
+BOOST_AUTO_TEST_CASE(upstream_hears_how_many_bytes_of_fields_are_kept_for_it) {
+  for (const std::uint32_t bytes : {0u, 4096u}) {
+    std::string said;
+    {
+      upstream peer([&](tcp::socket& socket, int) {
+        upstream::write(socket, bytes_of({frame::settings, 0, 0, {}}));
+        said = upstream::read_some(socket);
+      });
+      fixture f(std::make_unique<h2_transport>());
+      f.use(peer.port(), {.header_table = bytes});
+      f.ask_client("/", "x");
+    }
+    BOOST_TEST(header_table_of(said) == bytes);
+  }
+}
+
 asio::awaitable<error_code> post_after_goodbye(rw::http::client* through, std::promise<void>* ready,
                                                std::shared_future<void> said) {
   client_slot slot;

@@ -304,6 +304,17 @@ class h2_wire {
   std::size_t pongs_ = 0;
 };
 
+/// What the first SETTINGS frame of a client says of SETTINGS_HEADER_TABLE_SIZE.
+inline std::uint32_t header_table_of(std::string_view from_client) {
+  constexpr std::string_view preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+  const auto first = from_client.substr(preface.size());
+  auto entries = first.substr(9, read_big_endian(first.substr(0, 3)));
+  for (; entries.size() >= 6; entries.remove_prefix(6)) {
+    if (read_big_endian(entries.substr(0, 2)) == 1) return read_big_endian(entries.substr(2, 4));
+  }
+  return 4096;  // RFC 9113, section 6.5.2
+}
+
 /// One entry of a SETTINGS frame.
 inline std::string setting(std::uint32_t id, std::uint32_t value) {
   return big_endian(id, 2) + big_endian(value);

@@ -13,6 +13,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include "tests/unit/http/frames.hpp"
 #include "tests/unit/k8s/samples.hpp"
 #include "tests/unit/k8s/scripted_server.hpp"
 #include <atomic>
@@ -67,6 +68,43 @@ void watches_or_object(const seen_request& from, http::response& into) {
   }
 }
 
+/// A transport of a server, which notes what clients send first.
+class listening_transport final : public core::transport {
+ public:
+  std::unique_ptr<core::stream> wrap(asio::ip::tcp::socket socket) override {
+    return std::make_unique<noting_stream>(inner_->wrap(std::move(socket)), first);
+  }
+
+  std::string first;
+
+ private:
+  class noting_stream final : public core::stream {
+   public:
+    noting_stream(std::unique_ptr<core::stream> inner, std::string& first)
+        : inner_(std::move(inner)), first_(first) {}
+    asio::ip::tcp::socket& socket() noexcept override { return inner_->socket(); }
+    core::io_result handshake() override { return inner_->handshake(); }
+    core::io_result read(std::span<char> into) override {
+      const auto got = inner_->read(into);
+      if (first_.size() < 1024) first_.append(into.data(), got.bytes);
+      return got;
+    }
+    core::io_result write(std::span<const char> from) override { return inner_->write(from); }
+    core::io_result shutdown() override { return inner_->shutdown(); }
+    std::string_view protocol() const noexcept override { return inner_->protocol(); }
+    bool encrypted() const noexcept override { return inner_->encrypted(); }
+    std::string_view peer_certificate() const noexcept override {
+      return inner_->peer_certificate();
+    }
+
+   private:
+    std::unique_ptr<core::stream> inner_;
+    std::string& first_;
+  };
+
+  std::unique_ptr<core::transport> inner_ = server_transport(protocol::h2);
+};
+
 boost::json::value object() {
   return boost::json::parse(R"({"kind":"ConfigMap","metadata":{"name":"a","namespace":"team"}})");
 }
@@ -103,6 +141,20 @@ BOOST_AUTO_TEST_CASE(client_feeds_a_thousand_watches_and_still_answers_requests)
     for (auto& watch : watches) shut_down += watch.get().error().is(errc::shut_down) ? 1 : 0;
     BOOST_TEST(shut_down == number);
   }
+}
+
+// Of thousands of API servers, each of which names another request and the time in each answer.
+BOOST_AUTO_TEST_CASE(client_keeps_no_fields_of_what_an_api_server_answered) {
+  api_fixture f;
+  listening_transport transport;
+  http::test::running_server server(f.here, transport, f.script);
+  auto config = f.config();
+  config.server = "https://127.0.0.1:" + std::to_string(server.address.port());
+  auto& api = f.use(std::move(config));
+  for (int i = 0; i < 3; ++i) BOOST_TEST(f.call(api.get(config_maps, {"team", "a"})).has_value());
+  std::string first;
+  f.here.on_thread([&] { first = transport.first; });
+  BOOST_TEST(http::test::header_table_of(first) == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(write_is_not_repeated_after_its_connection_broke) {
