@@ -67,6 +67,8 @@ class planner {
     end_steps();
     set_phase();
     admit();
+    const auto admitted = std::ranges::count(all_, true, &candidate::admitted);
+    out_.admitted.reserve(static_cast<std::size_t>(admitted));
     for (const auto& each : all_) {
       if (each.admitted) out_.admitted.emplace_hint(out_.admitted.end(), each.name);
     }
@@ -193,7 +195,7 @@ class planner {
       return false;
     }
     if (of.facts.observed >= until) return true;
-    out_.to_inspect.insert(of.name);
+    out_.to_inspect.emplace_hint(out_.to_inspect.end(), of.name);
     recheck_at(now_ + inspection);
     return false;
   }

@@ -416,11 +416,14 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::report_idle(json::value*
 void runtime_rollout::let_in(const rollout_decision& decided) {
   const auto now = environment_.common.clock.wall();
   bool changed = false;
+  auto next = decided.admitted.begin();  // in the order of the runtimes
   for (auto& [name, each] : runtimes_) {
+    while (next != decided.admitted.end() && *next < name) ++next;
+    const bool admitted = next != decided.admitted.end() && *next == name;
     const bool before = each.admitted.has_value();
     // In a pause a runtime keeps the content; one that loses it does not get it again.
     const bool keeps = decided.next.at == phase::paused && each.updated();
-    if (keeps || !decided.admitted.contains(name)) {
+    if (keeps || !admitted) {
       each.admitted.reset();
     } else if (!each.admitted) {
       each.admitted = now;

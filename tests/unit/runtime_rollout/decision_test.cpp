@@ -7,13 +7,12 @@
 #include <boost/test/unit_test.hpp>
 
 #include "tests/unit/runtime_rollout/fleet.hpp"
-#include <set>
 #include <string>
 
 namespace rw::runtime_rollout_test {
 BOOST_AUTO_TEST_SUITE(decision)
 
-using names = std::set<std::string>;
+using names = runtime_rollout::runtime_names;
 
 BOOST_AUTO_TEST_CASE(share_is_a_number_or_a_percentage) {
   using runtime_rollout::parse_share;

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <set>
 #include <string>
 
 namespace rw::runtime_rollout_test {
@@ -75,8 +74,8 @@ struct fleet {
   }
 
   /// The runtimes of the first step.
-  std::set<std::string> canaries() const {
-    std::set<std::string> out;
+  runtime_rollout::runtime_names canaries() const {
+    runtime_rollout::runtime_names out;
     for (const auto& [key, each] : all) {
       if (step_of(state.steps, {each.position, each.labelled}) == 0) out.insert(key);
     }

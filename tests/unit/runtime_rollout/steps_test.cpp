@@ -6,14 +6,13 @@
 
 #include "tests/unit/runtime_rollout/fleet.hpp"
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
 namespace rw::runtime_rollout_test {
 BOOST_AUTO_TEST_SUITE(steps)
 
-using names = std::set<std::string>;
+using names = runtime_rollout::runtime_names;
 using runtime_rollout::step;
 
 namespace {
