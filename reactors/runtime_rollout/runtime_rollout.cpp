@@ -34,6 +34,16 @@ std::string text_of(double value) {
   return {out.data(), std::to_chars(out.begin(), out.end(), value).ptr};
 }
 
+/// The status alone has changed. Its writer is mostly this roll-out, and a decision that followed
+/// at once would be followed by the next: while runtimes change, each has another status.
+bool asks_the_same(const k8s::delta& change) {
+  if (!change.before || !change.now) return false;
+  const auto before = change.before.parse();
+  const auto now = change.now.parse();
+  return k8s::uid_of(before) == k8s::uid_of(now) &&
+         k8s::generation_of(before) == k8s::generation_of(now);
+}
+
 bool begins_anew(content_health before, content_health now) {
   const auto runs_badly = [](content_health each) {
     return each == content_health::progressing || each == content_health::failed;
@@ -56,7 +66,9 @@ runtime_rollout::runtime_rollout(asio::any_io_executor executor, rollout_options
                   *this, environment_.common) {
   controller_.watch(environment_.rollouts,
                     [this](const k8s::delta& change, k8s::controller::keys& out) {
-                      if (change.latest().key() == key_) out.push_back(key_);
+                      if (change.latest().key() != key_) return;
+                      if (asks_the_same(change)) return decide_soon();
+                      out.push_back(key_);
                     });
 }
 

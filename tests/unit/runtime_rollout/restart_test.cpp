@@ -178,6 +178,10 @@ class new_leader : public test::environment {
     gate_->admit(key, {.digest = "b"}, {.newest = "b", .completed = "a"}, now);
     gate_->observe(key, now);
   }
+  void fail(const std::string& name, std::string error) {
+    gate_->observe({"kcp-system", name},
+                   {.in_place = "b", .health = content_health::failed, .error = std::move(error)});
+  }
   void observe_all() {
     for (const auto* name : {"r0", "r1", "r2"}) {
       admit(name);
@@ -252,6 +256,25 @@ asio::awaitable<void> decides_seldom(new_leader* self) {
   }
   BOOST_TEST(self->passes() - begin >= 1);
   BOOST_TEST(self->passes() - begin <= 5);
+}
+
+/// Each decision finds something else to say, and hears of what it said.
+asio::awaitable<void> decides_seldom_on_its_own_status(new_leader* self) {
+  self->settle_each = 200ms;
+  co_await self->begin();
+  self->take_all(self->clock.wall());
+  const auto begin = self->passes();
+  const auto end = self->clock.now() + 1500ms;
+  for (int i = 0; self->clock.now() < end; ++i) {
+    self->fail("r0", std::to_string(i));
+    co_await asio::post(self->context, asio::use_awaitable);
+  }
+  BOOST_TEST(self->passes() - begin >= 1);
+  BOOST_TEST(self->passes() - begin <= 5);
+  co_await self->merge(runtime_rollouts_type(), rollout_key, {{"spec", {{"resume", "now"}}}});
+  const bool done = co_await self->until_rollout(
+      [](const json::value& one) { return k8s::find_string(one, {"status", "resumed"}) == "now"; });
+  BOOST_TEST(done);
 }
 
 /// Passes over many runtimes report the same again and again, and a decision looks at all of them.
@@ -543,6 +566,11 @@ asio::awaitable<void> places_what_appears_during_a_verification(new_leader* self
 BOOST_AUTO_TEST_CASE(decisions_on_many_runtimes_are_further_apart) {
   new_leader self;
   test::run(self.context, decides_seldom(&self));
+}
+
+BOOST_AUTO_TEST_CASE(decisions_do_not_follow_each_other_by_their_own_status) {
+  new_leader self;
+  test::run(self.context, decides_seldom_on_its_own_status(&self));
 }
 
 BOOST_AUTO_TEST_CASE(reports_without_a_change_make_no_decision) {
