@@ -63,7 +63,7 @@ struct participant {
 };
 using participants = std::map<std::string, participant>;  ///< by name
 /// A decision may name all of thousands of runtimes, in their order.
-using runtime_names = boost::container::flat_set<std::string>;
+using name_set = boost::container::flat_set<std::string>;
 
 enum class phase : std::uint8_t { canary, waves, paused, completed };
 std::string_view to_string(phase of) noexcept;
@@ -163,10 +163,10 @@ std::string_view phase_text(const state& next, const counts& now) noexcept;
 struct rollout_decision {
   state next = {};
   counts now = {};
-  runtime_names admitted = {};    ///< runtimes that may take, or keep, the content
-  runtime_names to_inspect = {};  ///< whose health must be read before their step ends
-  std::string message = {};       ///< for people
-  std::string not_stored = {};    ///< why the content can't be kept as rolled out; empty: it can
+  name_set admitted = {};       ///< runtimes that may take, or keep, the content
+  name_set to_inspect = {};     ///< whose health must be read before their step ends
+  std::string message = {};     ///< for people
+  std::string not_stored = {};  ///< why the content can't be kept as rolled out; empty: it can
   std::optional<std::size_t> to_verify = {};  ///< step whose result `decide` needs to go on
   std::optional<wall_time> recheck_at = {};
 };

@@ -12,7 +12,7 @@
 namespace rw::runtime_rollout_test {
 BOOST_AUTO_TEST_SUITE(decision)
 
-using names = runtime_rollout::runtime_names;
+using names = runtime_rollout::name_set;
 
 BOOST_AUTO_TEST_CASE(share_is_a_number_or_a_percentage) {
   using runtime_rollout::parse_share;

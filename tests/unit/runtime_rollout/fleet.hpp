@@ -74,8 +74,8 @@ struct fleet {
   }
 
   /// The runtimes of the first step.
-  runtime_rollout::runtime_names canaries() const {
-    runtime_rollout::runtime_names out;
+  runtime_rollout::name_set canaries() const {
+    runtime_rollout::name_set out;
     for (const auto& [key, each] : all) {
       if (step_of(state.steps, {each.position, each.labelled}) == 0) out.insert(key);
     }

@@ -12,7 +12,7 @@
 namespace rw::runtime_rollout_test {
 BOOST_AUTO_TEST_SUITE(steps)
 
-using names = runtime_rollout::runtime_names;
+using names = runtime_rollout::name_set;
 using runtime_rollout::step;
 
 namespace {
