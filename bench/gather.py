@@ -7,7 +7,7 @@ with what they are compared with in the same run: results.json, results.md and, 
 All of it takes some hours. --quick takes one round of smaller sizes, in which figures say little and limits may be missed: it shows
 that all benchmarks work. With --only, the others' results that are in DIR stay; each has its date, revision and machine. DIR is bench,
 or build/bench/quick for a quick run. The tables are on the standard output too, progress on the standard error. A benchmark without its
-tools is skipped. Ends with 1 if a limit is missed, or a benchmark fails.
+tools is skipped, and so is a size that is too much for the machine. Ends with 1 if a limit is missed, or a benchmark fails.
 """
 
 import argparse

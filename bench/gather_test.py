@@ -111,6 +111,23 @@ class Gather(unittest.TestCase):
         self.assertIn("Skipped: 2 clusters: too many.", text)
         self.assertIn("bench: curve was skipped: 2 clusters: too many", log)
 
+    def test_revision_is_dirty_by_sources_and_not_by_results(self):
+        (self.folder / "bench" / "plots").mkdir(parents=True)
+        files = [self.folder / name for name in ("main.cpp", "bench/results.md", "bench/results.json", "bench/plots/a.svg")]
+        with mock.patch.object(gather, "ROOT", self.folder):
+            gather.git("init")
+            for path in files:
+                path.write_text("first")
+            gather.git("add", ".")
+            gather.git("-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-m", "first")
+            clean = gather.revision()
+            self.assertRegex(clean, "^[0-9a-f]{12}$")
+            for path in files[1:]:
+                path.write_text("second")
+            self.assertEqual(gather.revision(), clean)
+            files[0].write_text("second")
+            self.assertEqual(gather.revision(), clean + "-dirty")
+
     def test_results_of_an_earlier_run_stay_with_their_revision(self):
         benches = [Bench(name, self.script(f"print('{{\"name\":\"{name}\",\"value\":1,\"unit\":\"s\"}}')"), 20) for name in "abc"]
         def shown(*arguments):

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What one manager costs, and how long it takes, with many runtimes in mode direct, each watched for drift and with a heartbeat
 every 20 s: its memory and idle CPU, the installation everywhere, a rotated pull Secret and a new CA everywhere, and a fail-over
-until another replica handles what a runtime sends. Prints one line of JSON for each figure. Ends with 1 if a limit is missed.
+until another replica handles what a runtime sends. Prints one line of JSON for each figure. Ends with 1 if a limit is
+missed, with 77 where a process may not open as many files as that takes.
 
     bench/scale.py [--runtimes N] [--seconds S] [--no-rotations]
 

@@ -35,6 +35,8 @@ FAULTS = (
     ("true_and_absent_are_equal", "k8s/objects/difference.cpp", "return !value.get_bool();", "return true;", "k8s.difference"),
     ("rollout_hears_of_itself", "reactors/runtime_rollout/runtime_rollout.cpp", "if (asks_the_same(change)) return decide_soon();", "",
      "runtime_rollout.restart"),
+    ("changed_spec_waits", "reactors/runtime_rollout/runtime_rollout.cpp", "k8s::generation_of(before) == k8s::generation_of(now)", "true",
+     "runtime_rollout.restart"),
     ("answers_fields_are_kept", "k8s/client/session.cpp", "out.limits.header_table = 0;", "", "k8s.connections"),
     ("old_watch_version_goes_on", "k8s/cache/reflector.cpp", "if (error.is(errc::gone)) return at_once_or_pause(then::list, error);",
      "", "k8s.reflector"),

@@ -34,8 +34,8 @@ std::string text_of(double value) {
   return {out.data(), std::to_chars(out.begin(), out.end(), value).ptr};
 }
 
-/// The status alone has changed. Its writer is mostly this roll-out, and a decision that followed
-/// at once would be followed by the next: while runtimes change, each has another status.
+/// The spec has not changed. The status has, mostly by this roll-out, and a decision that followed
+/// at once would be followed by the next: while runtimes change, each writes another status.
 bool asks_the_same(const k8s::delta& change) {
   if (!change.before || !change.now) return false;
   const auto before = change.before.parse();

@@ -271,6 +271,13 @@ asio::awaitable<void> decides_seldom_on_its_own_status(new_leader* self) {
   }
   BOOST_TEST(self->passes() - begin >= 1);
   BOOST_TEST(self->passes() - begin <= 5);
+}
+
+/// However far apart decisions are.
+asio::awaitable<void> obeys_at_once(new_leader* self) {
+  self->settle_each = 1h;
+  co_await self->begin();
+  self->take_all(self->clock.wall());
   co_await self->merge(runtime_rollouts_type(), rollout_key, {{"spec", {{"resume", "now"}}}});
   const bool done = co_await self->until_rollout(
       [](const json::value& one) { return k8s::find_string(one, {"status", "resumed"}) == "now"; });
@@ -571,6 +578,11 @@ BOOST_AUTO_TEST_CASE(decisions_on_many_runtimes_are_further_apart) {
 BOOST_AUTO_TEST_CASE(decisions_do_not_follow_each_other_by_their_own_status) {
   new_leader self;
   test::run(self.context, decides_seldom_on_its_own_status(&self));
+}
+
+BOOST_AUTO_TEST_CASE(change_of_the_spec_is_decided_on_at_once) {
+  new_leader self;
+  test::run(self.context, obeys_at_once(&self));
 }
 
 BOOST_AUTO_TEST_CASE(reports_without_a_change_make_no_decision) {
