@@ -278,10 +278,13 @@ asio::awaitable<void> obeys_at_once(new_leader* self) {
   self->settle_each = 1h;
   co_await self->begin();
   self->take_all(self->clock.wall());
-  co_await self->merge(runtime_rollouts_type(), rollout_key, {{"spec", {{"resume", "now"}}}});
-  const bool done = co_await self->until_rollout(
-      [](const json::value& one) { return k8s::find_string(one, {"status", "resumed"}) == "now"; });
-  BOOST_TEST(done);
+  for (const auto* resume : {"first", "second", "third"}) {
+    co_await self->merge(runtime_rollouts_type(), rollout_key, {{"spec", {{"resume", resume}}}});
+    const bool done = co_await self->until_rollout([&](const json::value& one) {
+      return k8s::find_string(one, {"status", "resumed"}) == resume;
+    });
+    BOOST_TEST(done, resume);
+  }
 }
 
 /// Passes over many runtimes report the same again and again, and a decision looks at all of them.
