@@ -11,7 +11,7 @@ struct stack_free {
   void operator()(STACK_OF(X509) * stack) const noexcept { sk_X509_free(stack); }
 };
 
-using context_ptr = std::unique_ptr<X509_STORE_CTX, openssl_free<&X509_STORE_CTX_free>>;
+using store_context_ptr = std::unique_ptr<X509_STORE_CTX, openssl_free<&X509_STORE_CTX_free>>;
 
 }  // namespace
 
@@ -42,7 +42,7 @@ result<void> trust_store::verify(const certificate& leaf,
                                  std::span<const certificate> intermediates, purpose use,
                                  wall_time at) const {
   const std::unique_ptr<STACK_OF(X509), stack_free> between(sk_X509_new_null());
-  const context_ptr context(X509_STORE_CTX_new());
+  const store_context_ptr context(X509_STORE_CTX_new());
   if (!between || !context) return failure(error::out_of_memory);
   for (const auto& intermediate : intermediates) {
     if (sk_X509_push(between.get(), intermediate.native()) == 0)
