@@ -249,6 +249,9 @@ class Story:
         self.take("r1")
         self.set_state("r1", "Failed")
         self.until_marked("r1")
+        # A mark is counted when its answer arrives, and can be read before.
+        wait_until(lambda: self.metric("rw_config_sync_marks_total", reason="retry"), PATIENCE,
+                   lambda: f"the mark is counted:\n{self.manager.tail()}", every=0.05)
         self.assertEqual(self.metric("rw_config_sync_marks_total", reason="retry"), 1)
         self.take("r1")
         self.set_state("r1", "Pending")
