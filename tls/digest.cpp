@@ -30,4 +30,23 @@ sha256_digest sha256(std::string_view text) {
   return out;
 }
 
+void sha256_stream::release::operator()(EVP_MD_CTX* context) const noexcept {
+  EVP_MD_CTX_free(context);  // which wipes what it has of the last part
+}
+
+sha256_stream::sha256_stream() : context_(EVP_MD_CTX_new()) {
+  if (!context_ || EVP_DigestInit_ex(context_.get(), algorithm(), nullptr) != 1) fail();
+}
+
+sha256_stream& sha256_stream::add(std::string_view part) {
+  if (EVP_DigestUpdate(context_.get(), part.data(), part.size()) != 1) fail();
+  return *this;
+}
+
+sha256_digest sha256_stream::finish() {
+  sha256_digest out{};
+  if (EVP_DigestFinal_ex(context_.get(), out.data(), nullptr) != 1) fail();
+  return out;
+}
+
 }  // namespace rw::tls

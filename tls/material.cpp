@@ -36,14 +36,11 @@ failure named(const std::string& name, failure f) {
 }  // namespace
 
 std::string material_text::digest() const {
-  std::string all;
+  sha256_stream all;
   for (const auto* part : {&certificate, &key, &ca}) {
-    all += std::to_string(part->size());
-    all += ':';
-    all += *part;
+    all.add(std::to_string(part->size())).add(":").add(*part);
   }
-  const auto sum = sha256(all);
-  OPENSSL_cleanse(all.data(), all.size());
+  const auto sum = all.finish();
   return {sum.begin(), sum.end()};
 }
 

@@ -6,12 +6,10 @@
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
-#include <openssl/evp.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <new>
 #include <vector>
 
 namespace rw {
@@ -23,31 +21,12 @@ constexpr std::size_t bytes_shown = 16;
 
 }  // namespace
 
-struct content_digest::state {
-  state() : native(EVP_MD_CTX_new()) {
-    if (native == nullptr || EVP_DigestInit_ex(native, EVP_sha256(), nullptr) != 1) {
-      EVP_MD_CTX_free(native);
-      throw std::bad_alloc();
-    }
-  }
-  ~state() { EVP_MD_CTX_free(native); }
-  state(const state&) = delete;
-  state& operator=(const state&) = delete;
-
-  EVP_MD_CTX* native;
-};
-
-content_digest::content_digest() : state_(std::make_unique<state>()) {}
-content_digest::~content_digest() = default;
-
 void content_digest::put(char kind, std::string_view bytes) {
   std::array<char, 9> head{kind};
   for (std::size_t i = 0; i < 8; ++i) {
     head[i + 1] = static_cast<char>(static_cast<std::uint64_t>(bytes.size()) >> (8 * i));
   }
-  // These calls fail only for a context that was not initialised.
-  EVP_DigestUpdate(state_->native, head.data(), head.size());
-  EVP_DigestUpdate(state_->native, bytes.data(), bytes.size());
+  stream_.add({head.data(), head.size()}).add(bytes);
 }
 
 content_digest& content_digest::add(std::string_view text) {
@@ -76,9 +55,8 @@ content_digest& content_digest::add(const json::value& value) {
 }
 
 std::string content_digest::hex() {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> bytes{};
-  EVP_DigestFinal_ex(state_->native, bytes.data(), nullptr);
-  return core::hex({bytes.data(), bytes_shown});
+  const auto digest = stream_.finish();
+  return core::hex({digest.data(), bytes_shown});
 }
 
 }  // namespace rw

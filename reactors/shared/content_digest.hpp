@@ -1,8 +1,9 @@
 #pragma once
 
+#include "rw/tls/digest.hpp"
+
 #include <boost/json/fwd.hpp>
 
-#include <memory>
 #include <string>
 #include <string_view>
 
@@ -12,14 +13,9 @@ namespace rw {
 /// that it may be stored on objects and compared later: SHA-256 over a form that delimits each
 /// value by its kind and length, and sorts an object's members by name.
 ///
-/// Not thread-safe.
+/// Not thread-safe. Throws as tls::sha256 does.
 class content_digest {
  public:
-  content_digest();
-  ~content_digest();
-  content_digest(const content_digest&) = delete;
-  content_digest& operator=(const content_digest&) = delete;
-
   content_digest& add(std::string_view text);
   content_digest& add(const boost::json::value& value);
 
@@ -27,11 +23,9 @@ class content_digest {
   std::string hex();
 
  private:
-  struct state;
-
   void put(char kind, std::string_view bytes);
 
-  const std::unique_ptr<state> state_;
+  tls::sha256_stream stream_;
 };
 
 }  // namespace rw

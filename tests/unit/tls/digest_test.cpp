@@ -7,6 +7,7 @@
 
 #include <exception>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -49,6 +50,18 @@ BOOST_AUTO_TEST_CASE(digest_that_cannot_be_made_is_no_constant) {
 BOOST_AUTO_TEST_CASE(digests_are_those_of_the_standard) {
   BOOST_TEST(core::hex(tls::sha256("abc")) == of_abc);
   BOOST_TEST(core::hex(tls::sha256("")) == of_nothing);
+}
+
+BOOST_AUTO_TEST_CASE(digest_of_parts_is_that_of_the_whole) {
+  BOOST_TEST(core::hex(tls::sha256_stream().add("a").add("").add("bc").finish()) == of_abc);
+  BOOST_TEST(core::hex(tls::sha256_stream().finish()) == of_nothing);
+}
+
+BOOST_AUTO_TEST_CASE(digest_that_has_ended_takes_no_more) {
+  tls::sha256_stream ended;
+  ended.add("abc").finish();
+  BOOST_CHECK_THROW(ended.add("d"), std::runtime_error);
+  BOOST_CHECK_THROW(ended.finish(), std::runtime_error);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
