@@ -42,7 +42,9 @@ def add(kcp, one, name, illness, configs):
     """The kubeconfig and the Kyma of a runtime; `illness` is an index of ILLNESSES, or None."""
     access, kyma = one.manifest(f"access-{name}"), one.manifest(f"kyma-{name}")
     if illness is not None and illness < len(configs):
-        access = re.sub(r"config: .*", f"config: {base64.b64encode(configs[illness].encode()).decode()}", access)
+        # A cluster of its own: one that two Kymas name is refused for that (DuplicateRuntime).
+        config = re.sub(r"https://127\.0\.0\.1:\d+", rf"\g<0>/{name}", configs[illness])
+        access = re.sub(r"config: .*", f"config: {base64.b64encode(config.encode()).decode()}", access)
     if illness != 4:
         kcp.apply(f"{collection('secrets', 'kcp-system')}/kubeconfig-{name}", access)
     if illness == 5:

@@ -176,7 +176,7 @@ void wait_registry::release(bool all) noexcept {
       node = next;
     }
   }
-  prune_after_.store(std::max<std::size_t>(64, live));
+  prune_after_.store(std::max(nodes_until_prune, live));
 }
 
 void wait_registry::shutdown() {

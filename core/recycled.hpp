@@ -6,8 +6,11 @@
 
 namespace rw::core {
 
-// Memory of what comes and goes with each message. A thread keeps the memory of a few objects of a
+// Memory of what comes and goes with each message. A thread keeps the memory of some objects of a
 // size for the next ones, whichever thread made them. Thread-safe.
+
+/// How many objects' memory a thread keeps, unless another number is said.
+inline constexpr std::size_t usually_kept = 8;
 
 /// False with AddressSanitizer: a use of what was freed is to be found.
 #if defined(__SANITIZE_ADDRESS__)
@@ -21,7 +24,7 @@ inline constexpr bool recycles = true;
 namespace recycled_detail {
 
 /// Blocks of one size that this thread keeps.
-template <std::size_t Bytes>
+template <std::size_t Bytes, std::size_t Kept>
 class kept_blocks {
  public:
   kept_blocks() = default;
@@ -43,24 +46,24 @@ class kept_blocks {
   static thread_local kept_blocks here;
 
  private:
-  std::array<void*, 8> blocks_{};
+  std::array<void*, Kept> blocks_{};
   std::size_t count_ = 0;
 };
 
-template <std::size_t Bytes>
-thread_local bool kept_blocks<Bytes>::ended = false;
-template <std::size_t Bytes>
-thread_local kept_blocks<Bytes> kept_blocks<Bytes>::here;
+template <std::size_t Bytes, std::size_t Kept>
+thread_local bool kept_blocks<Bytes, Kept>::ended = false;
+template <std::size_t Bytes, std::size_t Kept>
+thread_local kept_blocks<Bytes, Kept> kept_blocks<Bytes, Kept>::here;
 
-template <std::size_t Bytes>
+template <std::size_t Bytes, std::size_t Kept = usually_kept>
 void* take() {
-  using kept = kept_blocks<Bytes>;
+  using kept = kept_blocks<Bytes, Kept>;
   return recycles && !kept::ended ? kept::here.take() : ::operator new(Bytes);
 }
 
-template <std::size_t Bytes>
+template <std::size_t Bytes, std::size_t Kept = usually_kept>
 void give(void* block) noexcept {
-  using kept = kept_blocks<Bytes>;
+  using kept = kept_blocks<Bytes, Kept>;
   if (!recycles || kept::ended) return ::operator delete(block);
   kept::here.give(block);
 }
@@ -68,11 +71,11 @@ void give(void* block) noexcept {
 }  // namespace recycled_detail
 
 /// Base of a class whose objects reuse memory. No other class may derive from `Object`.
-template <class Object>
+template <class Object, std::size_t Kept = usually_kept>
 struct recycled {
-  static void* operator new(std::size_t) { return recycled_detail::take<sizeof(Object)>(); }
+  static void* operator new(std::size_t) { return recycled_detail::take<sizeof(Object), Kept>(); }
   static void operator delete(void* block) noexcept {
-    recycled_detail::give<sizeof(Object)>(block);
+    recycled_detail::give<sizeof(Object), Kept>(block);
   }
 };
 

@@ -8,7 +8,6 @@
 #include <boost/asio/associated_allocator.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
-#include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/execution/context.hpp>
 #include <boost/asio/execution/outstanding_work.hpp>
@@ -129,11 +128,17 @@ class operation final : public wait_op {
 
   /// Carries the operation to its executor. If the context is destroyed before it runs, it destroys
   /// the operation and passes a wake-up that it carried to the next waiter.
+  /// It has its allocator itself: bound to it by Asio, it would be posted twice.
   class courier {
    public:
-    courier(operation* op, purpose intent) noexcept : op_(op), intent_(intent) {}
+    using allocator_type = operation::allocator_type;
+
+    courier(operation* op, purpose intent) noexcept
+        : op_(op), intent_(intent), allocator_(allocator_of(op->handler_)) {}
     courier(courier&& other) noexcept
-        : op_(std::exchange(other.op_, nullptr)), intent_(other.intent_) {}
+        : op_(std::exchange(other.op_, nullptr)),
+          intent_(other.intent_),
+          allocator_(other.allocator_) {}
     courier& operator=(courier&&) = delete;
     ~courier() {
       if (op_ == nullptr) return;
@@ -141,6 +146,8 @@ class operation final : public wait_op {
       op_->destroy();
       if (intent_ == purpose::retry) Action::peers(*channel).notify(1);
     }
+
+    allocator_type get_allocator() const noexcept { return allocator_; }
 
     void operator()() {
       operation* const op = std::exchange(op_, nullptr);
@@ -154,6 +161,7 @@ class operation final : public wait_op {
    private:
     operation* op_;
     purpose intent_;
+    [[no_unique_address]] allocator_type allocator_;
   };
 
   struct canceller {
@@ -226,8 +234,7 @@ class operation final : public wait_op {
   /// Running out of memory here would lose the operation: it ends the process (noexcept).
   void post_as(purpose intent) noexcept {
     const work_type executor = work_;  // the operation may be destroyed before post returns
-    allocator_type allocator = allocator_of(handler_);
-    boost::asio::post(executor, boost::asio::bind_allocator(allocator, courier(this, intent)));
+    boost::asio::post(executor, courier(this, intent));
   }
 
   void complete() {

@@ -27,9 +27,12 @@ class wait_op {
   ~wait_op() = default;
 };
 
+/// The registry releases nodes that no longer wait when so many have been added.
+inline constexpr std::size_t nodes_until_prune = 64;
+
 /// One suspension of an operation: links the operation, the wait list and each party that may end
 /// the wait. Reference counted, because each of these releases it at its own time.
-class wait_node : public recycled<wait_node> {
+class wait_node : public recycled<wait_node, nodes_until_prune> {
  public:
   explicit wait_node(wait_op& op) noexcept : op_(&op) {}
 
@@ -168,7 +171,7 @@ class wait_registry final : public boost::asio::execution_context::service {
   std::atomic<wait_node*> incoming_{nullptr};
   std::atomic<std::size_t> added_{0};  ///< since the last prune
   std::atomic<bool> pruning_{false};   ///< the thread that sets it prunes; others do not wait
-  std::atomic<std::size_t> prune_after_{64};
+  std::atomic<std::size_t> prune_after_{nodes_until_prune};
   wait_node* first_ = nullptr;  ///< only the pruning thread uses it
 };
 
