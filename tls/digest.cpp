@@ -3,6 +3,7 @@
 #include <openssl/evp.h>
 
 #include <stdexcept>
+#include <utility>
 
 namespace rw::tls {
 namespace {
@@ -39,13 +40,15 @@ sha256_stream::sha256_stream() : context_(EVP_MD_CTX_new()) {
 }
 
 sha256_stream& sha256_stream::add(std::string_view part) {
-  if (EVP_DigestUpdate(context_.get(), part.data(), part.size()) != 1) fail();
+  if (!context_ || EVP_DigestUpdate(context_.get(), part.data(), part.size()) != 1) fail();
   return *this;
 }
 
 sha256_digest sha256_stream::finish() {
   sha256_digest out{};
-  if (EVP_DigestFinal_ex(context_.get(), out.data(), nullptr) != 1) fail();
+  // OpenSSL 3.0 takes more after the end, and says what is no digest.
+  const auto ended = std::move(context_);
+  if (!ended || EVP_DigestFinal_ex(ended.get(), out.data(), nullptr) != 1) fail();
   return out;
 }
 

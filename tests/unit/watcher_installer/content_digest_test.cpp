@@ -5,21 +5,19 @@
 
 #include <string_view>
 
-BOOST_AUTO_TEST_SUITE(content_digest_of_values)
-
-using namespace rw;
+BOOST_AUTO_TEST_SUITE(content_digest)
 
 // Digests are stored on objects in all runtimes: another one is a roll-out everywhere. The value
 // was made by another implementation of the form that the header describes.
 BOOST_AUTO_TEST_CASE(digest_is_the_same_in_every_version) {
   const auto value = boost::json::parse(R"({"b": [null, true, 1], "a": {"c": ""}})");
-  BOOST_TEST(content_digest().add(std::string_view("text")).add(value).hex() ==
+  BOOST_TEST(rw::content_digest().add(std::string_view("text")).add(value).hex() ==
              "265075088554b96ce2c444a1e535eb77");
 }
 
 BOOST_AUTO_TEST_CASE(values_that_read_alike_differ) {
   const auto of = [](const char* text) {
-    return content_digest().add(boost::json::parse(text)).hex();
+    return rw::content_digest().add(boost::json::parse(text)).hex();
   };
   BOOST_TEST(of(R"(["ab", "c"])") != of(R"(["a", "bc"])"));
   BOOST_TEST(of("1") != of(R"("1")"));
