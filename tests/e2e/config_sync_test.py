@@ -194,7 +194,7 @@ class Story:
         self.start_manager()
         # A first start has nothing to compare with, marks none and says so.
         self.assertEqual({name: r["metadata"]["resourceVersion"] for name, r in self.runtimes().items()}, untouched)
-        self.assertIn("--signal-all-once", self.manager.tail())
+        wait_until(lambda: "--signal-all-once" in self.manager.tail(), PATIENCE, "the manager says so", every=0.05)
 
         expected = 0
         for path in self.sources:

@@ -112,7 +112,8 @@ class Duplicates(landscape.Embedded, harness.TestCase):
         configuration = self.skr.get(*HOOKS)["metadata"]["uid"]
         self.kcp.kubectl("delete", "kyma", "kyma-1", "-n", KCP)
         self.kcp.until_gone("kyma", "kyma-1", KCP)
-        self.assertIn("WatcherReleased", self.kcp.events_of("kyma-1", KCP))
+        wait_until(lambda: "WatcherReleased" in self.kcp.events_of("kyma-1", KCP), landscape.PATIENCE,
+                   "an event tells of it", every=0.1)
         certificate = self.kcp.until("certificates.cert-manager.io", "kyma-2-webhook-tls", "istio-system",
                                      lambda c: c["spec"]["commonName"] == OTHER, "asks for the other's certificate")
         issued = self.issuer.secret_for(certificate)

@@ -41,7 +41,7 @@ class Limit(landscape.Embedded, harness.TestCase):
         self.until_states(Ready=names, Error={f"w{MOST}"})
         condition = self.kcp.get(WATCHERS, f"w{MOST}", KCP)["status"]["conditions"][0]
         self.assertEqual(condition["reason"], "LimitExceeded")
-        self.assertIn("WatcherLimitExceeded", self.kcp.events_of(f"w{MOST}", KCP))
+        wait_until(lambda: "WatcherLimitExceeded" in self.kcp.events_of(f"w{MOST}", KCP), PATIENCE, "an event tells of it", every=0.1)
         self.assertIsNone(self.kcp.get("virtualservices.networking.istio.io", f"w{MOST}", KCP))
         # The others are repaired, and the next leader decides alike.
         self.skr.kubectl("delete", "validatingwebhookconfigurations", "skr-webhook")
