@@ -128,7 +128,7 @@ class operation final : public wait_op {
 
   /// Carries the operation to its executor. If the context is destroyed before it runs, it destroys
   /// the operation and passes a wake-up that it carried to the next waiter.
-  /// It has its allocator itself: bound to it by Asio, it would be posted twice.
+  /// It has its allocator itself: bound by Asio, it would be posted, and then dispatched.
   class courier {
    public:
     using allocator_type = operation::allocator_type;

@@ -160,6 +160,12 @@ class Releases(Helm, harness.TestCase):
         config["users"][0]["user"] = {"token": token}
         account = self.folder / "account"
         account.write_text(json.dumps(config))
+        # A real API server knows of a grant a moment after it was written; this is the last.
+        review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+                  "spec": {"user": f"system:serviceaccount:kcp-system:{MANAGER}",
+                           "resourceAttributes": {"namespace": "istio-system", "verb": "list", "resource": "secrets"}}}
+        wait_until(lambda: client.request("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)["status"]["allowed"],
+                   10, "the account has its rights", every=0.1)
         done = runtime_watcher(*arguments, "--kubeconfig", account, timeout=60)
         self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
         self.assertIn("no manager runs", done.stdout)

@@ -215,7 +215,7 @@ class Table(harness.TestCase):
         dev = self.start_dev("--runtimes", 60)
         self.until(lambda: dev.table().get("", "").startswith("60 live, "), "all runtimes are live")
         self.assertRegex(dev.raw, rb"starting: KCP is up; [0-9]+ of 60 runtimes prepared, [0-9]+ installed")
-        self.assertIn("and 48 more, all live", dev.screen.visible())
+        self.until(lambda: dev.table().get("and") == "and 48 more, all live", "the watcher is on all that are not shown")
         self.assertEqual(len(dev.table()), 14)
         dev.kill()
         dev.read_all()

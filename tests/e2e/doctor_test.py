@@ -115,6 +115,8 @@ class Doctor(harness.TestCase):
         self.start_manager()
         self.until_well()
         self.break_all()
+        # The simulated node takes the pods off their Service a moment later.
+        wait_until(lambda: "NoEndpoints" in json.dumps(self.examine()), 10, "the Service without endpoints is found", every=0.1)
         code, checks = self.examine()
         self.assertEqual(code, 3)
         # The last runtime is in order, but its next heartbeat has no route, or comes before the route goes and finds no manager.

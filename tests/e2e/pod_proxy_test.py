@@ -91,9 +91,12 @@ class PodProxy(harness.TestCase):
         for resource, grant in (("leases", role("read-lease", "kcp-system", ("coordination.k8s.io", "leases"))),
                                 ("secrets", role("read-leader", "runtime-watcher-system", ("", "secrets"))),
                                 ("pods", role("proxy", "kcp-system", ("", "pods/proxy")))):
-            code, told = self.asked("status", self.reader)
-            self.assertEqual(code, 1, told)
-            self.assertIn(f'User "e2e-reader" cannot get resource "{resource}', told["verdict"]["message"])
+            # A real API server knows of a grant a moment after it was written.
+            def missing():
+                code, told = self.asked("status", self.reader)
+                self.assertEqual(code, 1, told)
+                return f'User "e2e-reader" cannot get resource "{resource}' in told["verdict"]["message"]
+            wait_until(missing, PATIENCE, lambda: f"{resource} is named: {self.asked('status', self.reader)}", every=0.3)
             for each in grant:
                 ns = each["metadata"]["namespace"]
                 self.kcp.request("POST", f"{RBAC}/namespaces/{ns}/{each['kind'].lower()}s", each)
