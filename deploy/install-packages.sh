@@ -11,7 +11,7 @@
 #   image   what deploy/image/build.sh needs beside a compiler
 #   sanitize  the symbolizer that the sanitizers' suppressions need
 #   cross   what an arm64 image needs beside `build` and `image`, and an emulator to start it with
-#   kube    tools for building kube-apiserver from Debian's source package
+#   kube    tools for building Kubernetes from Debian's source package
 #   plot    what bench/run.sh draws its plots with
 #
 # Works as root or through sudo. No service is started, neither by the installation nor after it.
@@ -25,7 +25,8 @@ declare -A groups=(
     $libraries libboost-test1.81-dev libbenchmark-dev
     git curl openssl ca-certificates python3"
   [test]="nghttp2-client nginx-light wrk jq curl openssl python3 kubernetes-client npm bubblewrap umoci buildah mmdebstrap binutils doxygen abigail-tools pkg-config valgrind
-    prometheus chromium chromium-driver python3-cryptography python3-selenium fonts-dejavu-core lua5.4 reuse"
+    prometheus chromium chromium-driver python3-cryptography python3-selenium fonts-dejavu-core lua5.4 reuse
+    iptables conntrack iproute2"
   [image]="umoci binutils ca-certificates python3 git openssl"
   [sanitize]="llvm-19"
   [cross]="binutils-aarch64-linux-gnu qemu-user-static bubblewrap"
@@ -35,6 +36,7 @@ declare -A groups=(
 # The command that stands for a package where another origin may have provided it.
 declare -A commands=([jq]=jq [git]=git [curl]=curl [python3]=python3 [make]=make [rsync]=rsync [patch]=patch
   [openssl]=openssl [npm]=npm [cmake]=cmake [nginx-light]=nginx [wrk]=wrk
+  [iptables]=iptables [iproute2]=ip
   [kubernetes-client]=kubectl [pkg-config]=pkg-config [lua5.4]=lua5.4 [gnuplot-nox]=gnuplot)
 
 list=

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Provides kube-apiserver, etcd and kubectl for the tests, from Debian packages alone.
+# Provides kube-apiserver, etcd, kubectl and what a node runs for the tests, from Debian packages alone.
 #
 #   export KUBEBUILDER_ASSETS="$(tests/provide-kube.sh)"
 #
-# prints the folder that holds the three; progress goes to stderr. A KUBEBUILDER_ASSETS that is already set and
-# holds kube-apiserver and etcd is used as it is. Otherwise kube-apiserver 1.20.2 is built once from Debian 12's
-# source package and kept under ${XDG_CACHE_HOME:-$HOME/.cache}/runtime-watcher, some minutes the first time and
-# nothing later. Nothing is installed but the few tools of `deploy/install-packages.sh kube`: the compiler, etcd and
-# kubectl are downloaded and unpacked, so that no service starts and no package of the machine changes.
+# prints the folder that holds them; progress goes to stderr. A KUBEBUILDER_ASSETS that is already set and holds
+# kube-apiserver and etcd is used as it is; the tests on a node are skipped where it lacks what a node runs. Otherwise
+# Kubernetes 1.20.2 is built once from Debian 12's source package and kept under
+# ${XDG_CACHE_HOME:-$HOME/.cache}/runtime-watcher, some minutes the first time and nothing later. Nothing is installed but
+# the few tools of `deploy/install-packages.sh kube`: the compiler, etcd, kubectl, containerd, runc and the CNI plugins are
+# downloaded and unpacked, so that no service starts and no package of the machine changes.
 #
 # kube-apiserver speaks only HTTP/1.1 to admission webhooks, as every version before 1.30
 # (github.com/kubernetes/kubernetes pull 82090). The one line that forbids HTTP/2 is made to depend on the environment
@@ -17,8 +18,11 @@ set -euo pipefail
 
 readonly here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 readonly kube_version=1.20.2
-readonly recipe=3  # raise it when the recipe below changes, and old caches are no longer used
+readonly recipe=4  # raise it when the recipe below changes, and old caches are no longer used
 readonly began=$SECONDS
+readonly built=(kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy)
+readonly unpacked=(containerd containerd-shim-runc-v2 ctr runc)
+readonly plugins=(bridge host-local loopback portmap)  # of CNI, in the folder cni
 
 case "${1:-}" in
   "") ;;
@@ -29,14 +33,30 @@ esac
 say() { printf 'provide-kube [%3ds] %s\n' $((SECONDS - began)) "$*" >&2; }
 die() { printf 'provide-kube: %s\n' "$*" >&2; exit 1; }
 
-# True when the folder holds the binaries and each of them runs.
-complete() {
+# True when the folder holds an API server and its storage, and both run.
+has_control_plane() {
   [[ -x $1/kube-apiserver && -x $1/etcd ]] || return 1
   "$1/kube-apiserver" --version >/dev/null 2>&1 && "$1/etcd" --version >/dev/null 2>&1
 }
 
+# True when the folder also holds what a node runs, and each of it runs.
+complete() {
+  has_control_plane "$1" || return 1
+  local name
+  for name in "${built[@]}" "${unpacked[@]}"; do
+    if [[ $name == containerd-shim-* ]]; then
+      "$1/$name" -v >/dev/null 2>&1 || return 1
+    else
+      "$1/$name" --version >/dev/null 2>&1 || return 1
+    fi
+  done
+  for name in "${plugins[@]}"; do
+    CNI_COMMAND=VERSION "$1/cni/$name" </dev/null >/dev/null 2>&1 || return 1
+  done
+}
+
 if [[ -n ${KUBEBUILDER_ASSETS:-} ]]; then
-  complete "$KUBEBUILDER_ASSETS" ||
+  has_control_plane "$KUBEBUILDER_ASSETS" ||
     die "KUBEBUILDER_ASSETS=$KUBEBUILDER_ASSETS holds no kube-apiserver and etcd that run; unset it to have them built"
   say "using KUBEBUILDER_ASSETS=$KUBEBUILDER_ASSETS"
   cd "$KUBEBUILDER_ASSETS" && pwd
@@ -113,24 +133,29 @@ fetch_source() {
   cd "$work/source" && apt-get source kubernetes
 }
 
-build_apiserver() {
+build_kubernetes() {
   cd "$work/gopath/src/k8s.io/kubernetes"
   env -i PATH="$work/root/usr/lib/go-1.19/bin:/usr/bin:/bin" HOME="$work" LANG=C.UTF-8 \
     GOROOT="$work/root/usr/lib/go-1.19" GOPATH="$work/gopath" GOCACHE="$work/gocache" GOFLAGS= GOTOOLCHAIN=local \
     CGO_ENABLED=0 KUBE_GIT_VERSION_FILE="$work/version" \
-    make WHAT=cmd/kube-apiserver
+    make WHAT="${built[*]/#/cmd/}"
 }
 
-say "making kube-apiserver $kube_version, etcd and kubectl into $assets (once; needs about 4 GiB meanwhile)"
+say "making Kubernetes $kube_version, etcd, kubectl and containerd into $assets (once; needs about 5 GiB meanwhile)"
 APT_CONFIG="$(python3 -B "$here/../deploy/private_apt.py" "$work/apt" --source)"
 export APT_CONFIG
 mkdir -p "$work"/{debs,root,source,gopath/src/k8s.io,bin}
 retry "reading package lists" apt-get update
 apt-cache showsrc kubernetes 2>/dev/null | grep -q "^Version:.*$kube_version" ||
   die "the apt entries of this machine offer no source package kubernetes $kube_version"
-say "downloading the Go compiler and etcd"
-unpack golang-1.19-go golang-1.19-src golang-github-modern-go-reflect2-dev etcd-server
+say "downloading the Go compiler, etcd, containerd, runc and the CNI plugins"
+unpack golang-1.19-go golang-1.19-src golang-github-modern-go-reflect2-dev etcd-server containerd runc containernetworking-plugins
 cp "$work/root/usr/bin/etcd" "$work/bin/etcd"
+for name in "${unpacked[@]}"; do
+  cp "$(find "$work/root/usr/bin" "$work/root/usr/sbin" -name "$name" -print -quit)" "$work/bin/$name"
+done
+mkdir "$work/bin/cni"
+cp "${plugins[@]/#/$work/root/usr/lib/cni/}" "$work/bin/cni/"
 if ! command -v kubectl >/dev/null; then
   unpack kubernetes-client
   cp "$work/root/usr/bin/kubectl" "$work/bin/kubectl"
@@ -159,8 +184,8 @@ grep -qP '^\t*cfg.NextProtos = \[\]string{"http/1.1"}$' "$webhook_client" && gre
   die "the source is not as expected: $webhook_client"
 sed -i -e 's/^\s*\(cfg.NextProtos = .*\)$/if os.Getenv("WEBHOOK_HTTP2") == "" { \1 }/' -e 's/^import ($/import (\n"os"/' \
   "$webhook_client"
-with_progress "building kube-apiserver" build_apiserver
-cp "$source_tree/_output/local/bin/linux/$(dpkg --print-architecture)/kube-apiserver" "$work/bin/kube-apiserver"
+with_progress "building ${built[*]}" build_kubernetes
+cp "${built[@]/#/$source_tree/_output/local/bin/linux/$(dpkg --print-architecture)/}" "$work/bin/"
 cat >"$work/bin/kube-apiserver-http2" <<'SCRIPT'
 #!/bin/sh
 WEBHOOK_HTTP2=yes exec "$(dirname "$0")/kube-apiserver" "$@"
