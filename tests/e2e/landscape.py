@@ -42,13 +42,14 @@ def webhooks_of_watchers(configuration):
 
 
 class Issuer:
-    """A root CA, and what cert-manager does with Certificates: keys and Secrets for them."""
+    """A root CA, which is the certificate of the gateway `host`, too, and what cert-manager does with Certificates: keys and
+    Secrets for them."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, host="localhost"):
         self.folder = folder
         folder.mkdir()
         self._openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30",
-                      "-subj", "/CN=klm-watcher", "-addext", "subjectAltName=DNS:localhost",
+                      "-subj", "/CN=klm-watcher", "-addext", f"subjectAltName=DNS:{host}",
                       "-addext", "basicConstraints=critical,CA:TRUE", "-keyout", folder / "ca.key", "-out", folder / "ca.crt")
 
     def _openssl(self, *arguments):
@@ -143,16 +144,20 @@ class Landscape:
     """
 
     OPTIONS = ()  # of the manager, beside those of its Deployment
+    HOST = "localhost"  # of the gateway
 
     def setUp(self):
         super().setUp()
         if not KUBECTL:
             self.skipTest("there is no kubectl")
         self.kcp, self.skr = self.start_clusters()
-        self.port = free_port()
-        self.issuer = Issuer(self.folder / "issuer")
+        self.port = self.gateway_port()
+        self.issuer = Issuer(self.folder / "issuer", self.HOST)
         self.prepare()
         self.manager = self.start_manager(*self.OPTIONS, pod_ip="fd00::99")
+
+    def gateway_port(self):
+        return free_port()
 
     def prepare(self):
         for crd in self.definitions():
@@ -161,7 +166,7 @@ class Landscape:
         for ns in ("kcp-system", "istio-system"):
             self.kcp.kubectl("create", "namespace", ns)
         gateway = (ROOT / "deploy" / "pki" / "gateway.yaml").read_text()
-        self.kcp.kubectl("apply", "-f", "-", stdin=gateway.replace("listener.kcp.example.com", "localhost").replace(
+        self.kcp.kubectl("apply", "-f", "-", stdin=gateway.replace("listener.kcp.example.com", self.HOST).replace(
             "number: 443", f"number: {self.port}"))
         self.kcp.apply(self.issuer.root_secret)
         self.deploy_manager()
