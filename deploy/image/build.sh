@@ -72,7 +72,7 @@ run_umoci insert "${as[@]}" --image "$work/layout:$tag" --history.created "$crea
 title=org.opencontainers.image
 run_umoci config --image "$work/layout:$tag" --no-history --created "$created" --os linux \
   --architecture "$architecture" --config.user 10001:10001 --config.workingdir / \
-  --config.entrypoint /usr/bin/runtime-watcher --config.env PATH=/usr/bin \
+  --config.entrypoint /usr/bin/runtime-watcher --config.cmd webhook --config.env PATH=/usr/bin \
   --config.label "$title.title=runtime-watcher" --config.label "$title.version=$version" \
   --config.label "$title.revision=$revision" --config.label "$title.created=$created" \
   --config.label "$title.licenses=Apache-2.0" \

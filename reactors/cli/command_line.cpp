@@ -1,5 +1,6 @@
 #include "rw/reactors/cli/command_line.hpp"
 
+#include "rw/core/config.hpp"
 #include "rw/core/resolver.hpp"
 #include "rw/reactors/cli/completion.hpp"
 #include "rw/reactors/cli/options.hpp"
@@ -16,6 +17,7 @@
 #include <exception>
 #include <iostream>
 #include <iterator>
+#include <optional>
 #include <string_view>
 #include <sys/resource.h>
 #include <utility>
@@ -56,11 +58,24 @@ class help_formatter final : public CLI::Formatter {
   }
 };
 
+/// True for "tcp://10.0.0.11:6379", as kubelet writes the variable NAME_PORT of a Service
+/// (kubernetes.io/docs/concepts/services-networking/service, Environment variables).
+bool is_service_link(const std::string& value) {
+  for (const std::string_view scheme : {"tcp://", "udp://", "sctp://"}) {
+    if (!value.starts_with(scheme)) continue;
+    const auto parsed = core::parse_host_port(value.substr(scheme.size()));
+    return parsed && parsed->port != 0;
+  }
+  return false;
+}
+
 /// Gives every flag an environment variable: its name after `prefix`. A command that does not run
-/// has none, so that a variable of another command can't prevent its start. Lists may have blanks
-/// after commas.
+/// has none, so that a variable of another command can't prevent its start; neither has a flag
+/// whose variable is one of a Service, which is added to `links`. Lists may have blanks after
+/// commas.
 void finish_options(CLI::App& app, const std::string& prefix,
-                    const std::vector<std::string>& arguments, bool runs) {
+                    const std::vector<std::string>& arguments, bool runs,
+                    std::vector<std::string>& links) {
   for (auto* option : app.get_options({})) {
     if (option->get_delimiter() != '\0') option->transform(validator(trim, ""));
     if (!option->nonpositional() || option->get_items_expected_max() == 0) continue;
@@ -71,12 +86,58 @@ void finish_options(CLI::App& app, const std::string& prefix,
         return c == '-' ? '_' : static_cast<char>(std::toupper(c));
       });
     }
-    option->envname(runs ? name : "");
+    const auto* const value = runs ? std::getenv(name.c_str()) : nullptr;
+    const bool linked = value != nullptr && is_service_link(value);
+    if (linked) links.push_back(name);
+    option->envname(runs && !linked ? name : "");
   }
   for (auto* nested : app.get_subcommands([](const CLI::App*) { return true; })) {
     const bool named = std::ranges::find(arguments, nested->get_name()) != arguments.end();
-    finish_options(*nested, prefix, arguments, runs && named);
+    finish_options(*nested, prefix, arguments, runs && named, links);
   }
+}
+
+/// Returns the name and the value of a flag of Go's package flag: "-name", "--name" or "-name=BOOL"
+/// (pkg.go.dev/flag, Command line flag syntax); nothing if it is none, or no value of a boolean.
+std::optional<std::pair<std::string, bool>> read_go_flag(std::string_view text) {
+  if (!text.starts_with('-')) return std::nullopt;
+  text.remove_prefix(text.starts_with("--") ? 2 : 1);
+  const auto equals = text.find('=');
+  const std::string name(text.substr(0, equals));
+  if (equals == std::string_view::npos) return std::pair(name, true);
+  const auto value = text.substr(equals + 1);
+  for (const auto each : {"1", "t", "T", "true", "TRUE", "True"}) {
+    if (value == each) return std::pair(name, true);
+  }
+  for (const auto each : {"0", "f", "F", "false", "FALSE", "False"}) {
+    if (value == each) return std::pair(name, false);
+  }
+  return std::nullopt;
+}
+
+/// Replaces the aliases of the commands, see `command::aliases`.
+std::vector<std::string> without_aliases(std::vector<std::string> arguments,
+                                         const std::vector<command>& commands) {
+  for (const auto& command : commands) {
+    const auto flag_of = [&command](const std::string& argument) {
+      auto flag = read_go_flag(argument);
+      return flag && command.aliases.contains(flag->first) ? flag : std::nullopt;
+    };
+    if (arguments.empty()) break;
+    if (flag_of(arguments.front())) arguments.insert(arguments.begin(), command.name);
+    if (arguments.front() != command.name) continue;
+    std::vector<std::string> replaced;
+    for (auto& each : arguments) {
+      const auto flag = flag_of(each);
+      if (!flag) {
+        replaced.push_back(std::move(each));
+      } else if (flag->second) {
+        replaced.push_back(command.aliases.at(flag->first));
+      }
+    }
+    arguments = std::move(replaced);
+  }
+  return arguments;
 }
 
 /// Number of insertions, deletions and replacements between two words (Levenshtein).
@@ -202,6 +263,11 @@ int run(const std::string& program, const command& chosen, const command_line& l
                                {"revision", RW_REVISION},
                                {"settings", line.settings}});
   }
+  for (const auto& variable : line.service_links) {
+    with.log.warning("variable of a Service ignored",
+                     {{"variable", variable},
+                      {"next_step", "set enableServiceLinks: false in the pod's specification"}});
+  }
   const auto running = chosen.make(with);
   asio::signal_set signals(context, SIGTERM, SIGINT);
   if (!is_ignored(SIGHUP)) signals.add(SIGHUP);
@@ -252,7 +318,7 @@ void parse(CLI::App& parser, const std::vector<std::string>& arguments) {
 
 command_line parse_command_line(const std::string& program, const std::string& about,
                                 const std::vector<command>& commands, int argc, char** argv) {
-  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  const auto arguments = without_aliases(std::vector<std::string>(argv + 1, argv + argc), commands);
   command_line result;
   std::string level = "info";
   CLI::App parser(about, program);
@@ -266,7 +332,7 @@ command_line parse_command_line(const std::string& program, const std::string& a
                               "Least level that is logged; commands that print a report log errors "
                               "alone by default");
   log_level->check(CLI::IsMember({"debug", "info", "warning", "warn", "error"}));
-  if (!single) finish_options(parser, "", arguments, true);
+  if (!single) finish_options(parser, "", arguments, true, result.service_links);
   const auto names_command = [&](const std::string& argument) {
     return std::ranges::find(commands, argument, &command::name) != commands.end();
   };
@@ -275,7 +341,7 @@ command_line parse_command_line(const std::string& program, const std::string& a
     auto* const added = single ? &parser : parser.add_subcommand(command.name, command.help);
     command.describe(*added);
     const bool runs = single || (running != arguments.end() && *running == command.name);
-    finish_options(*added, command.variable_prefix, arguments, runs);
+    finish_options(*added, command.variable_prefix, arguments, runs, result.service_links);
   }
   // A program that accepts any argument, for its callers' sake, has no further words.
   CLI::App none;

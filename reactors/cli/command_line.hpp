@@ -23,6 +23,9 @@ struct command_line {
   /// Flags whose values came from the environment, with the variables.
   std::map<std::string, std::string> variables = {};
   std::string settings = {};  ///< the command's flags that were set, by whichever way, with values
+  /// Variables of the command's flags that describe a Service, which are ignored: kubelet sets
+  /// NAME_PORT for each Service of a pod's namespace unless `enableServiceLinks` is false.
+  std::vector<std::string> service_links = {};
   /// Returns a message about flags, with the names of settings as the user gave them.
   std::string as_given(std::string message) const;
 };
@@ -49,6 +52,9 @@ struct command {
   bool serves = false;
   /// Prints a report that log lines would tear apart: only errors are logged unless told otherwise.
   bool reports = false;
+  /// Flags of the existing system's program, as its users write them, with the arguments that they
+  /// stand for. That program has no commands: one of them as the first argument means this one.
+  std::map<std::string, std::string> aliases = {};
   /// What the variables of its flags begin with. Empty for names that the existing system uses.
   std::string variable_prefix = "RW_";
 };

@@ -20,8 +20,9 @@ import types
 import control_plane
 import harness
 from charts import CHART, HELM, SKR_CHART, SKR_VALUES, VALUES, Helm, documents, merged
-from harness import Pki, Process, Webhook, runtime_watcher, until_established, wait_until
+from harness import Pki, Process, Webhook, until_established, wait_until
 from landscape import KUBECTL, MANAGER, Cluster
+from pods import Container, Image, objects_in, own_network, pod_of
 
 BEFORE = pathlib.Path(__file__).parent / "data" / "charts" / "crds-as-a-folder.tgz"
 WATCHERS = "watchers.operator.kyma-project.io"
@@ -137,12 +138,12 @@ class Releases(Helm, harness.TestCase):
             client.patch(pod + "/status", {"status": {"phase": phase}})
             self.assertEqual(process.wait(60), code, process.tail())
 
-    def pod_arguments(self, chart, values=None):
-        """What the Pod of the test runs, with its texts in the chart's ConfigMap."""
+    def pod_of_the_test(self, chart, values=None):
+        """The Pod of `helm test`, with the objects that the chart makes for it, and those as a text without the Pod."""
         text = self.rendered(values, chart, "--show-only", f"templates/tests/{'doctor' if chart == CHART else 'review'}.yaml")
-        [pod] = [part for part in documents(text) if "\nkind: Pod\n" in part]
-        arguments = re.search(r"args:\n((?: +- .*\n)+)", pod)[1]
-        return [re.sub(r"  #.*", "", line).strip()[2:] for line in arguments.splitlines()], text
+        found = objects_in(text)
+        [pod] = [each for (kind, _), each in found.items() if kind == "Pod"]
+        return pod_of(pod), found, "\n---\n".join(part for part in documents(text) if "kind: Pod\n" not in part)
 
     def test_manager_may_run_the_test_of_its_chart(self):
         """A server without a Gateway and a leader has defects; but none is that the account may not look."""
@@ -150,8 +151,8 @@ class Releases(Helm, harness.TestCase):
         self.release("install", "first", "now")
         client = self.plane.client()
         self.addCleanup(client.close)
-        arguments, text = self.pod_arguments(CHART)
-        self.cluster.kubectl("apply", "-f", "-", stdin="\n---\n".join(part for part in documents(text) if "kind: Pod\n" not in part))
+        pod, found, text = self.pod_of_the_test(CHART)
+        self.cluster.kubectl("apply", "-f", "-", stdin=text)
         answer = client.request("POST", f"/api/v1/namespaces/kcp-system/serviceaccounts/{MANAGER}/token",
                                 {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}})
         config = json.loads(self.kubeconfig.read_text())
@@ -166,22 +167,19 @@ class Releases(Helm, harness.TestCase):
                            "resourceAttributes": {"namespace": "istio-system", "verb": "list", "resource": "secrets"}}}
         wait_until(lambda: client.request("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)["status"]["allowed"],
                    10, "the account has its rights", every=0.1)
-        done = runtime_watcher(*arguments, "--kubeconfig", account, timeout=60)
-        self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
-        self.assertIn("no manager runs", done.stdout)
-        self.assertNotRegex(done.stdout, "(?i)forbidden")
+        doctor = self.start(Container(self, Image(self.folder), pod, objects=found, kubeconfig=account))
+        self.assertEqual(doctor.wait(60), 3, doctor.tail())
+        said = "\n".join(line for _, line in doctor.log)
+        self.assertIn("no manager runs", said)
+        self.assertNotRegex(said, "(?i)forbidden")
 
     def test_review_of_the_chart_of_a_runtime_is_answered_and_makes_no_event(self):
         pki = Pki(self.folder / "pki")
-        certificate, key = pki.issue("webhook", "skr", san="dns:skr-webhook.kyma-system.svc,dns:localhost,ip:127.0.0.1")
-        webhook = self.start(Webhook(certificate, key, pki.ca, "127.0.0.1:1"))
-        arguments, text = self.pod_arguments(SKR_CHART, {"webhookCA": pki.ca.read_text()})
-        for name in ("ca.crt", "review.json"):
-            (self.folder / name).write_text(json.loads(re.search(rf"^  {name}: (.*)$", text, flags=re.MULTILINE)[1]))
-        arguments = [a.replace("/test/", f"{self.folder}/").replace("=skr-webhook.kyma-system.svc:443", f"=127.0.0.1:{webhook.port}")
-                     for a in arguments]
-        done = runtime_watcher(*arguments, "--server-name", "skr-webhook.kyma-system.svc")
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        certificate, key = pki.issue("webhook", "skr", san="dns:skr-webhook.kyma-system.svc")
+        webhook = self.start(Webhook(certificate, key, pki.ca, "127.0.0.1:1", env={"WEBHOOK_PORT": "443"}))  # as the Service
+        pod, found, _ = self.pod_of_the_test(SKR_CHART, {"webhookCA": pki.ca.read_text()})
+        replay = self.start(Container(self, Image(self.folder), pod, objects=found, hosts={"skr-webhook.kyma-system.svc": "127.0.0.1"}))
+        self.assertEqual(replay.wait(30), 0, replay.tail())
         self.assertEqual(webhook.metric("watcher_admission_request_total"), 1)
         self.assertFalse(webhook.metric("rw_dispatch_manager_events"))
 
@@ -191,4 +189,5 @@ if __name__ == "__main__":
         harness.skip("there is no helm (RW_HELM) or no kubectl")
     if not os.environ.get("KUBEBUILDER_ASSETS"):
         harness.skip("KUBEBUILDER_ASSETS names no real API server")
+    own_network()
     harness.main()

@@ -14,13 +14,15 @@ import shutil
 import subprocess
 import types
 import unittest
+import urllib.request
 
 import control_plane
 import harness
 from api import Api, ApiError
 from charts import CHART, HELM, PEM, SKR_CHART, SKR_VALUES, VALUES, Helm, bare, documents, merged
-from harness import DEV_BINARY, ROOT, Process, runtime_watcher
+from harness import DEV_BINARY, ROOT, Pki, Process
 from landscape import KUBECTL, MANAGER, Cluster
+from pods import Container, Image, objects_in, own_network, pod_of
 
 MODES = ("off", "signal", "direct", "shadow")
 CERTIFICATES = ("cert-manager", "gardener")
@@ -145,14 +147,26 @@ class Rendering(Helm, harness.TestCase):
             self.assertIn(line, deployment)
         self.assertIn("kubernetes.io/metadata.name: gateways", text.replace('"', ""))
         # The manager takes these arguments: it gets as far as to look for the cluster.
-        arguments = re.findall(r"^ +- (--\S+)$", deployment, flags=re.MULTILINE)
-        token = self.folder / "token"
-        token.write_text("secret")
-        arguments = [f"--admin-token-file={token}" if a.startswith("--admin-token-file") else a for a in arguments]
-        done = runtime_watcher("manager", *arguments, "--kubeconfig", self.folder / "nowhere", timeout=20)
-        self.assertIn("nowhere", done.stderr)
-        said = [line for line in done.stderr.splitlines() if not line.startswith("{")]
-        self.assertNotIn("--", "".join(said).replace("--kubeconfig", ""), "no complaint about a flag")
+        manager = self.start(Container(self, Image(self.folder), pod_of(objects_in(text)["Deployment", MANAGER]),
+                                       volumes={"admin-token": {"token": "secret"}}, pod={"status.podIP": "10.245.0.9"}))
+        self.assertEqual(manager.wait(20), 2, manager.tail())
+        said = " ".join(line for _, line in manager.log if not line.startswith("{"))
+        self.assertRegex(said, "^runtime-watcher: --kubeconfig: ")
+        self.assertEqual(set(re.findall(r"--[\w-]+", said)), {"--kubeconfig"}, "no complaint about a flag")
+
+    def test_pod_of_a_runtime_starts_from_the_image(self):
+        pki = Pki(self.folder / "pki")
+        certificate, key = pki.issue("webhook", "webhook", cn="runtime-1")
+        tls = {"ca": pki.ca.read_text(), "cert": certificate.read_text(), "key": key.read_text()}
+        found = objects_in(self.rendered({"tls": tls, "environment": {"EVENT_MAX_AGE": "77m"}}, SKR_CHART))
+        webhook = self.start(Container(self, Image(self.folder), pod_of(found["Deployment", "skr-webhook"]), objects=found,
+                                       pod={"metadata.name": "skr-webhook-1"}))
+        self.assertEqual(webhook.wait_listening("webhook"), 8443)
+        with urllib.request.urlopen("http://127.0.0.1:2112/readyz", timeout=10) as answer:
+            self.assertEqual(answer.status, 200)
+        [started] = webhook.records(msg="starting")
+        self.assertLessEqual({"--event-max-age=77m", "--kcp-addr=kcp.example.com:443", "--pod-name=skr-webhook-1"},
+                             set(started["settings"].split()))
 
     def test_values_that_cannot_work_are_refused_with_their_name(self):
         for values, name in (({"bootstrapper": {"mode": "on"}}, "bootstrapper.mode"), ({"certificates": "acme"}, "certificates"),
@@ -347,4 +361,5 @@ class Real(Clusters, harness.TestCase):
 if __name__ == "__main__":
     if not HELM or not KUBECTL:
         harness.skip("there is no helm (RW_HELM) or no kubectl")
+    own_network()
     harness.main()

@@ -123,7 +123,8 @@ class ControlPlane:
         self.port = free_port()
         self._apiserver_arguments = [
             self._assets / name, f"--etcd-servers={self.etcd}",
-            f"--secure-port={self.port}", "--bind-address=127.0.0.1", f"--cert-dir={self.folder}/certs",
+            # The second only goes into the Endpoints of default/kubernetes; without it a default route is needed (RFC 5737).
+            f"--secure-port={self.port}", "--bind-address=127.0.0.1", "--advertise-address=192.0.2.1", f"--cert-dir={self.folder}/certs",
             "--service-account-issuer=https://localhost", f"--service-account-key-file={self.folder}/sa.pub",
             f"--service-account-signing-key-file={self.folder}/sa.key", f"--token-auth-file={self.folder}/tokens.csv",
             "--authorization-mode=RBAC", "--service-cluster-ip-range=10.0.0.0/24",

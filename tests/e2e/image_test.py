@@ -1,6 +1,6 @@
 """The image of deploy/image: two builds are the same, it contains what it should and nothing else, the Dockerfile makes the
-same file system, and an event goes through processes that run from it without privileges and with a read-only root; through those
-of the arm64 image, too, in an emulator, where RW_BINARY_ARM64 names an executable (default: that of the preset release-arm64)."""
+same file system, and an event goes through pods that run from it, by the manifests of deploy, by lifecycle-manager's, and from the
+arm64 image in an emulator, where RW_BINARY_ARM64 names an executable (default: that of the preset release-arm64)."""
 
 import hashlib
 import json
@@ -12,30 +12,17 @@ import subprocess
 import sys
 
 import harness
-from harness import BINARY, ROOT, EventLog, Gateway, Pki, Process, Webhook, wait_until
+import pods
+from harness import BINARY, ROOT, EventLog, Gateway, Listener, Pki, Process, metric_sum, wait_until
+from landscape import KUBECTL
+from pods import EPOCH, TAG, Container, Image, objects_in, pod_of, run
 
-BUILD = ROOT / "deploy" / "image" / "build.sh"
 SAMPLE = ROOT / "deploy" / "samples" / "02-kyma-create.json"
-EPOCH = 1700000000
 LARGEST = 12 * harness.MIB
-TAG = "test"
 ARM64 = pathlib.Path(os.environ.get("RW_BINARY_ARM64") or ROOT / "build-arm64" / "runtime-watcher")
 EMULATOR = shutil.which("qemu-aarch64-static")
 NO_ARM64 = ("" if EMULATOR and ARM64.exists() else "there is no qemu-aarch64-static (deploy/install-packages.sh cross)" if not EMULATOR
             else f"{ARM64} is not built; cmake --preset release-arm64 && cmake --build --preset release-arm64")
-
-
-def run(*command, timeout=120, **options):
-    done = subprocess.run([*map(str, command)], text=True, capture_output=True, timeout=timeout, **options)
-    if done.returncode != 0:
-        raise AssertionError(f"{' '.join(map(str, command))} ended with {done.returncode}: {done.stdout}{done.stderr}")
-    return done.stdout
-
-
-def build(to, binary):
-    """Returns the digest."""
-    environment = {**os.environ, "SOURCE_DATE_EPOCH": str(EPOCH), "TZ": "Asia/Tokyo", "LC_ALL": "C"}
-    return run(BUILD, "--binary", binary, "--output", to, "--tag", TAG, env=environment).strip()
 
 
 def contents(root):
@@ -54,25 +41,16 @@ class Layout(harness.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.layout = self.folder / "image"
-        self.digest = build(self.layout, self.binary)
-
-    def blob(self, digest):
-        return json.loads((self.layout / "blobs" / digest.replace(":", "/")).read_text())
-
-    def unpacked(self):
-        as_user = [] if os.geteuid() == 0 else ["--rootless"]
-        run("umoci", "unpack", *as_user, "--image", f"{self.layout}:{TAG}", self.folder / "bundle")
-        return self.folder / "bundle" / "rootfs"
+        self.image = Image(self.folder, self.binary)
 
     def check_description(self):
-        size = sum(path.stat().st_size for path in (self.layout / "blobs").rglob("*") if path.is_file())
+        size = sum(path.stat().st_size for path in (self.image.layout / "blobs").rglob("*") if path.is_file())
         self.note(f"{size / harness.MIB:.1f} MiB compressed")
         self.assertLess(size, LARGEST)
-        image = self.blob(self.blob(self.digest)["config"]["digest"])
+        image = self.image.config
         self.assertEqual(image["architecture"], self.architecture())
         self.assertEqual(image["config"]["User"], "10001:10001")
-        self.assertEqual(image["config"]["Entrypoint"], ["/usr/bin/runtime-watcher"])
+        self.assertEqual((image["config"]["Entrypoint"], image["config"]["Cmd"]), (["/usr/bin/runtime-watcher"], ["webhook"]))
         self.assertEqual(image["created"], "2023-11-14T22:13:20Z")
         labels = image["config"]["Labels"]
         for name in ("title", "version", "revision", "created", "description", "licenses"):
@@ -89,7 +67,7 @@ class Layout(harness.TestCase):
             self.assertEqual((root / name).lstat().st_mtime, EPOCH, name)
         self.assertIn("10001:10001", (root / "etc" / "passwd").read_text())
         sbom = json.loads((root / "usr/share/doc/runtime-watcher/sbom.spdx.json").read_text())
-        self.assertEqual(sbom, json.loads(pathlib.Path(f"{self.layout}.spdx.json").read_text()))
+        self.assertEqual(sbom, json.loads(pathlib.Path(f"{self.image.layout}.spdx.json").read_text()))
         listed = {file["fileName"]: file["checksums"][1]["checksumValue"] for file in sbom["files"]}
         for name in (n for n, (mode, _) in found.items() if ".so" in n or n.startswith("usr/bin/")):
             self.assertEqual(listed.get(f"./{name}"), hashlib.sha256((root / name).read_bytes()).hexdigest(), name)
@@ -148,67 +126,103 @@ class Layout(harness.TestCase):
                 return done.stdout.split(":")[0]
         return self.fail(f"{library} is of no package")
 
-    def confined(self, root, name, *arguments, env=None, on_line=None):
-        """As a pod's container: uid 10001, no capabilities, a read-only root. The network is the host's."""
-        environment = [part for pair in (env or {}).items() for part in ("--setenv", *pair)]
-        emulator = ["--ro-bind", self.emulator, "/emulator"] if self.emulator else []
-        return self.start(Process(name, [
-            "bwrap", "--ro-bind", root, "/", "--proc", "/proc", "--dev", "/dev", "--ro-bind", self.folder / "pki", "/secrets",
-            "--unshare-all", "--share-net", "--uid", "10001", "--gid", "10001", "--cap-drop", "ALL", "--die-with-parent",
-            "--new-session", "--clearenv", *environment, *emulator, *["/emulator"] * bool(emulator), "/usr/bin/runtime-watcher",
-            *arguments], on_line=on_line))
+    def container(self, spec, **options):
+        return self.start(Container(self, self.image, spec, emulator=self.emulator, **options))
 
-    def test_image_is_reproducible_small_and_delivers_an_event_without_privileges(self):
-        self.assertEqual(build(self.folder / "again", self.binary), self.digest, "two builds have one digest")
+    def test_image_is_reproducible_and_small(self):
+        self.assertEqual(Image.build(self.folder / "again", self.binary), self.image.digest, "two builds have one digest")
         self.check_description()
-        root = self.unpacked()
-        self.check_files(root)
+        self.check_files(self.image.root)
         for folder in {str(ROOT), str(self.sysroot)} - {"/"}:
-            self.assertFalse(folder.encode() in (root / "usr/bin/runtime-watcher").read_bytes(), f"{folder} is part of it")
-        for name in ("proc", "dev", "secrets"):  # a container's runtime makes these
-            (root / name).mkdir()
-        if self.emulator:
-            (root / "emulator").touch()
+            self.assertFalse(folder.encode() in (self.image.root / "usr/bin/runtime-watcher").read_bytes(), f"{folder} is part of it")
 
-        pki, events = Pki(self.folder / "pki"), EventLog()
-        pki.issue("webhook", "webhook", cn="runtime-1")
-        listener = self.confined(root, "listen", "listen", "--address", "127.0.0.1:0", "--component", "lifecycle-manager",
-                                 on_line=events.take)
-        certificate, key = pki.issue("server", "gateway")
-        gateway = self.start(Gateway(self.folder / "nginx", certificate, key, pki.ca, listener.wait_listening("listener")))
-        webhook = self.confined(root, "webhook", "webhook", "--bind-address", "127.0.0.1", env={
-            "WEBHOOK_PORT": "0", "METRICS_PORT": "0", "CA_CERT": "/secrets/ca.crt", "TLS_CERT": "/secrets/webhook.crt",
-            "TLS_KEY": "/secrets/webhook.key", "KCP_ADDR": f"localhost:{gateway.port}", "KCP_CONTRACT": "v2",
-            "SHUTDOWN_DELAY": "0", "HEARTBEAT_INTERVAL": "0"})
-        port = webhook.wait_listening("webhook")
-        answer = run(BINARY, "replay", "--address", f"localhost:{port}", "--path", "/validate/lifecycle-manager", "--ca-cert", pki.ca, SAMPLE)
+    def begin_path(self):
+        """What the manifest of a runtime expects: its Secret, and KCP behind a gateway."""
+        self.pki, self.events = Pki(self.folder / "pki"), EventLog()
+        certificate, key = self.pki.issue("webhook", "webhook", cn="runtime-1")
+        secret = self.folder / "secret"
+        secret.mkdir()
+        for name, source in (("ca.crt", self.pki.ca), ("tls.crt", certificate), ("tls.key", key)):
+            shutil.copy(source, secret / name)
+        (secret / "managers.json").write_text("")
+        listener = self.start(Listener(self.events, "lifecycle-manager"))
+        server = self.pki.issue("server", "gateway", san="dns:kcp.example.com")
+        self.start(Gateway(self.folder / "nginx", *server, self.pki.ca, listener.port, port=443))
+        return {"volumes": {"tls": secret, "ssl": secret}, "pod": {"metadata.name": "skr-webhook-1"},
+                "hosts": {"kcp.example.com": "127.0.0.1"}}
+
+    def check_event(self, webhook):
+        """A review that the API server sends to the Service reaches the operator."""
+        self.assertEqual(webhook.wait_listening("webhook"), 8443)
+        self.assertEqual(webhook.wait_listening("admin"), 2112)
+        answer = run(BINARY, "replay", "--address", "localhost:8443", "--path", "/validate/lifecycle-manager", "--ca-cert",
+                     self.pki.ca, SAMPLE)
         self.assertIn(": allowed", answer)
-        self.note(answer.strip().split("/")[-1])
-        wait_until(lambda: events.lines, 10, lambda: f"the event comes:\n{webhook.tail()}\n{listener.tail()}")
-        self.assertEqual(events.events()[0]["runtimeId"], "runtime-1")
-        for process, setting in ((webhook, f"--kcp-addr=localhost:{gateway.port}"), (listener, "--component=lifecycle-manager")):
-            first = json.loads(process.log[0][1])
-            version = re.search(r"project\(runtime_watcher VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
-            self.assertEqual((first["msg"], first["version"], first["command"]), ("starting", version, process.name))
-            self.assertIn(setting, first["settings"].split())
-        [process] = [pathlib.Path(p) for p in self.processes_of(webhook)]
+        wait_until(lambda: self.events.lines, 10, lambda: f"the event comes:\n{webhook.tail()}")
+        self.assertEqual(self.events.events()[0]["runtimeId"], "runtime-1")
+        version = re.search(r"project\(runtime_watcher VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
+        [first] = webhook.records(msg="starting")
+        self.assertEqual((first["version"], first["command"]), (version, "webhook"))
+        self.assertIn("--kcp-addr=kcp.example.com:443", first["settings"].split())
+        # Without privileges, and its file system can't be written to.
+        process = webhook.process()
         status = dict(line.split(":", 1) for line in (process / "status").read_text().splitlines() if ":" in line)
-        for capabilities in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+        for capabilities in ("CapInh", "CapPrm", "CapEff"):
             self.assertEqual(int(status[capabilities], 16), 0, capabilities)
-        # It cannot write to its file system.
-        mounts = [line.split() for line in (process / "mounts").read_text().splitlines()]
+        return [line.split() for line in (process / "mounts").read_text().splitlines()]
+
+    def test_manifest_of_a_runtime_runs_the_image(self):
+        path = self.begin_path()
+        deployment = objects_in((ROOT / "deploy" / "skr" / "deployment.yaml").read_text())["Deployment", "skr-webhook"]
+        mounts = self.check_event(self.container(pod_of(deployment), **path))
         self.assertTrue(next(options for _, to, _, options, *_ in mounts if to == "/").startswith("ro"))
 
-    def processes_of(self, started):
-        """Folders of /proc of the watcher below a bwrap."""
-        found, parents = [], [started.popen.pid]
-        while parents:
-            parent = parents.pop()
-            for task in pathlib.Path(f"/proc/{parent}/task").glob("*/children"):
-                parents += [int(pid) for pid in task.read_text().split()]
-            if os.readlink(f"/proc/{parent}/exe").endswith(("runtime-watcher", "/emulator")):
-                found.append(f"/proc/{parent}")
-        return found
+    def test_deployment_of_lifecycle_manager_runs_the_image(self):
+        """It has neither command nor args, and the existing image's environment (kyma-project/lifecycle-manager,
+        skr-webhook/resources.yaml)."""
+        folder = "/app/etc/ssl"
+        spec = {"containers": [{"name": "server", "image": "runtime-watcher", "env": [
+                    {"name": "WEBHOOK_PORT", "value": "8443"}, {"name": "METRICS_PORT", "value": "2112"},
+                    {"name": "CA_CERT", "value": f"{folder}/ca.crt"}, {"name": "TLS_CERT", "value": f"{folder}/tls.crt"},
+                    {"name": "TLS_KEY", "value": f"{folder}/tls.key"}, {"name": "KCP_ADDR", "value": "kcp.example.com:443"},
+                    {"name": "KCP_CONTRACT", "value": "v2"}, {"name": "GODEBUG", "value": "fips140=only,tlsmlkem=0"}],
+                "securityContext": {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}},
+                "volumeMounts": [{"name": "ssl", "mountPath": folder}]}],
+                "securityContext": {"runAsNonRoot": True, "runAsUser": 10001, "runAsGroup": 30001},
+                "volumes": [{"name": "ssl", "secret": {"secretName": "skr-webhook-tls"}}]}
+        path = self.begin_path()
+        webhook = self.container(spec, **path)
+        self.check_event(webhook)
+        webhook.kill()
+        # Flags of the existing image, which some set.
+        [container] = spec["containers"]
+        version = self.container({**spec, "containers": [{**container, "args": ["-version"]}]}, **path)
+        self.assertEqual(version.wait(20), 0, version.tail())
+        self.assertRegex(version.tail(), r"runtime-watcher \d+\.\d+")
+        talkative = self.container({**spec, "containers": [{**container, "args": ["-development=true"]}]}, **path)
+        self.assertEqual(talkative.wait_listening("webhook"), 8443)
+        self.assertIn("--kcp-addr=kcp.example.com:443", talkative.records(msg="starting")[0]["settings"])
+
+    def test_manifest_of_the_manager_runs_the_image(self):
+        """In a cluster whose namespace has Services that kubelet would tell of by the names of settings."""
+        server = self.start(Process("kube-devserver", [pathlib.Path(BINARY).parent / "kube-devserver", "--address", "127.0.0.1:0",
+                                                       "--dir", self.folder / "kcp"]))
+        server.wait_listening("api-server")
+        kubeconfig = self.folder / "kcp" / "default.kubeconfig"
+        for source in ("manager/namespace.yaml", "crds", "dev"):
+            run(KUBECTL, "--kubeconfig", kubeconfig, "apply", "-f", ROOT / "deploy" / source)
+        rendered = objects_in(run(KUBECTL, "kustomize", ROOT / "deploy" / "manager"))
+        spec = pod_of(rendered["Deployment", "runtime-watcher-manager"])
+        services = {"rw-kcp": 443, "rw-events": 8082, "rw-lease": 1}
+        for linked in (False, True):
+            manager = self.container({**spec, **({"enableServiceLinks": True} if linked else {})}, kubeconfig=kubeconfig,
+                                     pod={"status.podIP": "10.245.0.9"}, services=services)
+            wait_until(lambda: manager.records(msg="this replica leads"), 60, lambda: f"it leads:\n{manager.tail()}")
+            ignored = [r["variable"] for r in manager.records(level="warning", msg="variable of a Service ignored")]
+            self.assertEqual(sorted(ignored), ["RW_EVENTS_PORT", "RW_KCP_PORT"] if linked else [])
+            self.assertEqual(manager.wait_listening("listener"), 8082)
+            manager.kill()
+            run(KUBECTL, "--kubeconfig", kubeconfig, "delete", "lease", "--all", "--namespace", "kcp-system")
 
 
 class Libraries(harness.TestCase):
@@ -297,7 +311,7 @@ class Dockerfile(harness.TestCase):
                                   and not name.endswith("-dev/copyright")}
         self.assertEqual(relevant(contents(mounted)), relevant(contents(by_script)))
         config = json.loads(self.buildah("inspect", container))["OCIv1"]["config"]
-        self.assertEqual((config["User"], config["Entrypoint"]), ("10001:10001", ["/usr/bin/runtime-watcher"]))
+        self.assertEqual((config["User"], config["Entrypoint"], config["Cmd"]), ("10001:10001", ["/usr/bin/runtime-watcher"], ["webhook"]))
         self.buildah("umount", container)
         self.buildah("rm", container)
 
@@ -305,11 +319,14 @@ class Dockerfile(harness.TestCase):
 if __name__ == "__main__":
     # The class that is asked for by name, or all.
     asked = sys.argv[1:] or ["Layout", "Libraries", "Arm64", "Dockerfile"]
-    for tool in ["umoci", "bwrap"] * ("Layout" in asked or "Arm64" in asked) + ["buildah"] * ("Dockerfile" in asked):
-        if not shutil.which(tool):
-            harness.skip(f"{tool} is not installed")
+    if "Dockerfile" in asked and not shutil.which("buildah"):
+        harness.skip("buildah is not installed")
+    if not KUBECTL:
+        harness.skip("kubectl is not installed")
     if asked == ["Arm64"] and NO_ARM64:
         harness.skip(NO_ARM64)
+    if "Layout" in asked or "Arm64" in asked:
+        pods.own_network()
     if "Dockerfile" in asked and not os.environ.get("RW_IMAGE_BASE"):
         harness.skip('RW_IMAGE_BASE names no root file system; RW_IMAGE_BASE="$(tests/provide-base.sh)"')
     if "Dockerfile" in asked and os.geteuid() != 0:
