@@ -27,7 +27,9 @@ bool has_length(unsigned status) {
 void http1_connection::append_response() {
   // A client of HTTP/1.0 knows no chunks: the body ends with the connection.
   const bool chunked = response_.source != nullptr && parser_->version() >= 11;
-  if ((response_.source != nullptr && !chunked) || response_.last) open_ = false;
+  if ((response_.source != nullptr && !chunked) || response_.last || shared_->releasing) {
+    open_ = false;
+  }
   out_ += "HTTP/1.1 ";
   out_ += std::to_string(response_.status);
   out_ += ' ';

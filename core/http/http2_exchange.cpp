@@ -192,7 +192,7 @@ void http2_connection::respond(exchange& current) {
     return;
   }
   if (current.complete) shared_->requests_http2.Increment();
-  if (current.into.last) {
+  if (current.into.last || shared_->releasing) {
     const auto latest = nghttp2_session_get_last_proc_stream_id(session_.get());
     nghttp2_submit_goaway(session_.get(), NGHTTP2_FLAG_NONE, std::max(latest, current.id),
                           NGHTTP2_NO_ERROR, nullptr, 0);

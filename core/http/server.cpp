@@ -212,6 +212,10 @@ asio::awaitable<void> server::run() {
   if (failure) std::rethrow_exception(failure);
 }
 
+void server::release_connections() {
+  shared_->releasing = true;
+}
+
 void server::drain() {
   if (shared_->draining.exchange(true)) return;
   asio::post(executor_, [this] {

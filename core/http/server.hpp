@@ -113,6 +113,11 @@ class server {
   /// end within the write limit. Thread-safe. What takes too long is ended by cancelling `run`.
   void drain();
 
+  /// From now on each answer is the last of its connection (`response::last`): clients whose
+  /// requests another server will get soon connect anew meanwhile. New connections are accepted.
+  /// Thread-safe.
+  void release_connections();
+
   /// Breaks off every open connection, as a restart would, and goes on serving new ones.
   /// Thread-safe.
   void drop_connections();

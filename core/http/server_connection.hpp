@@ -66,6 +66,7 @@ class server_shared {
   memory_policy held;
   const std::shared_ptr<handshake_queue> handshakes;
   std::atomic<bool> draining{false};
+  std::atomic<bool> releasing{false};  ///< each answer is the last of its connection
 
  private:
   boost::asio::awaitable<void> finish(boost::asio::awaitable<void> rest, request* from,

@@ -107,6 +107,7 @@ boost::asio::awaitable<void> pages::handle(http::request& from, http::response& 
       const bool is_forwarded = !from.headers.get(forwarded_field).empty();
       if (!is_forwarded) return show_leaders(from, into);
       into.text(421, "this replica does not lead");  // Misdirected Request: nobody asks further
+      into.last = true;
     } else {
       show_own(from, into);
     }
@@ -118,7 +119,9 @@ boost::asio::awaitable<void> pages::show_leaders(http::request& from, http::resp
   auto error = co_await options_.leader()->forward(from.target, into);
   const bool shown = error.empty();
   if (options_.on_leader) options_.on_leader(std::move(error));
-  if (!shown) show_own(from, into);
+  if (shown) co_return;
+  show_own(from, into);
+  into.last = true;  // another connection may lead to the leader
 }
 
 void pages::show_own(const http::request& from, http::response& into) const {

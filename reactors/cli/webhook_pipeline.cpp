@@ -172,10 +172,12 @@ admission::webhook_options webhook_pipeline::webhook_options(const webhook_setti
   return out;
 }
 
-/// Waits for `shutdown_delay`: callers that do not know of the end yet are still served. Returns
-/// false if cancelled meanwhile.
+/// Waits for `shutdown_delay`: callers that do not know of the end yet are still served, and asked
+/// to connect anew, which leads them to another pod as soon as there is one. Returns false if
+/// cancelled meanwhile.
 asio::awaitable<bool> webhook_pipeline::outlast_callers() {
   if (shutdown_delay_ <= std::chrono::milliseconds(0)) co_return true;
+  intake_.release_connections();
   environment_.log.info("stopping soon: reviews are still accepted during the shutdown delay",
                         {{"milliseconds", shutdown_delay_.count()}});
   const auto executor = co_await asio::this_coro::executor;

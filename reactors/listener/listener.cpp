@@ -225,6 +225,8 @@ void listener::receive(exchange& current) {
   }
   if (takes_events_ && !takes_events_()) {
     current.response->headers.add("retry-after", "1");
+    // A gateway keeps its connections, and would stay with this replica as long as it answers.
+    current.response->last = true;
     return refuse(current, 503, "another replica takes the events");
   }
   if (is_heartbeat(current)) return receive_heartbeat(current);
@@ -324,6 +326,7 @@ void listener::receive_heartbeat(exchange& current) {
   received_heartbeat received{current.peer->runtime_id, std::move(*content)};
   if (heartbeats_->try_send(std::move(received)) == core::send_status::sent) return;
   current.response->headers.add("retry-after", "1");
+  current.response->last = heartbeats_->is_closed();
   refuse(current, 503, full_queue);
 }
 
@@ -398,6 +401,7 @@ void listener::respond(exchange& current) {
             R"(,"status":)" + std::to_string(part.status) + '}';
   }
   if (full) into.headers.add("retry-after", "1");
+  into.last = events_->is_closed();
   if (first == nullptr) return;
   if (current.target.batch) {
     into.status = 207;

@@ -34,7 +34,8 @@ struct listener_options {
   boost::asio::ip::tcp::endpoint address = {};  ///< port 0 picks a free one
   std::string component = {};                   ///< name in the path: that of the Watcher's manager
   verify_function verify = {};                  ///< null: every identified sender may send
-  /// False while another process takes the events: 503 with Retry-After. Null: always true.
+  /// False while another process takes the events: 503 with Retry-After, and the end of the
+  /// connection, so that the next one may lead to that process. Null: always true.
   std::function<bool()> takes_events = {};
   /// Bounds of the queue in front of the channel (fair_queue.hpp): pending events of one runtime,
   /// and of all.

@@ -7,6 +7,7 @@ has put on the runtime.
 """
 
 import base64
+import http.client
 import json
 import os
 import re
@@ -226,6 +227,12 @@ class Story:
             urllib.request.urlopen(urllib.request.Request(
                 f"http://127.0.0.1:{other.listener}/v2/lifecycle-manager/event", b"{}"), timeout=10)
         self.assertEqual((answer.exception.code, answer.exception.headers["retry-after"]), (503, "1"))
+        # A gateway keeps its connections, and would stay with this replica.
+        kept = http.client.HTTPConnection("127.0.0.1", other.listener, timeout=10)
+        self.addCleanup(kept.close)
+        kept.request("POST", "/v2/lifecycle-manager/event", b"{}")
+        answer = kept.getresponse()
+        self.assertEqual((answer.status, answer.headers["connection"]), (503, "close"))
         self.assertEqual(other.terminate(), 0, other.tail())
         self.until_led_to("10.99.0.1")
 

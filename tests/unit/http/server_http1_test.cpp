@@ -428,6 +428,18 @@ BOOST_AUTO_TEST_CASE(drain_does_not_break_off_connections_that_wait_to_be_accept
   BOOST_TEST(f.here.metric("rw_http_connections_total{server=\"test\"}") == 3);
 }
 
+BOOST_AUTO_TEST_CASE(released_connection_ends_with_its_next_response_and_new_ones_are_accepted) {
+  fixture f;
+  auto client = f.connect();
+  BOOST_TEST(ask(client, post("/1", "one")).body == "one");
+  f.server.get().release_connections();
+  const auto got = ask(client, post("/2", "two"));
+  BOOST_TEST(got.body == "two");
+  BOOST_TEST(got.says("connection: close"));
+  BOOST_TEST(client.at_end());
+  f.check_good_request();
+}
+
 BOOST_AUTO_TEST_CASE(drain_serves_begun_requests_and_closes_the_rest) {
   fixture f;
   auto idle = f.connect();

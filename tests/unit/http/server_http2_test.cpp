@@ -166,6 +166,21 @@ BOOST_AUTO_TEST_CASE(drain_says_goodbye_and_serves_open_streams) {
   BOOST_TEST(f.server.all_rejected() == "");
 }
 
+BOOST_AUTO_TEST_CASE(released_connection_says_goodbye_with_its_next_response) {
+  fixture f;
+  auto client = f.connect();
+  client.send_post(1, "/wait", "answered");
+  BOOST_TEST(eventually([&] { return f.answers.waiting == 1; }));
+  f.server.get().release_connections();
+  BOOST_TEST(client.ask(3, "/", "x").status == 200u);
+  BOOST_TEST(client.read_goaway().value_or(99) == 0u);
+  f.answers.release();
+  BOOST_TEST(client.read_answer(1).body == "answered");
+  BOOST_TEST(client.read_end());
+  auto next = f.connect();
+  BOOST_TEST(next.ask(1, "/", "y").status == 200u);
+}
+
 BOOST_AUTO_TEST_CASE(server_that_is_cancelled_ends_its_handlers) {
   fixture f;
   auto idle = f.connect();

@@ -455,7 +455,12 @@ BOOST_AUTO_TEST_CASE(sender_is_told_to_come_again_while_another_replica_takes_th
   options.takes_events = [&] { return leads.load(); };
   fixture f(options);
   f.check_refused(503, f.good_sender);
-  BOOST_TEST(f.send("/v2/klm/event", event_json, f.good_sender).says("retry-after: 1\r\n"));
+  auto client = f.connect();
+  client.send(post("/v2/klm/event", event_json, f.good_sender));
+  const auto got = read_answer(client);
+  BOOST_TEST(got.says("retry-after: 1\r\n"));
+  BOOST_TEST(got.says("connection: close"));
+  BOOST_TEST(client.at_end(), "the next connection may lead to that replica");
   leads = true;
   f.check_good_event();
 }
