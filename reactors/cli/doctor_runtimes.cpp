@@ -9,7 +9,9 @@
 #include "rw/reactors/cli/doctor_app.hpp"
 #include "rw/reactors/heartbeat/prober.hpp"
 #include "rw/reactors/runtime_controller/runtime_access.hpp"
+#include "rw/reactors/runtime_controller/workload.hpp"
 #include "rw/reactors/shared/cluster_state.hpp"
+#include "rw/reactors/shared/fleet_verdict.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 #include "rw/reactors/shared/probe.hpp"
 #include "rw/reactors/shared/status_reason.hpp"
@@ -90,10 +92,12 @@ asio::awaitable<std::optional<finding>> doctor_app::check_installation(k8s::clie
                              deployment.error().message, remedy);
   }
   if (k8s::find_number(*deployment, {"status", "readyReplicas"}) < 1) {
-    co_return failed_finding(kyma, status_reason::pod_not_ready,
-                             "no pod of Deployment kyma-system/skr-webhook is ready",
-                             "kubectl -n kyma-system describe pod -l app=skr-webhook, on the "
-                             "runtime: its events, and its log");
+    const auto pods = co_await inspect_pods(runtime, *deployment);
+    const auto reason = pods ? reason_of_pod(pods->reason) : status_reason::pod_not_ready;
+    auto message = pods ? pods->container + (pods->container.empty() ? "" : ": ") + pods->message
+                        : "no pod is ready, and why can't be read: " + pods.error().message;
+    if (pods && reason != pods->reason) message = pods->reason + ": " + message;
+    co_return failed_finding(kyma, reason, message, std::string(next_step(reason)));
   }
   auto found = co_await check_writes(runtime, kyma);
   if (!found) found = co_await check_events(runtime, std::move(kyma));

@@ -22,6 +22,8 @@ using k8s::find_string;
 /// On pods and ReplicaSets of a Deployment: which state of its template they are of.
 constexpr std::string_view template_hash_label = "pod-template-hash";
 constexpr std::string_view revision_annotation = "deployment.kubernetes.io/revision";
+/// Of a container that used more memory than its limit (kubelet).
+constexpr std::string_view out_of_memory = "OOMKilled";
 /// Of containers that wait for what may come by itself. (ErrImagePull becomes ImagePullBackOff.)
 constexpr std::array<std::string_view, 3> passing_reasons = {"ContainerCreating", "PodInitializing",
                                                              "ErrImagePull"};
@@ -37,18 +39,42 @@ std::string text_of(const json::value& in, std::initializer_list<std::string_vie
   return core::printable(find_string(in, path));
 }
 
+/// Bytes of what a container said at its end, which is up to 2 KiB of its log.
+constexpr std::size_t longest_end = 300;
+
+/// How a container last ended: "it ended with code 2: KCP_ADDR is required". Empty: it never did.
+std::string last_end(const json::value& container) {
+  const auto* const ended = k8s::find(container, {"lastState", "terminated"});
+  if (ended == nullptr || !ended->is_object()) return {};
+  auto out = "it ended with code " + std::to_string(find_number(*ended, {"exitCode"}));
+  const auto message = text_of(*ended, {"message"});
+  auto said = core::trimmed(message);
+  if (said.size() > longest_end) said = said.substr(said.size() - longest_end);
+  return said.empty() ? out : out + ": " + std::string(said);
+}
+
 pod_state container_state(const json::value& container) {
   const auto* const ready = k8s::find(container, {"ready"});
   const auto waits = text_of(container, {"state", "waiting", "reason"});
+  const auto message = text_of(container, {"state", "waiting", "message"});
   pod_state out{.reason = waits,
-                .message = text_of(container, {"state", "waiting", "message"}),
+                .message = message,
                 .container = ", container " + text_of(container, {"name"})};
   out.lasting =
       !waits.empty() && std::ranges::find(passing_reasons, waits) == passing_reasons.end();
   const bool is_ready = ready != nullptr && *ready == json::value(true);
-  if (out.lasting || is_ready || find_number(container, {"restartCount"}) == 0) return out;
-  out.reason = "PodRestarted";
+  const bool restarted = find_number(container, {"restartCount"}) > 0;
+  if (is_ready || (!out.lasting && !restarted)) return out;
+  if (!out.lasting) out.reason = "PodRestarted";
   out.lasting = true;
+  const auto end = last_end(container);
+  if (end.empty()) return out;
+  const auto killed =
+      find_string(container, {"lastState", "terminated", "reason"}) == out_of_memory;
+  if (killed) out.reason = out_of_memory;
+  out.message = end;
+  if (killed && !waits.empty()) out.message += ", in " + waits;
+  if (!message.empty()) out.message += (killed ? ": " : "; ") + message;
   return out;
 }
 
@@ -64,10 +90,20 @@ bool is_rolled_out(const json::value& deployment) {
          find_number(deployment, {"status", "readyReplicas"}) == replicas;
 }
 
+namespace {
+
+/// The condition Progressing of a Deployment whose controller no longer waits for the pods.
+std::optional<k8s::condition> expired_deadline(const json::value& deployment) {
+  auto progressing = k8s::find_condition(deployment, "Progressing");
+  const bool expired = progressing && progressing->status == "False" &&
+                       progressing->reason == "ProgressDeadlineExceeded";
+  return expired ? std::move(progressing) : std::nullopt;
+}
+
+}  // namespace
+
 bool has_given_up(const json::value& deployment) {
-  const auto progressing = k8s::find_condition(deployment, "Progressing");
-  return progressing && progressing->status == "False" &&
-         progressing->reason == "ProgressDeadlineExceeded";
+  return expired_deadline(deployment).has_value();
 }
 
 std::optional<k8s::selection> pods_of(const json::value& deployment) {
@@ -93,7 +129,8 @@ std::vector<std::string> names_of_pods(const json::value& pods) {
 
 std::string pod_state::error() const {
   if (!lasting) return {};
-  return container + ": " + reason + (message.empty() ? "" : ": " + message);
+  return (container.empty() ? "" : container + ": ") + reason +
+         (message.empty() ? "" : ": " + message);
 }
 
 pod_state inspect_pods(const json::value& pods, std::string_view template_hash) {
@@ -123,6 +160,22 @@ pod_state inspect_pods(const json::value& pods, std::string_view template_hash) 
   return out;
 }
 
+pod_state inspect_pods(const json::value& deployment, const json::value& pods,
+                       std::string_view template_hash) {
+  auto out = inspect_pods(pods, template_hash);
+  const auto take = [&out](const k8s::condition& from) {
+    out.reason = core::printable(from.reason);
+    out.message = core::printable(from.message);
+  };
+  const auto refused = k8s::find_condition(deployment, "ReplicaFailure");
+  if (out.reason == "NoPods" && refused && refused->status == "True") take(*refused);
+  const auto expired = expired_deadline(deployment);
+  if (!expired) return out;
+  out.lasting = true;
+  if (out.reason == "NoPods" || out.reason == "PodNotReady") take(*expired);
+  return out;
+}
+
 asio::awaitable<k8s::result<pod_state>> inspect_pods(k8s::client* api, json::value deployment) {
   auto all = pods_of(deployment);
   if (is_rolled_out(deployment) || !all) co_return pod_state();
@@ -140,7 +193,7 @@ asio::awaitable<k8s::result<pod_state>> inspect_pods(k8s::client* api, json::val
   }
   const auto pods = co_await api->list(*k8s::well_known_type("v1", "Pod"), std::move(*all));
   if (!pods) co_return pods.error();
-  auto out = inspect_pods(*pods, hash);
+  auto out = inspect_pods(deployment, *pods, hash);
   // Until then they are of what the Deployment was before.
   const auto observed = find_number(deployment, {"status", "observedGeneration"});
   out.lasting = out.lasting && observed >= k8s::generation_of(deployment);

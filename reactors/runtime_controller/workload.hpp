@@ -33,7 +33,7 @@ struct pod_state {
   std::string message = {};
   std::string container = {};  ///< "pod NAME, container NAME"; empty: all
   /// Waiting won't help: a container crashes, its image can't be pulled or its configuration used,
-  /// or it has restarted.
+  /// it has restarted, or the Deployment's controller has given up.
   bool lasting = false;
 
   /// For people; empty: it may pass.
@@ -43,6 +43,11 @@ struct pod_state {
 /// Of a list, of which the pods of a template count; an empty one stands for all. Starting up is a
 /// reason only where there is no other.
 pod_state inspect_pods(const boost::json::value& pods, std::string_view template_hash);
+
+/// Likewise, with the Deployment's conditions: why pods can't be created (ReplicaFailure), and that
+/// its controller has given up (Progressing).
+pod_state inspect_pods(const boost::json::value& deployment, const boost::json::value& pods,
+                       std::string_view template_hash);
 
 /// Of a Deployment's newest pods. Reads nothing if it is rolled out.
 boost::asio::awaitable<k8s::result<pod_state>> inspect_pods(k8s::client* api,

@@ -319,6 +319,14 @@ std::string_view next_step(status_reason of) noexcept {
     case probe_rejected:
       return "see the webhook on these runtimes, its Service and its pods: runtime-watcher doctor";
     case no_pods:
+      return "on the runtime: kubectl -n kyma-system describe deployment skr-webhook";
+    case failed_create:
+      return "on the runtime: kubectl -n kyma-system describe replicaset -l app=skr-webhook, and "
+             "what the message names: a ResourceQuota, a policy, or an admission webhook";
+    case oom_killed:
+      return "raise the manager's --skr-memory-limit, or see what needs so much: on the runtime, "
+             "kubectl -n kyma-system describe pod -l app=skr-webhook";
+    case progress_deadline_exceeded:
     case pod_not_ready:
     case container_creating:
     case pod_initializing:

@@ -8,7 +8,7 @@ namespace rw {
 namespace {
 
 /// In the order of the enumeration.
-constexpr std::array<std::string_view, 56> words{
+constexpr std::array<std::string_view, 59> words{
     "",
     "AccessMissing",
     "AccessRejected",
@@ -32,12 +32,15 @@ constexpr std::array<std::string_view, 56> words{
     "NoCertificate",
     "Installing",
     "NoPods",
+    "FailedCreate",
+    "ProgressDeadlineExceeded",
     "PodNotReady",
     "ContainerCreating",
     "PodInitializing",
     "PodRestarted",
     "Unschedulable",
     "CrashLoopBackOff",
+    "OOMKilled",
     "ImagePullBackOff",
     "ErrImagePull",
     "InvalidImageName",

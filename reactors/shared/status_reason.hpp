@@ -39,16 +39,19 @@ enum class status_reason : std::uint8_t {
   rights_missing,
   would_write,
 
-  // Pods; as kubelet names it, where it does.
+  // Pods; as kubelet and the Deployment's controller name it, where they do.
   no_certificate,
   installing,
   no_pods,
+  failed_create,
+  progress_deadline_exceeded,
   pod_not_ready,
   container_creating,
   pod_initializing,
   pod_restarted,
   unschedulable,
   crash_loop_back_off,
+  oom_killed,
   image_pull_back_off,
   err_image_pull,
   invalid_image_name,

@@ -444,10 +444,9 @@ asio::awaitable<k8s::result<void>> pass::observe_pods() {
   const bool never_ran = !out_.ready && k8s::generation_of(*deployment) == 1;
   if (!out_.contested.empty() || (never_ran && !waits_)) co_return k8s::result<void>();
   using enum content_health;
-  const bool fails = pods->lasting || has_given_up(*deployment);
   out_.content = {.in_place = content_of(*deployment),
                   .health = out_.rolled_out ? ready
-                            : fails         ? failed
+                            : pods->lasting ? failed
                                             : progressing,
                   .error = pods->error()};
   co_return k8s::result<void>();
