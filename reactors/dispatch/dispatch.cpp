@@ -140,8 +140,9 @@ void dispatcher::abandon() {
     for (auto& event : taken) schedule_.offer(std::move(event), now);
     taken.clear();
   }
-  if (const auto left = pending(); left > 0) {
-    log_.error("events were not delivered before the end", {{"events", left}});
+  abandoned_ = schedule_.size();
+  if (abandoned_ > 0) {
+    log_.error("events were not delivered before the end", {{"events", abandoned_}});
   }
   schedule_.abandon(now);
 }

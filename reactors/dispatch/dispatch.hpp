@@ -108,8 +108,8 @@ class dispatcher {
   /// Uses new connections from now on, because the certificates changed.
   void renew_connections() { client_.retire(); }
 
-  /// Events that are known and not delivered.
-  std::size_t pending() const noexcept { return schedule_.size(); }
+  /// Events that are known and not delivered; after `run`, those that it left so.
+  std::size_t pending() const noexcept { return schedule_.size() + abandoned_; }
   dispatch_statistics statistics() const;
   /// Managers whose receivers offer to take heartbeats (`heartbeat_offer_header`).
   std::vector<std::string> heartbeat_managers() const;
@@ -153,6 +153,7 @@ class dispatcher {
   core::time_point published_ = core::time_point::min();  ///< when the gauges were set
   bool running_ = false;
   bool input_ended_ = false;
+  std::size_t abandoned_ = 0;   ///< number of events that were left at the end
   std::exception_ptr failure_;  ///< what ends `run`
   core::task_group tasks_;
 };

@@ -112,12 +112,13 @@ class Shutdown(harness.TestCase):
         self.note(f"ended {1000 * ended:.0f} ms after the second signal")
         self.assertLess(ended, 0.5)
 
-    def test_drain_without_an_upstream_ends_at_its_timeout(self):
+    def test_drain_without_an_upstream_ends_at_its_timeout_and_says_what_is_lost(self):
         webhook = self.pending_towards_nobody()
         asked = time.monotonic()
         webhook.send(signal.SIGTERM)
-        webhook.wait(DRAIN_SECONDS + 5)
+        code = webhook.wait(DRAIN_SECONDS + 5)
         ended = time.monotonic() - asked
+        self.assertEqual((code, [r["undelivered"] for r in webhook.records(msg="stopped")]), (1, [2]), webhook.tail())
         self.note(f"ended after {ended:.1f} s of --drain-timeout {DRAIN_SECONDS}s")
         self.assertLess(ended, DRAIN_SECONDS + 1)
 

@@ -333,6 +333,18 @@ class CLibrary(Base):
         self.assertEqual(self.rw.rw_webhook_free(webhook), 0)
         self.assertEqual(self.rw.rw_listener_free(listener), 0)
 
+    def test_webhook_that_can_not_deliver_says_so_at_its_end(self):
+        pair = (f"--tls-cert={self.folder}/runtime.crt", f"--tls-key={self.folder}/runtime.key")
+        with socket.socket() as nobody:
+            nobody.bind(("127.0.0.1", 0))  # and does not listen
+            webhook = self.begin("webhook", "--bind-address=127.0.0.1", "--webhook-port=0", "--metrics-port=0", *pair,
+                                 f"--ca-cert={self.folder}/ca.crt", f"--kcp-addr=localhost:{nobody.getsockname()[1]}", "--kcp-contract=v2",
+                                 "--shutdown-delay=0", "--drain-timeout=1s")
+            self.assertIsInstance(webhook, int, webhook)
+            run(BINARY, "replay", "--address", f"localhost:{self.rw.rw_webhook_port(webhook)}", "--path", "/validate/lifecycle-manager",
+                "--ca-cert", self.folder / "ca.crt", ROOT / "deploy" / "samples" / "02-kyma-create.json")
+            self.assertEqual(self.rw.rw_webhook_free(webhook), 1)
+
     def test_interface_is_the_recorded_one(self):
         """By libabigail, of the types in the header; and the library exports its functions, with their version."""
         now = self.folder / "now.abi"

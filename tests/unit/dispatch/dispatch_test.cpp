@@ -272,6 +272,7 @@ BOOST_AUTO_TEST_CASE(cancelled_it_counts_all_that_it_leaves_behind) {
     w.dispatching.cancel();
     co_await w.until([&] { return w.dispatching.size() == 0; });
     BOOST_TEST(w.outcome("abandoned") == 30);
+    BOOST_TEST(w.under_test->pending() == 30U, "those that it left");
     w.kcp.resume();
   });
 }
