@@ -93,7 +93,7 @@ class app {
   virtual boost::asio::awaitable<int> run() = 0;
 
   /// Requests the end.
-  void stop() { stop_.set(); }
+  virtual void stop() { stop_.set(); }
 
  protected:
   /// For task groups: a failed reactor ends the process gracefully.

@@ -8,6 +8,7 @@
 #include "rw/reactors/cli/rollout_app.hpp"
 #include "rw/reactors/cli/status_app.hpp"
 #include "rw/reactors/cli/uninstall_app.hpp"
+#include "rw/reactors/cli/waiting_app.hpp"
 #include "rw/reactors/cli/webhook_app.hpp"
 
 namespace rw::cli {
@@ -17,6 +18,29 @@ namespace {
 template <class App, class Settings>
 std::function<std::unique_ptr<app>(services&)> make(const Settings& from) {
   return [&from](services& with) { return std::make_unique<App>(with, from); };
+}
+
+std::unique_ptr<app> make_webhook(services& with, const webhook_settings& from) {
+  return make_when_valid(with,
+                         {.tls = {from.tls_cert, from.tls_key, from.ca_cert},
+                          .settings = "TLS_CERT, TLS_KEY, CA_CERT",
+                          .admin = {from.bind_address, from.metrics_port},
+                          .admin_setting = "BIND_ADDRESS"},
+                         [&with, &from] { return std::make_unique<webhook_app>(with, from); });
+}
+
+/// A server with a listener, which has the settings `listening` and `metrics_address`.
+template <class App, class Settings>
+std::function<std::unique_ptr<app>(services&)> make_listening(const Settings& from) {
+  return [&from](services& with) {
+    const auto& of = from.listening;
+    return make_when_valid(with,
+                           {.tls = {of.tls_cert, of.tls_key, of.client_ca},
+                            .settings = "--tls-cert, --tls-key, --client-ca",
+                            .admin = from.metrics_address,
+                            .admin_setting = "--metrics-address"},
+                           [&with, &from] { return std::make_unique<App>(with, from); });
+  };
 }
 
 }  // namespace
@@ -33,21 +57,22 @@ std::vector<command> commands_of(settings& to) {
        .describe = [&to](CLI::App& app) { describe_webhook(app, to.webhook); },
        .check = [&to](CLI::App& app,
                       const command_line& line) { check_webhook(app, line, to.webhook); },
-       .make = make<webhook_app>(to.webhook),
+       .make = [&to](services& with) { return make_webhook(with, to.webhook); },
        .serves = true,
+       .aliases = {{"development", "--log-level=debug"}, {"version", "--version"}},
        .variable_prefix = ""},
       {.name = "listen",
        .help = "Runs in KCP: receives WatchEvents and prints each as a line of JSON",
        .describe = [&to](CLI::App& app) { describe_listen(app, to.listen); },
        .check = [&to](CLI::App& app, const command_line&) { check_listen(app, to.listen); },
-       .make = make<listen_app>(to.listen),
+       .make = make_listening<listen_app>(to.listen),
        .serves = true,
        .variable_prefix = ""},
       {.name = "manager",
        .help = "Runs in KCP: keeps Watchers, the webhook on every SKR and certificates in place",
        .describe = [&to](CLI::App& app) { describe_manager(app, to.manager); },
        .check = [&to](CLI::App&, const command_line&) { check_manager(to.manager); },
-       .make = make<manager_app>(to.manager),
+       .make = make_listening<manager_app>(to.manager),
        .serves = true},
       {.name = "status",
        .help = "Shows all runtimes of a manager: their states, the reasons, and since when",

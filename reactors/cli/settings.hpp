@@ -133,7 +133,7 @@ struct manager_settings {
   std::chrono::milliseconds ca_excuse_after = std::chrono::hours(24);
   std::size_t ca_excuse_percent = 5;
   std::chrono::milliseconds ca_gateway_settles = std::chrono::seconds(10);
-  std::chrono::milliseconds ca_propagation = std::chrono::seconds(90);
+  std::chrono::milliseconds ca_propagation = std::chrono::seconds(150);
   std::chrono::milliseconds ca_api_server_propagation = std::chrono::seconds(10);
   std::chrono::milliseconds ca_switch_before_expiry = std::chrono::hours(24);
   std::chrono::milliseconds ca_switch_limit{0};  ///< 0: none

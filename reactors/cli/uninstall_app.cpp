@@ -6,6 +6,7 @@
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/bootstrapper/resource.hpp"
 #include "rw/reactors/certificates/rendering.hpp"
+#include "rw/reactors/listener/leader_endpoint.hpp"
 #include "rw/reactors/runtime_controller/runtime_access.hpp"
 #include "rw/reactors/runtime_rollout/resource.hpp"
 #include "rw/reactors/shared/issuer_kind.hpp"
@@ -30,8 +31,6 @@ namespace asio = boost::asio;
 namespace json = boost::json;
 
 constexpr auto signal_record = "runtime-watcher-signalled-configuration";
-
-const k8s::resource_type slices{{"discovery.k8s.io", "v1", "EndpointSlice"}, "endpointslices"};
 
 k8s::client connect(services& with, const uninstall_settings& settings, const char* name) {
   return {with.executor, load_kcp_config(settings.kubeconfig, settings.context),
@@ -210,7 +209,9 @@ asio::awaitable<std::string> uninstall_app::clean_control_plane() {
   auto failed = co_await release_all(bootstrapper::runtime_bootstrappers_type(),
                                      std::string(bootstrapper::finalizer), false);
   const std::string ns(kcp_namespace);
-  if (failed.empty()) failed = co_await remove(slices, ns, leader_.events_service);
+  const auto slices = co_await listener::find_endpoint_slices(kcp_);
+  if (failed.empty() && !slices) failed = slices.error().message;
+  if (failed.empty()) failed = co_await remove(*slices, ns, leader_.events_service);
   if (failed.empty()) failed = co_await remove(config_maps_type(), ns, signal_record);
   for (const auto* component : {"watcher", "bootstrapper"}) {
     const auto& type = runtime_rollout::runtime_rollouts_type();

@@ -4,9 +4,11 @@ end-to-end tests, it is shown here to find."""
 import base64
 import json
 import os
+import urllib.error
+import urllib.request
 
 import harness
-from harness import DEV_BINARY, ROOT, EventLog, Listener, Pki, Process, Webhook, free_port, runtime_watcher, wait_until
+from harness import BINARY, DEV_BINARY, ROOT, EventLog, Listener, Pki, Process, Webhook, free_port, runtime_watcher, wait_until
 
 BODY = "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg"
 MANAGER = "lifecycle-manager"
@@ -27,9 +29,16 @@ class Secrets(harness.TestCase):
         file = self.folder / "tls.key"
         file.write_text(key(good.read_text()))
         file.chmod(0o600)
-        return self.said("webhook", "--bind-address", "127.0.0.1", env={
-            "WEBHOOK_PORT": "0", "METRICS_PORT": "0", "CA_CERT": str(pki.ca), "TLS_CERT": str(certificate), "TLS_KEY": str(file),
-            "KCP_ADDR": "localhost:1", "KCP_CONTRACT": "v2"}), good.read_text().splitlines()[1]
+        webhook = self.start(Process("webhook", [BINARY, "webhook", "--bind-address", "127.0.0.1"], env={
+            **os.environ, **DEBUG, "WEBHOOK_PORT": "0", "METRICS_PORT": "0", "CA_CERT": str(pki.ca), "TLS_CERT": str(certificate),
+            "TLS_KEY": str(file), "KCP_ADDR": "localhost:1", "KCP_CONTRACT": "v2"}))
+        wait_until(lambda: webhook.records(msg="waiting for valid TLS files"), 20, lambda: webhook.tail())
+        admin = webhook.wait_listening("admin")
+        with self.assertRaises(urllib.error.HTTPError) as answer:
+            urllib.request.urlopen(f"http://127.0.0.1:{admin}/readyz", timeout=10)
+        self.assertEqual(webhook.terminate(), 0, webhook.tail())
+        shown = answer.exception.read().decode()
+        return shown + "\n".join(text for _, text in webhook.log), good.read_text().splitlines()[1]
 
     def test_harness_finds_secrets(self):
         for line in (f"-----BEGIN PRIVATE KEY-----\n{BODY}", "-----BEGIN EC PRIVATE KEY-----", f"Bearer {TOKEN}",

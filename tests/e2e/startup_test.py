@@ -1,10 +1,12 @@
 """Starting the webhook: what is required, what falls back, how soon it is ready and how little it needs idle."""
 
 import os
+import pathlib
 import resource
 import socket
 import subprocess
 import time
+import urllib.error
 import urllib.request
 
 import harness
@@ -44,6 +46,52 @@ class Startup(harness.TestCase):
         self.assertNotEqual(process.wait(5), 0)
         for variable in REQUIRED:
             self.assertIn(variable, process.tail())
+
+    def test_webhook_waits_for_valid_files_and_says_which_is_wrong(self):
+        """As kubelet mounts a Secret: a folder behind `..data`, which is swapped as a whole. An exit would be followed by a
+        back-off that goes on for minutes after the Secret is mended."""
+        mounted = self.folder / "mounted"
+        names = {"CA_CERT": "ca.crt", "TLS_CERT": "tls.crt", "TLS_KEY": "tls.key"}
+        for name in names.values():
+            (mounted / name).parent.mkdir(exist_ok=True)
+            (mounted / name).symlink_to(f"..data/{name}")
+        def mount(generation, **texts):
+            (mounted / generation).mkdir()
+            for variable, name in names.items():
+                text = texts.get(variable, pathlib.Path(self.environment[variable]).read_text())
+                if text is not None:
+                    (mounted / generation / name).write_text(text)
+            (mounted / "..data_tmp").symlink_to(generation)
+            (mounted / "..data_tmp").rename(mounted / "..data")
+        mount("..1", TLS_CERT="garbled")
+        admin, address = free_port(), free_port()
+        process = self.start(self.run_webhook(**{variable: str(mounted / name) for variable, name in names.items()},
+                                              METRICS_PORT=str(admin), WEBHOOK_PORT=str(address)))
+        self.assertEqual(process.wait_listening("admin"), admin)
+        def get(path):
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{admin}{path}", timeout=5) as answer:
+                    return answer.status, answer.read().decode()
+            except urllib.error.HTTPError as error:
+                return error.code, error.read().decode()
+            except OSError as error:
+                return 0, str(error)
+        def says(name):
+            wait_until(lambda: get("/readyz")[0] == 503 and name in get("/readyz")[1], 10, lambda: f"it says {name}: {get('/readyz')}")
+            self.assertEqual(get("/livez")[0], 200)
+            wait_until(lambda: [r for r in process.records(level="error") if name in r.get("reason", "")], 10, lambda: process.tail())
+        says("tls.crt")
+        mount("..2", TLS_KEY=None)
+        says("tls.key")
+        mount("..3")
+        wait_until(lambda: get("/readyz")[0] == 200, 10, lambda: f"it is ready: {get('/readyz')}\n{process.tail()}")
+        self.assertTrue(harness.can_connect(address))
+        self.assertEqual(process.terminate(), 0, process.tail())
+        # One that is ended while it waits ends in order, too.
+        mount("..4", CA_CERT="")
+        process = self.start(self.run_webhook(**{variable: str(mounted / name) for variable, name in names.items()}))
+        process.wait_listening("admin")
+        self.assertEqual(process.terminate(), 0, process.tail())
 
     def test_process_may_open_all_files_of_its_hard_limit(self):
         """Where container runtimes leave it to the process (systemd: 1,024 at first, of 524,288)."""
