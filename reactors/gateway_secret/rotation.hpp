@@ -21,7 +21,7 @@ struct rotation_options {
   bool time_only = false;
   /// Time from the observation of a Secret on a runtime until it is in effect: kubelet may take
   /// that long to update the pods. It ends when all pods say that they have loaded it.
-  core::duration propagation = std::chrono::seconds(90);
+  core::duration propagation = std::chrono::seconds(150);
   /// A runtime that has not converged for so long through a fault of its own no longer blocks the
   /// switch. Not 0, as the restart of an API server should not let the gateway switch before its
   /// cluster.

@@ -75,20 +75,20 @@ json::value leader_endpoint::desired() const {
        json::array{{{"name", options_.port_name}, {"protocol", "TCP"}, {"port", options_.port}}}}};
 }
 
-asio::awaitable<k8s::result<void>> leader_endpoint::find_type() {
-  const auto versions = co_await kcp_.versions("discovery.k8s.io");
+asio::awaitable<k8s::result<k8s::resource_type>> find_endpoint_slices(k8s::client& kcp) {
+  const auto versions = co_await kcp.versions("discovery.k8s.io");
   if (!versions) co_return versions.error();
   const bool stable = std::ranges::find(*versions, "v1") != versions->end();
-  type_ = k8s::resource_type{{"discovery.k8s.io", stable ? "v1" : "v1beta1", "EndpointSlice"},
-                             "endpointslices"};
-  co_return k8s::result<void>();
+  co_return k8s::resource_type{{"discovery.k8s.io", stable ? "v1" : "v1beta1", "EndpointSlice"},
+                               "endpointslices"};
 }
 
 /// The address type of a slice is immutable, so a slice of another type is replaced.
 asio::awaitable<k8s::result<void>> leader_endpoint::ensure() {
   if (!type_) {
-    const auto found = co_await find_type();
+    auto found = co_await find_endpoint_slices(kcp_);
     if (!found) co_return found.error();
+    type_ = std::move(*found);
   }
   auto wanted = desired();
   auto present = co_await kcp_.get(*type_, options_.service);

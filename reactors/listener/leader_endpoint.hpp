@@ -22,6 +22,10 @@ namespace rw::listener {
 /// unspecified ones (Kubernetes, `ValidateNonSpecialIP` in pkg/apis/core/validation).
 std::string endpoint_address_error(const std::string& text);
 
+/// Finds the newest version of EndpointSlices that KCP serves: v1, or v1beta1 before
+/// Kubernetes 1.21.
+boost::asio::awaitable<k8s::result<k8s::resource_type>> find_endpoint_slices(k8s::client& kcp);
+
 struct endpoint_options {
   k8s::object_key service = {};           ///< has no selector; the slice has the same name
   std::string address = {};               ///< of this pod, as `endpoint_address_error` accepts it
@@ -45,8 +49,7 @@ struct endpoint_environment {
 /// The slice names its Service by the label `kubernetes.io/service-name`, and carries an
 /// `endpointslice.kubernetes.io/managed-by` of this project. So the cluster's EndpointSlice
 /// controller, which deletes its own slices of a Service without a selector, leaves it alone, and
-/// so does the mirroring controller (Kubernetes concepts, "EndpointSlices", "Management"). Written
-/// as discovery.k8s.io/v1, or v1beta1 if the API server has nothing newer (before Kubernetes 1.21).
+/// so does the mirroring controller (Kubernetes concepts, "EndpointSlices", "Management").
 ///
 /// At its end the slice stays: the next leader takes it over.
 ///
@@ -61,7 +64,6 @@ class leader_endpoint {
 
  private:
   boost::asio::awaitable<k8s::result<void>> ensure();
-  boost::asio::awaitable<k8s::result<void>> find_type();
   boost::json::value desired() const;
 
   k8s::client& kcp_;

@@ -85,8 +85,9 @@ std::optional<runtime_trust> summary_of(const observed_trust& has);
 struct trust_delays {
   /// Time from a write to a runtime until it is in effect there: each replica of its API server has
   /// to observe it, and kubelet has to update the Secrets of the pods, which takes its sync period
-  /// (a minute) and its cache's. Kubelet's share ends when all pods say what they have loaded.
-  core::duration propagation = std::chrono::seconds(90);
+  /// (a minute, and up to half as much by chance) and its cache's: 50 to 83 s in eight samples of a
+  /// real one. Kubelet's share ends when all pods say what they have loaded.
+  core::duration propagation = std::chrono::seconds(150);
   /// The share of the API server's replicas, for which no pod can speak.
   core::duration api_server = std::chrono::seconds(10);
   /// How long after a certificate was replaced the CAs stay that only the former needs: pods that

@@ -194,6 +194,8 @@ class Beside:
         self.assertNotIn("finalizers", self.kcp.get("kyma", "kyma-1", "kcp-system")["metadata"])
         self.assertIsNotNone(self.kcp.get(*CERTIFICATE))
         self.assertIsNotNone(self.skr.get(*TLS))
+        # Of whichever version KCP serves: 1.20 has v1beta1 alone.
+        self.assertIsNone(self.kcp.get("endpointslices", "runtime-watcher-manager-events", "kcp-system"))
 
 
 class Embedded(Beside, landscape.Embedded, harness.TestCase):
