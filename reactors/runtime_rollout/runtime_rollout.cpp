@@ -433,8 +433,9 @@ void runtime_rollout::let_in(const rollout_decision& decided) {
     while (next != decided.admitted.end() && *next < name) ++next;
     const bool admitted = next != decided.admitted.end() && *next == name;
     const bool before = each.admitted.has_value();
-    // In a pause a runtime keeps the content; one that loses it does not get it again.
-    const bool keeps = decided.next.at == phase::paused && each.updated();
+    // In a pause a runtime keeps the content; one that loses it, also after the decision, does not
+    // get it again.
+    const bool keeps = decided.next.at == phase::paused && (each.updated() || !each.ahead);
     if (keeps || !admitted) {
       each.admitted.reset();
     } else if (!each.admitted) {

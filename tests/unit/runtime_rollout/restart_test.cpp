@@ -19,6 +19,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace rw::runtime_rollout_test {
@@ -181,6 +182,7 @@ class new_leader : public test::environment {
   void fail(const std::string& name, std::string error) {
     gate_->observe({"kcp-system", name},
                    {.in_place = "b", .health = content_health::failed, .error = std::move(error)});
+    has_failed = true;
   }
   void observe_all() {
     for (const auto* name : {"r0", "r1", "r2"}) {
@@ -211,6 +213,7 @@ class new_leader : public test::environment {
 
   std::map<std::int64_t, std::string> by_position;  ///< the canaries come first
   std::set<std::string> admitted;
+  bool has_failed = false;
   std::string store_error;  ///< of the store; empty: it works
   int keep_failures = 0;    ///< times that a content can't be kept
   core::duration settle_each{};
@@ -646,6 +649,34 @@ BOOST_AUTO_TEST_CASE(rollout_that_cannot_be_stored_says_so_and_is_not_completed)
 BOOST_AUTO_TEST_CASE(rollout_goes_on_after_the_clock_was_set_back) {
   new_leader self;
   test::run(self.context, outlives_a_clock_that_is_set_back(&self));
+}
+
+/// Its Deployment is deleted, and written again with the content before, while the pause that
+/// another canary has caused is being written.
+RW_COROUTINE_TEST(canary_that_loses_the_content_while_a_pause_is_decided_does_not_get_it_again,
+                  new_leader) {
+  co_await env->begin();
+  const auto canary = env->by_position.begin()->second;
+  const auto failing = std::next(env->by_position.begin())->second;
+  bool lost = false;
+  env->server.faults("kcp").decide = [&](const std::string& verb, const std::string& path) {
+    const bool decided = path.ends_with("/runtimerollouts/watcher/status") && !test::reads(verb);
+    if (decided && env->has_failed && !std::exchange(lost, true)) env->observe(canary);
+    return k8s::devserver::fault{};
+  };
+  env->take_all(env->clock.wall());
+  env->fail(failing, "CrashLoopBackOff");
+  const bool paused = co_await env->until_rollout([](const json::value& one) {
+    return k8s::find_string(one, {"status", "phase"}) == "Paused";
+  });
+  BOOST_TEST(paused);
+  const auto before = env->passes();
+  const bool again = co_await eventually([&] { return env->passes() > before; });
+  env->server.faults("kcp").decide = nullptr;
+  BOOST_TEST(again);
+  BOOST_TEST(lost);
+  BOOST_TEST(!env->still_admitted().contains(canary));
+  BOOST_TEST(!env->admitted.contains(canary));
 }
 
 RW_COROUTINE_TEST(rollout_without_runtimes_says_so, new_leader) {
