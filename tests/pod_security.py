@@ -1,77 +1,94 @@
 #!/usr/bin/env python3
-"""Holds each Deployment and Pod of deploy/, charts included, against the Pod Security Standard "restricted", and more: its root file
-system is read-only. Prints each setting that is missing; ends with 1 if there is one.
-
-    pod_security.py [FOLDER]
-
-It reads the text, line by line, since charts are no YAML: the settings of a pod, and those of each of its containers.
+"""Holds each pod that deploy/ makes, as kubectl and helm render it, against the Pod Security Standard "restricted" (Kubernetes
+concepts, "Pod Security Standards"), and more: its root file system is read-only, and it asks for no variables of Services. Prints
+each setting that is wrong; ends with 1 if there is one, and with 77 without kubectl. The charts are left out without helm
+(RW_HELM).
 """
 
+import json
 import pathlib
-import re
+import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# What the text has to have, without spaces at both ends of a line.
-POD = ("runAsNonRoot: true", "seccompProfile: {type: RuntimeDefault}")
-CONTAINER = ("allowPrivilegeEscalation: false", "readOnlyRootFilesystem: true", "capabilities: {drop: [ALL]}")
-NEVER = re.compile(r"\b(privileged|hostNetwork|hostPID|hostIPC): true|\bhostPath:|\brunAsUser: 0\b|capabilities: \{add")
+sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+
+import charts  # noqa: E402
+import pods  # noqa: E402
+from landscape import KUBECTL  # noqa: E402
+
+SKIPPED = 77
+VOLUMES = {"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret"}
+SECCOMP = {"RuntimeDefault", "Localhost"}
 
 
-def block(lines, start):
-    """The lines that belong to the key at `start`: those that are indented deeper, and items of a list at its indentation."""
-    indent = len(lines[start]) - len(lines[start].lstrip())
-    found = []
-    for line in lines[start + 1:]:
-        text = line.strip()
-        deeper = len(line) - len(line.lstrip())
-        if text and not text.startswith(("#", "{{")) and (deeper < indent or deeper == indent and not text.startswith("- ")):
-            break
-        found.append(line)
-    return found
+def missing(spec):
+    """Yields what is wrong with a Pod spec."""
+    for name in ("hostNetwork", "hostPID", "hostIPC"):
+        if spec.get(name):
+            yield f"it has {name}"
+    if spec.get("enableServiceLinks", True):
+        yield "enableServiceLinks is not false"
+    for volume in spec.get("volumes", []):
+        kinds = set(volume) - {"name"}
+        if kinds - VOLUMES:
+            yield f"its volume {volume['name']} is of {', '.join(kinds)}"
+    of_pod = spec.get("securityContext", {})
+    if of_pod.get("sysctls"):
+        yield "it sets sysctls"
+    for container in [*spec.get("initContainers", []), *spec["containers"]]:
+        own = container.get("securityContext", {})
+        both = {**of_pod, **own}
+        capabilities = own.get("capabilities", {})
+        for wrong, text in (
+                (own.get("privileged"), "is privileged"),
+                (own.get("allowPrivilegeEscalation") is not False, "lacks allowPrivilegeEscalation: false"),
+                (own.get("readOnlyRootFilesystem") is not True, "lacks readOnlyRootFilesystem: true"),
+                (capabilities.get("drop") != ["ALL"], "does not drop all capabilities"), (capabilities.get("add"), "adds capabilities"),
+                (both.get("runAsNonRoot") is not True, "lacks runAsNonRoot: true"), (both.get("runAsUser") == 0, "runs as root"),
+                (both.get("seccompProfile", {}).get("type") not in SECCOMP, "has no seccomp profile"),
+                (own.get("procMount", "Default") != "Default", "has a procMount"),
+                (any(port.get("hostPort") for port in container.get("ports", [])), "has a port of the host"),
+                (container.get("terminationMessagePolicy") != "FallbackToLogsOnError", "does not say why it ended")):
+            if wrong:
+                yield f"its container {container['name']} {text}"
 
 
-def key(lines, name):
-    return [number for number, line in enumerate(lines) if line.strip() == f"{name}:"]
+def errors_in(text):
+    """Yields what is wrong with the pods of YAML documents, with the kind and name of each; the last element is their number."""
+    found = [(key, each) for key, each in pods.objects_in(text).items() if key[0] in ("Deployment", "Pod")]
+    for (kind, name), each in found:
+        yield from (f"{kind} {name}: {wrong}" for wrong in missing(pods.pod_of(each)))
+    yield len(found)
 
 
-def settings(lines):
-    """What the securityContexts of these lines say, each without comment."""
-    return {line.split("  #")[0].strip() for start in key(lines, "securityContext") for line in block(lines, start)}
-
-
-def missing(text):
-    """Yields what the Deployment or Pod in this text lacks."""
-    lines = text.splitlines()
-    for match in NEVER.finditer("\n".join(line.split("#")[0] for line in lines)):
-        yield f"it has {match[0]!r}"
-    pods = [block(lines, start) for start in key(lines, "spec") if key(block(lines, start), "containers")]
-    pod = min(pods, key=len, default=[])
-    lists = [number for name in ("containers", "initContainers") for number in key(pod, name)]
-    if not key(pod, "containers"):
-        yield "it has no containers"
+def sources():
+    """Yields each source of objects, and how it is rendered."""
+    yield "deploy/manager", [KUBECTL, "kustomize", ROOT / "deploy" / "manager"]
+    yield "deploy/skr", ["sh", "-c", 'for file in "$@"; do echo ---; cat "$file"; done', "-", *sorted((ROOT / "deploy" / "skr").glob("*.yaml"))]
+    if not charts.HELM:
+        print("the charts are left out: RW_HELM names no helm")
         return
-    inside = {id(line) for number in lists for line in block(pod, number)}
-    of_pod = settings([line for line in pod if id(line) not in inside])
-    yield from (f"its pod lacks {each!r}" for each in POD if each not in of_pod)
-    for number in lists:
-        content = block(pod, number)
-        indent = min((len(line) - len(line.lstrip()) for line in content if line.strip().startswith("- ")), default=0)
-        starts = [i for i, line in enumerate(content) if line.startswith(" " * indent + "- ")]
-        for start, end in zip(starts, starts[1:] + [len(content)]):
-            has = settings(content[start:end])
-            yield from (f"{content[start].strip()[2:]!r} lacks {each!r}" for each in CONTAINER if each not in has)
+    for chart, ns, values in ((charts.CHART, "kcp-system", charts.VALUES), (charts.SKR_CHART, "kyma-system", charts.SKR_VALUES)):
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            file.write(json.dumps(values))
+            file.flush()
+            yield chart.name, [charts.HELM, "template", "test", chart, "--namespace", ns, "--values", file.name]
 
 
-def main(folder):
-    found = [path for path in sorted(folder.rglob("*.yaml"))
-                   if "samples" not in path.parts and re.search(r"^kind: (Deployment|Pod)$", path.read_text(), re.MULTILINE)]
-    errors = [f"{path.relative_to(folder)}: {each}" for path in found for each in missing(path.read_text())]
-    if not found:
-        errors.append(f"{folder}: there is no Deployment")
-    print("\n".join(errors) if errors else f"{len(found)} Deployments and Pods have all settings")
+def main():
+    if not KUBECTL:
+        print("skipped: kubectl is not installed")
+        return SKIPPED
+    errors, count = [], 0
+    for name, command in sources():
+        *wrong, pods_of_it = errors_in(subprocess.run([*map(str, command)], text=True, capture_output=True, check=True, timeout=60).stdout)
+        errors += [f"{name}: {each}" for each in wrong] or ([] if pods_of_it else [f"{name} has no pod"])
+        count += pods_of_it
+    print("\n".join(errors) if errors else f"{count} pods have all settings")
     return 1 if errors else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "deploy"))
+    sys.exit(main())
