@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Installs what is needed, builds, provides kube-apiserver and etcd, and runs all tests.
+# Installs what is needed, builds, provides Kubernetes, and runs all tests.
 #
 #   tests/run.sh [--fast] [-- CTEST-OPTIONS]
 #
-#   --fast    leaves out the tests that need kube-apiserver and etcd, which take minutes to provide the first time
+#   --fast    leaves out the tests that need Kubernetes, which takes minutes to provide the first time
 #
-# Any folder, any number of times. Ends with ctest's summary and its exit code. What follows -- goes to ctest, such as
-# -R NAME. RW_TEST_CRDS may name a folder with the real custom resource definitions.
+# Any folder, any number of times. Ends with ctest's summary, what was skipped and why, and ctest's exit code. What follows --
+# goes to ctest, such as -R NAME. The tests with the label node-long take long, and run with `-- -C long` only. RW_TEST_CRDS may name a folder with the real custom resource definitions.
 set -euo pipefail
 
 readonly root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
@@ -27,7 +27,7 @@ step "Packages"
 "$root/deploy/install-packages.sh" build test
 
 if [[ -z $fast ]]; then
-  step "kube-apiserver and etcd"
+  step "Kubernetes, etcd and containerd"
   KUBEBUILDER_ASSETS="$("$root/tests/provide-kube.sh")"
   export KUBEBUILDER_ASSETS
 fi
@@ -63,4 +63,17 @@ cmake --preset release >/dev/null
 cmake --build --preset release
 
 step "Tests"
-exec ctest --preset release -j "$(nproc)" ${fast:+--label-exclude kube} "$@"
+code=0
+ctest --preset release -j "$(nproc)" ${fast:+--label-exclude kube} "$@" || code=$?
+
+step "Skipped"
+# Scripts say "skipped: REASON", Python's unittest says "... skipped 'REASON'".
+awk '/^[0-9]+\/[0-9]+ Test(ing)?: / { test = $NF }
+  match($0, /skipped(: |, | ["\47]).*/) {
+    reason = substr($0, RSTART, RLENGTH)
+    gsub(/^skipped[:,]? ["\47]?|["\47]$/, "", reason)
+    if (!said[test, reason]++) print "  " test ": " reason
+  }' build/Testing/Temporary/LastTest.log
+[[ -z $fast ]] || echo "  all tests with the label kube: --fast"
+echo "  e2e.node_long: it takes ten minutes; by hand, with tests/run.sh -- -C long -L node-long"
+exit "$code"

@@ -182,14 +182,18 @@ class Landscape:
         """Of the manager, for kustomize."""
         return ROOT / "deploy" / "manager"
 
-    def deploy_manager(self):
-        """What the manifests say; nobody makes pods of it."""
+    def manager_objects(self):
+        """What the manifests say, as far as the cluster knows the kinds."""
         served = self.kcp.kubectl("api-versions").split()
         text = self.kcp.kubectl("kustomize", self.manifests())
         parts = [part for part in re.split(r"^---$", text, flags=re.MULTILINE)
                  if re.search(r"^apiVersion: (.*)$", part, flags=re.MULTILINE)[1] in served]
         self.assertGreaterEqual(len(parts), 10, "Kubernetes before 1.21 has no policy/v1, everything else")
-        self.kcp.kubectl("apply", "-f", "-", stdin="---".join(parts))
+        return "---".join(parts)
+
+    def deploy_manager(self):
+        """Nobody but a node makes pods of it."""
+        self.kcp.kubectl("apply", "-f", "-", stdin=self.manager_objects())
 
     def start_manager(self, *options, pod_ip="10.99.0.1", image="example.com/runtime-watcher:1"):
         """With the arguments of the Deployment's container. The ports are in `listener` and `admin`."""

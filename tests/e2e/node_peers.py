@@ -197,12 +197,14 @@ class Writer(Thread):
         self._path = collection("kymas", self.NAMESPACE, "operator.kyma-project.io", "v1beta2")
         self.changes = {}  # name: when its last change began (monotonic)
         self.count = 0
+        self.rate = 0  # changes a second, at the end
         self._began = time.monotonic()
         self._plan = self._writes()
         super().__init__(0)
 
-    def rate(self):
-        return self.count / (time.monotonic() - self._began)
+    def stop(self):
+        super().stop()
+        self.rate = self.rate or self.count / (time.monotonic() - self._began)
 
     def _writes(self):
         first = 0
@@ -229,13 +231,13 @@ class Writer(Thread):
         self.count += 1
 
     def until_told(self, recorder, timeout=60):
-        """Waits until the last change of each object before now has come to the recorder; returns the longest time that one of
-        them needed."""
+        """Waits until the last change of each object before now has come to the recorder; returns the number of objects."""
         now = time.monotonic()
         expected = {name: at for name, at in list(self.changes.items()) if at < now}
         def late():
             self.check()
             arrivals = recorder.events.last_arrivals()
             return [name for name, at in expected.items() if arrivals.get((self.NAMESPACE, name), 0) < at]
-        wait_until(lambda: not late(), timeout, lambda: f"the last change of each of {len(expected)} objects comes; not of {late()}", every=0.2)
+        wait_until(lambda: not late(), timeout,
+                   lambda: f"the last change of each of {len(expected)} objects comes; not of {late()}", every=0.2)
         return len(expected)
