@@ -53,7 +53,7 @@ ALL_VALUES = {CHART: {
     "tls": {"ca": PEM.format("t"), "cert": PEM.format("t"), "key": PEM.format("t"), "existingSecret": "t-tls"},
     "webhookCA": PEM.format("t"), "watches": [{"name": "t-watch", "manager": "t-manager", "group": "t.example.com", "version": "v7",
                                                "resource": "t-things", "field": "status", "matchLabels": {"match": "t-match"}}],
-    "webhookSources": {"namespace": "t-sources", "podLabels": {"sources": "t-source-pods"}}, "environment": {"EVENT_MAX_AGE": "77m"},
+    "webhookSources": {"any": False, "namespace": "t-sources", "podLabels": {"sources": "t-source-pods"}}, "environment": {"EVENT_MAX_AGE": "77m"},
     "env": [{"name": "T_ENV", "value": "t-env"}],
     "serviceAccount": {"create": True, "name": "t-account", "annotations": {"t": "t-account-annotation"}},
     "podLabels": {"pod": "t-pod"}, "podAnnotations": {"pod": "t-pod-annotation"},
@@ -132,6 +132,18 @@ class Rendering(Helm, harness.TestCase):
         self.assertIn("        name: mine\n", one_of["Deployment"][0])
         self.assertEqual(sum("port: 8443\n" in policy and "Egress" in policy for policy in one_of["NetworkPolicy"]), 1)
         self.assertEqual(sum("kubernetes.io/metadata.name: here" in policy for policy in one_of["NetworkPolicy"]), 1)
+
+    def test_webhook_of_a_runtime_takes_calls_from_any_client(self):
+        """As with the manager's --skr-webhook-sources=any: where API servers are on the host network, no selector names them."""
+        def policy(values):
+            found = objects_in(self.rendered(values, SKR_CHART))
+            return found["NetworkPolicy", "kyma-project.io--seed-to-watcher"]["spec"]["ingress"]
+        ports = [{"port": 8443, "protocol": "TCP"}]
+        self.assertEqual(policy({"webhookSources": {"any": True}}), [{"ports": ports}])
+        self.assertEqual(policy({}), [{"ports": ports, "from": [{
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}},
+            "podSelector": {"matchLabels": {"app": "vpn-shoot"}}}]}])
+        self.assertIn("webhookSources.any", self.refused({"webhookSources": {"any": "yes"}}, SKR_CHART))
 
     def test_values_reach_the_deployment(self):
         digest = "sha256:" + "0" * 64
