@@ -34,9 +34,10 @@ ALL_VALUES = {CHART: {
     "image": {"repository": "registry.example.com/t-image", "tag": 17, "digest": "", "pullPolicy": "Always", "pullSecrets": ["t-pull"]},
     "replicas": 3, "skr": {"image": "t-skr:1", "pullSecrets": ["t-skr-pull"], "memoryLimit": "123Mi", "cpuLimit": "45m"},
     "gateway": {"namespace": "t-gateway", "podLabels": {"gateway": "t-gateway-pods"}, "trustedProxies": ["10.9.0.0/16"]},
+    "addresses": {"events": "10.9.0.7", "metrics": "fd00::9"},
     "certificates": "gardener", "bootstrapper": {"mode": "direct"}, "landscape": "t-landscape", "extraArgs": ["--rollout-canaries=7"],
     "env": [{"name": "RW_T_ENV", "valueFrom": {"configMapKeyRef": {"name": "t-env", "key": "k"}}}],
-    "adminToken": {"secretName": "t-admin", "key": "t-key"}, "crds": {"enabled": True, "keep": False},
+    "adminToken": {"secretName": "t-admin", "key": "t-key", "fsGroup": 30001}, "crds": {"enabled": True, "keep": False},
     "serviceAccount": {"create": True, "name": "t-account", "annotations": {"t": "t-account-annotation"}},
     "podLabels": {"pod": "t-pod"}, "podAnnotations": {"pod": "t-pod-annotation"},
     "podSecurityContext": {"runAsUser": 12321, "fsGroup": 4554, "supplementalGroups": [6776]},
@@ -49,7 +50,7 @@ ALL_VALUES = {CHART: {
 }, SKR_CHART: {
     "commonLabels": {"team": "t-common"},
     "image": {"repository": "registry.example.com/t-image", "tag": "t-tag", "digest": "", "pullPolicy": "Always", "pullSecrets": ["t-pull"]},
-    "kcpAddress": "t-kcp.example.com:7443",
+    "kcpAddress": "t-kcp.example.com:7443", "bindAddress": "fd00::7",
     "tls": {"ca": PEM.format("t"), "cert": PEM.format("t"), "key": PEM.format("t"), "existingSecret": "t-tls"},
     "webhookCA": PEM.format("t"), "watches": [{"name": "t-watch", "manager": "t-manager", "group": "t.example.com", "version": "v7",
                                                "resource": "t-things", "field": "status", "matchLabels": {"match": "t-match"}}],
@@ -65,6 +66,7 @@ ALL_VALUES = {CHART: {
     "priorityClassName": "t-priority", "monitoring": {"serviceMonitor": True, "labels": {"monitoring": "t-monitoring"}},
 }}
 IN_THE_OBJECTS = (":17", "replicas: 3", "=123Mi", "=45m", "10.9.0.0/16", "canaries=7", "other-manager", "gardener", "mode=direct",
+                  "--listen-address=10.9.0.7:8082", "--metrics-address=[fd00::9]:8080", '{name: BIND_ADDRESS, value: "fd00::7"}',
                   "12321", "4554", "6776", "s0:c1", "987Mi", "7443", "v7", "things/status", "77m", "Always", "ServiceMonitor",
                   "PrometheusRule", "grafana_dashboard", "by (t_group, landscape)", "leads in {{ $labels.t_group }} {{ $labels.landscape }}",
                   "https://t-runbook#managerhasnoleader")
@@ -151,7 +153,7 @@ class Rendering(Helm, harness.TestCase):
                               "skr": {"image": "registry.example.com/skr:2", "pullSecrets": ["a", "b"], "memoryLimit": "100Mi"},
                               "gateway": {"namespace": "gateways", "podLabels": {"app": "gw"}, "trustedProxies": ["10.1.0.0/16", "fd00::/8"]},
                               "adminToken": {"secretName": "admin"}, "extraArgs": ["--rollout-canaries=5"], "replicas": 3,
-                              "nodeSelector": {"pool": "system"}})
+                              "nodeSelector": {"pool": "system"}, "addresses": {"events": "::", "metrics": "0.0.0.0"}})
         deployment = next(part for part in self.objects(text) if "kind: Deployment\n" in part)
         for line in (f"image: registry.example.com/rw@{digest}", "- --skr-image=registry.example.com/skr:2", "- --skr-pull-secret=a,b",
                      "- --skr-memory-limit=100Mi", "- --xfcc-trusted-proxies=10.1.0.0/16,fd00::/8", "- --rollout-canaries=5",
@@ -228,7 +230,7 @@ class Rendering(Helm, harness.TestCase):
                 if not indent:
                     parent = name
                     nulls.append(({name: None}, name))
-                elif parent not in ("resources", "podSecurityContext"):
+                elif parent not in ("resources", "podSecurityContext") and (parent, name) != ("adminToken", "fsGroup"):
                     nulls.append(({parent: {name: None}}, name))
             self.assertGreater(len(nulls), 30)
             for values, name in nulls:
@@ -241,6 +243,37 @@ class Rendering(Helm, harness.TestCase):
             self.assertNotIn("runAsUser", text)
             self.assertIn("runAsGroup: 30001", text)
 
+    def test_null_leaves_the_group_of_the_token_to_the_cluster(self):
+        """OpenShift refuses a Pod with an fsGroup outside of its project's range, and sets one of its own where there is none."""
+        def context(values):
+            return pod_of(objects_in(self.rendered(values))["Deployment", MANAGER])["securityContext"]
+        token = {"secretName": "admin"}
+        self.assertNotIn("fsGroup", context({}))
+        self.assertEqual(context({"adminToken": token})["fsGroup"], 30001)
+        self.assertEqual(context({"adminToken": {**token, "fsGroup": 1234}})["fsGroup"], 1234)
+        self.assertEqual(context({"adminToken": token, "podSecurityContext": {"fsGroup": 4554}})["fsGroup"], 4554)
+        cluster = context({"adminToken": {**token, "fsGroup": None}, "podSecurityContext": {"runAsUser": None, "runAsGroup": None}})
+        self.assertEqual(cluster, {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}})
+
+    def test_addresses_of_listeners_are_of_either_family(self):
+        found = objects_in(self.rendered({"addresses": {"events": "::", "metrics": "0.0.0.0"}, "gateway": {"trustedProxies": ["fd00::/8"]}}))
+        arguments = pod_of(found["Deployment", MANAGER])["containers"][0]["args"]
+        self.assertLessEqual({"--listen-address=[::]:8082", "--metrics-address=0.0.0.0:8080", "--xfcc-trusted-proxies=fd00::/8"}, set(arguments))
+        self.assertFalse([each for each in pod_of(objects_in(self.rendered())["Deployment", MANAGER])["containers"][0]["args"] if "address" in each])
+        webhook = pod_of(objects_in(self.rendered({"bindAddress": "::", "kcpAddress": "[fd00::1]:7443"}, SKR_CHART))["Deployment", "skr-webhook"])
+        environment = {each["name"]: each.get("value") for each in webhook["containers"][0]["env"]}
+        self.assertEqual((environment["BIND_ADDRESS"], environment["KCP_ADDR"]), ("::", "[fd00::1]:7443"))
+        self.assertIn("port: 7443\n", self.rendered({"kcpAddress": "[fd00::1]:7443"}, SKR_CHART))
+        for name in ("events", "metrics"):
+            for value in ("[::]", "127.0.0.1", "::1", "10.0.0.256", "0.0.0.0:8082", "localhost", "fd00:::1"):
+                with self.subTest(value):
+                    self.assertIn(f"addresses.{name}", self.refused({"addresses": {name: value}}))
+                    self.assertIn("bindAddress", self.refused({"bindAddress": value}, SKR_CHART))
+        for value in ("fd00::1:443", "[fd00::1]", "[fd00::1]:0", "[10.0.0.1]:443", "[fd00::g]:443", "[::1:443", "kcp,example:443"):
+            with self.subTest(value):
+                self.assertIn("kcpAddress", self.refused({"kcpAddress": value}, SKR_CHART))
+        self.assertIn("env.0.name", self.refused({"env": [{"name": "BIND_ADDRESS", "value": "::"}]}, SKR_CHART))
+
     def test_values_reach_the_objects(self):
         text = ""
         for chart, values in ALL_VALUES.items():
@@ -248,7 +281,7 @@ class Rendering(Helm, harness.TestCase):
             self.assertEqual(set(values), set(schema["required"]), "a value has no case here")
             for name, value in values.items():
                 if "required" in schema["properties"][name]:
-                    self.assertEqual(set(value), set(schema["properties"][name]["required"]), name)
+                    self.assertEqual(set(value), set(schema["properties"][name]["properties"]), name)
             part = self.rendered(values, chart, "--include-crds")
             for marker in set(re.findall(r"\bt-[a-z-]+", json.dumps(values))):
                 self.assertIn(marker, part)
