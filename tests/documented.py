@@ -44,7 +44,7 @@ NOT_RUN = (
     ("tests/README.md", "ctest --preset tsan", BUILDS),
     ("tests/README.md", "ctest --preset release -L kube", "ctest runs these tests itself"),
     ("tests/README.md", "ctest --preset release -L '^node$'", "tests/run.sh runs e2e.node"),
-    ("tests/README.md", "ctest --preset release -C long", "it takes ten minutes; by hand, and before a release"),
+    ("tests/README.md", "ctest --preset release -C long", "it takes five minutes; by hand, and before a release"),
     ("tests/README.md", "export KUBEBUILDER_ASSETS", "tests/run.sh begins with it"),
     ("tests/README.md", "mkdir -p found", "a fuzzer does not end; fuzz.* replay the corpora"),
     ("tests/README.md", "python3 -B tests/e2e/dev_test.py", "it is e2e.dev"),

@@ -75,5 +75,5 @@ awk '/^[0-9]+\/[0-9]+ Test(ing)?: / { test = $NF }
     if (!said[test, reason]++) print "  " test ": " reason
   }' build/Testing/Temporary/LastTest.log
 [[ -z $fast ]] || echo "  all tests with the label kube: --fast"
-echo "  e2e.node_long: it takes ten minutes; by hand, with tests/run.sh -- -C long -L node-long"
+[[ " $* " == *" -C long "* ]] || echo "  e2e.node_long: it takes five minutes; by hand, with tests/run.sh -- -C long -L node-long"
 exit "$code"

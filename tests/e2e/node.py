@@ -43,9 +43,9 @@ FOLDER = "RW_NODE_FOLDER"  # the variable that says to the script that it is in 
 PREFIX = "runtime-watcher-node-"
 LOCK = pathlib.Path("/run/runtime-watcher-node.lock")  # one node at a time; its content is the folder of the last one
 PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
-USERS = {  # the groups of each
+USERS = {  # the groups of each; "runtime" has those rights that a test gives it
     "admin": ["system:masters"], f"system:node:{NAME}": ["system:nodes"], "system:kube-controller-manager": [],
-    "system:kube-scheduler": [], "system:kube-proxy": []}
+    "system:kube-scheduler": [], "system:kube-proxy": [], "runtime": []}
 
 
 def run(*argv, **how):
@@ -213,7 +213,7 @@ class Node:
         secret_texts.update(self._tokens.values())
         self._pki = Pki(self.folder / "pki", cn="node-ca")
         self._start_control_plane()
-        self.cluster = landscape.Cluster(self._kubeconfig("admin"), self.folder / "kubectl")
+        self.cluster = landscape.Cluster(self.kubeconfig("admin"), self.folder / "kubectl")
         self._wait_for_api()
         self.cluster.apply(*POLICIES, KUBELET_CLIENT)
         self._start_containerd()
@@ -233,7 +233,8 @@ class Node:
         path.write_text(content if isinstance(content, str) else json.dumps(content, indent=1))
         return path
 
-    def _kubeconfig(self, user):
+    def kubeconfig(self, user):
+        """The path of a user's."""
         return self._write(f"{user.replace(':', '-')}.kubeconfig", {
             "apiVersion": "v1", "kind": "Config", "current-context": "node",
             "clusters": [{"name": "node", "cluster": {"server": f"https://{ADDRESS}:{PORT}", "certificate-authority-data":
@@ -310,19 +311,19 @@ disabled_plugins = ["io.containerd.snapshotter.v1.aufs", "io.containerd.snapshot
             "evictionHard": {"memory.available": "10Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
             "imageGCHighThresholdPercent": 100, "imageGCLowThresholdPercent": 99, "volumePluginDir": f"{self.folder}/plugins"})
         self.kubelet = self._start(
-            "kubelet", self._assets / "kubelet", "--config", kubelet, "--kubeconfig", self._kubeconfig(f"system:node:{NAME}"),
+            "kubelet", self._assets / "kubelet", "--config", kubelet, "--kubeconfig", self.kubeconfig(f"system:node:{NAME}"),
             "--container-runtime=remote", "--container-runtime-endpoint=unix:///run/containerd/containerd.sock",
             f"--hostname-override={NAME}", f"--node-ip={ADDRESS}", f"--root-dir={self.folder}/kubelet")
         proxy = self._write("kube-proxy.json", {
             "apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration", "mode": "iptables", "clusterCIDR": PODS,
-            "hostnameOverride": NAME, "clientConnection": {"kubeconfig": str(self._kubeconfig("system:kube-proxy"))},
+            "hostnameOverride": NAME, "clientConnection": {"kubeconfig": str(self.kubeconfig("system:kube-proxy"))},
             "conntrack": {"maxPerCore": 0, "min": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s"}})
         self._start("kube-proxy", self._assets / "kube-proxy", "--config", proxy)
         self._start("kube-controller-manager", self._assets / "kube-controller-manager", "--use-service-account-credentials",
-                    "--kubeconfig", self._kubeconfig("system:kube-controller-manager"), "--allocate-node-cidrs", f"--cluster-cidr={PODS}",
+                    "--kubeconfig", self.kubeconfig("system:kube-controller-manager"), "--allocate-node-cidrs", f"--cluster-cidr={PODS}",
                     f"--root-ca-file={self._pki.ca}", f"--service-account-private-key-file={self._account_key}", "--leader-elect=false",
                     "--port=0", "--bind-address=127.0.0.1", f"--cert-dir={self.folder}/controller-manager")
-        self._start("kube-scheduler", self._assets / "kube-scheduler", "--kubeconfig", self._kubeconfig("system:kube-scheduler"),
+        self._start("kube-scheduler", self._assets / "kube-scheduler", "--kubeconfig", self.kubeconfig("system:kube-scheduler"),
                     "--leader-elect=false", "--port=0", "--bind-address=127.0.0.1", f"--cert-dir={self.folder}/scheduler")
 
     def add_image(self, layout, name):
