@@ -35,16 +35,16 @@ first_look look(bool dry_run, std::string_view operation, std::string_view subre
   return {.settled = review_effect::invalid_subresource};
 }
 
-std::optional<review_version> parse_review_version(std::string_view api_version) noexcept {
-  if (api_version == "admission.k8s.io/v1") return review_version::v1;
+std::optional<review_version> parse_review_version(std::string_view api_version,
+                                                   std::string_view kind) noexcept {
+  if (!kind.empty() && kind != "AdmissionReview") return std::nullopt;
+  if (api_version.empty() || api_version == "admission.k8s.io/v1") return review_version::v1;
   if (api_version == "admission.k8s.io/v1beta1") return review_version::v1beta1;
   return std::nullopt;
 }
 
 review_effect make_event(const event_parts& parts, contract agreed, rw::watch_event& event) {
-  const bool unnamed = parts.object_name.empty();
-  const auto name = unnamed ? parts.name : parts.object_name;
-  const auto ns = unnamed ? parts.ns : parts.object_ns;
+  const auto name = parts.object_name.empty() ? parts.name : parts.object_name;
   const bool untyped = parts.kind.empty();
   const auto kind = untyped ? parts.object_kind : parts.kind;
   if (name.empty() || kind.empty()) return review_effect::unidentified;
@@ -58,6 +58,10 @@ review_effect make_event(const event_parts& parts, contract agreed, rw::watch_ev
   const auto version = !untyped ? parts.version
                        : core   ? group_version
                                 : group_version.substr(slash + 1);
+  // The request for a Namespace has its own name as its namespace (k8s.io/apiserver, RequestInfo).
+  const bool is_namespace = group.empty() && kind == "Namespace";
+  const bool has_namespace = !parts.object_name.empty() && !parts.object_ns.empty();
+  const auto ns = has_namespace ? parts.object_ns : is_namespace ? std::string_view() : parts.ns;
   if (!names_fit({name, ns, group, version, kind})) return review_effect::name_too_long;
   event.watched = {std::string(ns), std::string(name)};
   event.gvk = {std::string(group), std::string(version), std::string(kind)};

@@ -22,8 +22,10 @@ struct first_look {
 first_look look(bool dry_run, std::string_view operation, std::string_view subresource,
                 std::span<const std::string> watched) noexcept;
 
-/// Returns the review version of an apiVersion, nothing if it is not supported.
-std::optional<review_version> parse_review_version(std::string_view api_version) noexcept;
+/// Returns the version of a review, v1 if it has no apiVersion; nothing if apiVersion or kind name
+/// something else.
+std::optional<review_version> parse_review_version(std::string_view api_version,
+                                                   std::string_view kind) noexcept;
 
 /// The parts of an event in a review; views into the review.
 struct event_parts {

@@ -49,8 +49,8 @@ enum class review_error : std::uint8_t {
   empty_body = 1,
   malformed_json,        ///< truncated, not UTF-8, trailing bytes, lone surrogates, ...
   too_deep,              ///< more than `max_review_depth` levels
-  not_admission_review,  ///< not an object of apiVersion admission.k8s.io/v1 or v1beta1, kind
-                         ///< AdmissionReview
+  not_admission_review,  ///< not an object, or its apiVersion is not admission.k8s.io/v1 or
+                         ///< v1beta1, or its kind not AdmissionReview
   no_request,            ///< `request` missing or null
   no_uid,                ///< `request.uid` missing, null, empty or longer than `max_name`
   wrong_type,            ///< a relevant field has a value of the wrong type
@@ -67,6 +67,8 @@ inline constexpr std::size_t max_review_depth = 512;
 /// Decides about a review by the documented rules, through a Boost.JSON DOM: clear rather than
 /// fast. It is the reference for `reader`, which calls it in every unusual case.
 ///
+/// - A review without apiVersion is of v1, one without kind is an AdmissionReview: empty counts as
+///   absent.
 /// - Operation CREATE, DELETE: an event. UPDATE without subresource: an event unless both objects
 ///   have a `spec` and these are equal; null counts as absent. UPDATE of `status` (in any case of
 ///   letters): an event unless the `status` of both is equal or absent. Equality is that of
@@ -74,9 +76,10 @@ inline constexpr std::size_t max_review_depth = 512;
 ///   the same spelling.
 /// - `dryRun: true` precedes all of that.
 /// - The object is `object`, with DELETE `oldObject`; if that one is absent, the other. Name and
-///   namespace are those of its metadata. If that has no name, both are the request's: a
-///   cluster-scoped object must not get the namespace of its request (for a Namespace that is its
-///   own name).
+///   namespace are those of its metadata. If that has no name, both are the request's; if it has
+///   only no namespace, the namespace is the request's: API servers before 1.24 call the webhook
+///   before they default it. The request for a cluster-scoped object has none, except that for a
+///   Namespace, which has its own name there and is ignored.
 /// - Group, version and kind are those of `request.kind`, or, if it has no kind, of the object.
 /// - Names match exactly, of duplicate names the last wins, null counts as absent, everything else
 ///   is ignored.

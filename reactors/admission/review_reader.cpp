@@ -112,8 +112,8 @@ struct review_spans {
   bool read(token_walk& walk, contract agreed) {
     return walk.object([&](std::string_view member) {
       if (member == "request") return read_request(walk, agreed);
-      if (member == "apiVersion") return walk.string(api_version);
-      if (member == "kind") return walk.string(kind);
+      if (member == "apiVersion") return string_or_null(walk, api_version);
+      if (member == "kind") return string_or_null(walk, kind);
       return walk.skip();
     });
   }
@@ -181,8 +181,8 @@ bool decide(const token_list& tokens, contract agreed, std::span<const std::stri
   review_spans review;
   token_walk walk(tokens, max_review_depth);
   if (!review.read(walk, agreed) || !walk.at_end()) return false;
-  const auto version = parse_review_version(review.api_version);
-  if (!version || review.kind != "AdmissionReview") return false;
+  const auto version = parse_review_version(review.api_version, review.kind);
+  if (!version || !review.request_seen) return false;
   if (review.uid.empty() || !names_fit({review.uid})) return false;
 
   decided.version = *version;

@@ -138,9 +138,10 @@ review_result read_review_reference(std::string_view body, contract agreed,
   const auto* root = document.if_object();
   if (root == nullptr) return review_error::not_admission_review;
   member_reader read;
-  const auto version = parse_review_version(read.text(root, "apiVersion"));
+  const auto api_version = read.text(root, "apiVersion");
   const auto kind = read.text(root, "kind");
-  if (!version || kind != "AdmissionReview") return review_error::not_admission_review;
+  const auto version = parse_review_version(api_version, kind);
+  if (!version) return review_error::not_admission_review;
   const auto* request = read.object(root, "request");
   if (read.failed()) return review_error::wrong_type;
   if (request == nullptr) return review_error::no_request;

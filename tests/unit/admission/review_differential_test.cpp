@@ -74,6 +74,9 @@ class generator {
     if (one_in(12)) review.object = value(2);
     if (one_in(12)) review.old_object = std::nullopt;
     if (one_in(20)) review.uid = value(0);
+    if (one_in(12)) review.ns = one_in(2) ? review_text::json() : value(0);
+    if (one_in(12)) review.api_version = one_in(2) ? review_text::json() : any(versions_);
+    if (one_in(12)) review.review_kind = one_in(2) ? review_text::json() : any(review_kinds_);
     return review.text();
   }
 
@@ -109,6 +112,7 @@ class generator {
     const auto status = one_in(2) ? content : value(2);
     const auto owner =
         R"(,"annotations":{"operator.kyma-project.io/owned-by":)" + any(owners_) + "}";
+    if (one_in(8)) return review_text::watched(content, status, R"({"name":"n"})");
     return review_text::watched(content, status, review_text::metadata(one_in(2) ? owner : ""));
   }
 
@@ -146,6 +150,10 @@ class generator {
   const std::vector<std::string> operations_ = {"\"UPDATE\"", "\"UPDATE\"", "\"UPDATE\"",
                                                 "\"CREATE\"", "\"DELETE\"", "\"CONNECT\"",
                                                 "\"X\"",      "3"};
+  const std::vector<std::string> versions_ = {"\"\"", "null", "1", R"("admission.k8s.io/v1beta1")",
+                                              R"("admission.k8s.io/v1\u0031")"};
+  const std::vector<std::string> review_kinds_ = {"\"\"", "null", "[]", R"("Status")",
+                                                  R"("AdmissionReview","kind":"")"};
   const std::vector<std::string> owners_ = {R"("a/b")", R"("a")", "1", "null", R"("a\/b")"};
 };
 
