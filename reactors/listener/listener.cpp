@@ -45,10 +45,12 @@ struct listener::counters {
                                   "Number of requests without a response of success", server())),
         in_flight(core::make_gauge(r, "watcher_listener_inflight_requests",
                                    "Number of requests under way", server())),
+        last_duration(core::make_gauge(r, "watcher_listener_request_duration",
+                                       "Duration of the latest request in seconds", server())),
         duration(
-            core::make_histogram(r, "watcher_listener_request_duration",
-                                 "Time from the end of the request to its response, in seconds",
-                                 server(), core::latency_bounds())),
+            core::make_histogram(r, "rw_listener_request_seconds",
+                                 "Time from the end of the request to its response, in seconds", {},
+                                 core::latency_bounds())),
         too_large(core::make_counter(r, "watcher_listener_exceeding_size_limit_requests_total",
                                      "Number of requests that were too large", server())),
         delivery(core::make_histogram(r, "rw_event_delivery_seconds",
@@ -86,6 +88,7 @@ struct listener::counters {
   core::counter& requests;
   core::counter& errors;
   core::gauge& in_flight;
+  core::gauge& last_duration;
   core::histogram& duration;
   core::counter& too_large;
   core::histogram& delivery;
@@ -188,6 +191,7 @@ void listener::finish(exchange& current) {
   if (current.response->status != 200) counters_->errors.Increment();
   const std::chrono::duration<double> took = environment_.clock.now() - current.start;
   counters_->duration.Observe(took.count());
+  counters_->last_duration.Set(took.count());
 }
 
 void listener::refuse(exchange& current, unsigned status, std::string_view reason) {

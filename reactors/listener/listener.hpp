@@ -101,14 +101,15 @@ struct listener_environment {
 /// (core/thread_owner.hpp).
 ///
 /// Metrics: `watcher_listener_requests_total`, `watcher_listener_request_errors_total`,
-/// `watcher_listener_inflight_requests`, `watcher_listener_request_duration`,
+/// `watcher_listener_inflight_requests`, `watcher_listener_request_duration` (of the latest),
 /// `watcher_listener_exceeding_size_limit_requests_total` (all with server_name="listener"), and
 /// `watcher_listener_failed_verification_requests_total{server_name,request_uri_label}`;
-/// `rw_event_delivery_seconds`, the age of the oldest event of each request, as its sender states
-/// it; `rw_listener_pending_events`, `rw_listener_channel_events`, `rw_listener_pending_seconds`,
-/// `rw_listener_coalesced_events_total`, `rw_listener_abandoned_events_total`, and
-/// `rw_listener_rejected_events_total{reason}` with `share` (the runtime has its maximum pending),
-/// `full` (the queue is full for a runtime with so many pending) and `closed` (the channel is).
+/// `rw_listener_request_seconds`; `rw_event_delivery_seconds`, the age of the oldest event of each
+/// request, as its sender states it; `rw_listener_pending_events`, `rw_listener_channel_events`,
+/// `rw_listener_pending_seconds`, `rw_listener_coalesced_events_total`,
+/// `rw_listener_abandoned_events_total`, and `rw_listener_rejected_events_total{reason}` with
+/// `share` (the runtime has its maximum pending), `full` (the queue is full for a runtime with so
+/// many pending) and `closed` (the channel is).
 class listener final : private http::handler {
  public:
   /// Events that the channel holds at most.

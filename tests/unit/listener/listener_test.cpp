@@ -4,6 +4,7 @@
 
 #include "tests/unit/http/host.hpp"
 #include "tests/unit/http/wire.hpp"
+#include "tests/unit/tls/namesake.hpp"
 #include "tests/unit/tls/pki.hpp"
 #include <csignal>
 #include <future>
@@ -189,6 +190,38 @@ BOOST_AUTO_TEST_CASE(header_from_a_peer_that_is_no_trusted_proxy_is_not_believed
   options.trusted_proxies = "10.0.0.0/8,fd00::/8";
   fixture f(options);
   f.check_refused(401, f.good_sender);
+}
+
+BOOST_AUTO_TEST_CASE(certificate_with_the_subject_of_its_ca_identifies_its_sender) {
+  const auto& ca = the_pki().ca;
+  for (const auto& trusted :
+       {trusting(ca.certificate_pem()), std::shared_ptr<rw::tls::credentials>()}) {
+    auto options = plain_options();
+    options.client_ca = trusted;
+    fixture f(options);
+    BOOST_TEST(f.send("/v2/klm/event", event_json, xfcc(namesake(ca).certificate)).status == 200u);
+    const auto event = f.made.events->try_receive();
+    BOOST_TEST_REQUIRE(event.has_value());
+    BOOST_TEST(event->runtime_id == "test CA");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(self_signed_certificate_is_not_believed_when_a_ca_is_given) {
+  auto options = plain_options();
+  options.client_ca = trusting(the_pki().ca.certificate_pem());
+  fixture f(options);
+  f.check_refused(401, xfcc(namesake(the_pki().ca, {.signs_itself = true}).certificate));
+  f.check_good_event();
+}
+
+BOOST_AUTO_TEST_CASE(duration_is_that_of_the_latest_request_and_a_histogram) {
+  fixture f;
+  f.send("/v2/klm/event", event_json, f.good_sender);
+  f.send("/v2/klm/event", event_json, "");
+  BOOST_TEST(f.metric("watcher_listener_request_duration") >= 0);
+  BOOST_TEST(f.here.metric("rw_listener_request_seconds_count") == 2);
+  BOOST_TEST(f.here.metric("rw_listener_request_seconds_sum") >=
+             f.metric("watcher_listener_request_duration"));
 }
 
 BOOST_AUTO_TEST_CASE(certificate_of_a_foreign_ca_is_not_believed) {
