@@ -13,6 +13,49 @@ struct stack_free {
 
 using store_context_ptr = std::unique_ptr<X509_STORE_CTX, openssl_free<&X509_STORE_CTX_free>>;
 
+/// Frees the certificates, too.
+struct certificates_free {
+  void operator()(STACK_OF(X509) * stack) const noexcept { sk_X509_pop_free(stack, X509_free); }
+};
+
+constexpr int least_security_bits = 112;  // as OpenSSL's security level 2
+
+/// Whether `anchor` has signed `leaf`, and may have. An anchor with name constraints has not: only
+/// a chain that OpenSSL builds is checked against them.
+bool has_issued(X509* anchor, X509* leaf, const X509_VERIFY_PARAM* rules) {
+  auto* const key = X509_get0_pubkey(anchor);
+  int digest_bits = 0;
+  return X509_check_issued(anchor, leaf) == X509_V_OK && X509_check_ca(anchor) != 0 &&
+         X509_cmp_timeframe(rules, X509_get0_notBefore(anchor), X509_get0_notAfter(anchor)) == 0 &&
+         X509_get_ext_by_NID(anchor, NID_name_constraints, -1) < 0 && key != nullptr &&
+         EVP_PKEY_get_security_bits(key) >= least_security_bits &&
+         X509_get_signature_info(leaf, nullptr, nullptr, &digest_bits, nullptr) == 1 &&
+         digest_bits >= least_security_bits && X509_verify(leaf, key) == 1;
+}
+
+/// OpenSSL takes a certificate whose subject equals its issuer for self-signed, unless key
+/// identifiers tell them apart, and then looks for no issuer. Accepts such a leaf if an anchor has
+/// issued it; OpenSSL checks the leaf's validity, purpose and names itself.
+int accept_namesake(int good, X509_STORE_CTX* context) {
+  const int reason = X509_STORE_CTX_get_error(context);
+  const bool lacks_issuer = reason == X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT ||
+                            reason == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY;
+  auto* const leaf = X509_STORE_CTX_get0_cert(context);
+  if (good == 1 || !lacks_issuer || X509_STORE_CTX_get_error_depth(context) != 0 ||
+      X509_self_signed(leaf, 0) != 1) {
+    return good;
+  }
+  const auto* const rules = X509_STORE_CTX_get0_param(context);
+  const std::unique_ptr<STACK_OF(X509), certificates_free> namesakes(
+      X509_STORE_CTX_get1_certs(context, X509_get_issuer_name(leaf)));
+  for (int i = 0; i < sk_X509_num(namesakes.get()); ++i) {
+    if (!has_issued(sk_X509_value(namesakes.get(), i), leaf, rules)) continue;
+    X509_STORE_CTX_set_error(context, X509_V_OK);
+    return 1;
+  }
+  return good;
+}
+
 }  // namespace
 
 result<trust_store> trust_store::from_pem(std::string_view bundle) {
@@ -32,6 +75,7 @@ result<trust_store> trust_store::from(std::vector<certificate> anchors) {
   }
   // An anchor need not be self-signed: rotation bundles and Kubernetes peers use intermediates too.
   X509_STORE_set_flags(store.get(), X509_V_FLAG_PARTIAL_CHAIN);
+  X509_STORE_set_verify_cb(store.get(), accept_namesake);
   trust_store out;
   out.anchors_ = std::make_shared<const std::vector<certificate>>(std::move(anchors));
   out.store_ = std::move(store);

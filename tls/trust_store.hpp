@@ -17,7 +17,8 @@ namespace rw::tls {
 enum class purpose : std::uint8_t { client_auth, server_auth };
 
 /// A bundle of CA certificates, each of which is an anchor, intermediates too: a certificate that
-/// chains to any of them is trusted. A value with cheap copies; verify() is thread-safe.
+/// chains to any of them is trusted, also one whose subject is that of its CA. A value with cheap
+/// copies; verify() is thread-safe.
 class trust_store {
  public:
   /// Errors: those of load_pem_bundle.

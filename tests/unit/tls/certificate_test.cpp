@@ -4,6 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "tests/unit/tls/namesake.hpp"
 #include "tests/unit/tls/pki.hpp"
 #include <random>
 
@@ -220,6 +221,48 @@ BOOST_AUTO_TEST_CASE(server_certificate_is_no_client) {
   const auto store = good(trust_store::from_pem(the_pki().ca.certificate_pem()));
   BOOST_TEST(store.verify(from(the_pki().server)).has_error());
   BOOST_TEST(store.verify(from(the_pki().server), {}, purpose::server_auth).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(certificate_with_the_subject_of_its_ca_is_verified) {
+  const auto& ca = the_pki().ca;
+  const auto store =
+      good(trust_store::from_pem(the_pki().stranger.certificate_pem() + ca.certificate_pem()));
+  const auto leaf = from(namesake(ca));
+  BOOST_TEST(leaf.subject() == leaf.issuer());
+  for (const auto use : {purpose::client_auth, purpose::server_auth}) {
+    const auto verified = store.verify(leaf, {}, use);
+    BOOST_TEST(verified.has_value(), verified.error().message());
+  }
+  const auto ca_certificate = *parsed::from_pem(ca.certificate_pem());
+  BOOST_TEST(store.verify(leaf, std::vector{ca_certificate}).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(self_signed_certificate_with_the_subject_of_a_ca_is_refused) {
+  const auto& ca = the_pki().ca;
+  const auto store = good(trust_store::from_pem(ca.certificate_pem()));
+  const auto refused = store.verify(from(namesake(ca, {.signs_itself = true})));
+  BOOST_REQUIRE(refused.has_error());
+  BOOST_TEST(refused.error().message().find("self-signed") != std::string::npos);
+  // Of another CA of the same name.
+  const auto twin = good(issuer::create({.common_name = "test CA"}));
+  BOOST_TEST(store.verify(from(namesake(twin))).has_error());
+}
+
+BOOST_AUTO_TEST_CASE(certificate_with_the_subject_of_its_ca_is_checked_like_any_other) {
+  const auto& ca = the_pki().ca;
+  const auto store = good(trust_store::from_pem(ca.certificate_pem()));
+  const auto server = from(namesake(ca, {.extended_usage = "serverAuth"}));
+  BOOST_TEST(store.verify(server, {}, purpose::client_auth).has_error());
+  BOOST_TEST(store.verify(server, {}, purpose::server_auth).has_value());
+  BOOST_TEST(store.verify(from(namesake(ca, {.digest = EVP_sha1()}))).has_error());
+  const auto leaf = from(namesake(ca));
+  BOOST_TEST(store.verify(leaf, {}, purpose::client_auth, leaf.not_after() + 1s).has_error());
+  const auto brief = good(issuer::create({.common_name = "brief CA", .validity = 30min}));
+  const auto of_brief = good(trust_store::from_pem(brief.certificate_pem()));
+  const auto longer = from(namesake(brief));
+  BOOST_TEST(of_brief.verify(longer).has_value());
+  const auto later = std::chrono::system_clock::now() + 45min;
+  BOOST_TEST(of_brief.verify(longer, {}, purpose::client_auth, later).has_error());
 }
 
 BOOST_AUTO_TEST_CASE(intermediates_lead_to_the_anchor_or_are_one) {
