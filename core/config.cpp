@@ -52,6 +52,11 @@ std::optional<std::uint16_t> parse_port(std::string_view text) {
   return port;
 }
 
+std::string to_string(const host_port& address) {
+  const bool v6 = address.host.find(':') != std::string::npos;
+  return (v6 ? "[" + address.host + "]" : address.host) + ":" + std::to_string(address.port);
+}
+
 std::optional<host_port> parse_host_port(std::string_view text) {
   const auto colon = text.rfind(':');
   if (colon == std::string_view::npos) return std::nullopt;

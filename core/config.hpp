@@ -13,6 +13,9 @@ struct host_port {
   std::uint16_t port = 0;
 };
 
+/// Returns "host:port", with an IPv6 address in brackets (RFC 3986, section 3.2.2).
+std::string to_string(const host_port& address);
+
 /// Parses "host:port", "10.0.0.1:443" and "[fd00::1]:443". Returns nothing for other text.
 std::optional<host_port> parse_host_port(std::string_view text);
 

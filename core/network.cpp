@@ -2,6 +2,7 @@
 
 #include <boost/asio/execution/context.hpp>
 #include <boost/asio/execution_context.hpp>
+#include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/query.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -23,9 +24,24 @@ class tcp_network final : public network {
   }
 
   boost::system::error_code listen(tcp::acceptor& acceptor, const tcp::endpoint& at) override {
+    const bool both = at.address().is_v6() && at.address().is_unspecified();
+    auto error = listen(acceptor, at, both);
+    const bool no_v6 = error == asio::error::address_family_not_supported ||
+                       error == boost::system::errc::address_not_available;
+    if (!both || !no_v6) return error;
+    boost::system::error_code ignored;
+    acceptor.close(ignored);
+    return listen(acceptor, {asio::ip::address_v4::any(), at.port()}, false);
+  }
+
+ private:
+  static boost::system::error_code listen(tcp::acceptor& acceptor, const tcp::endpoint& at,
+                                          bool both) {
     boost::system::error_code error;
     acceptor.open(at.protocol(), error);
     if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+    // The system's default is net.ipv6.bindv6only (ipv6(7)).
+    if (!error && both) acceptor.set_option(asio::ip::v6_only(false), error);
     if (!error) acceptor.bind(at, error);
     if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
     return error;

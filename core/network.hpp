@@ -25,7 +25,8 @@ class network {
   virtual boost::asio::awaitable<boost::system::error_code> connect(
       boost::asio::ip::tcp::socket* socket, boost::asio::ip::tcp::endpoint to) = 0;
 
-  /// Opens `acceptor`, which is closed, and has it listen.
+  /// Opens `acceptor`, which is closed, and has it listen. At `[::]` it accepts connections of both
+  /// families, or of IPv4 alone where the system has no IPv6.
   virtual boost::system::error_code listen(boost::asio::ip::tcp::acceptor& acceptor,
                                            const boost::asio::ip::tcp::endpoint& at) = 0;
 

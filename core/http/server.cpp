@@ -62,6 +62,13 @@ class pending_handshake final : public account_owner {
   core::deadline limit_;
 };
 
+/// An IPv4 client of a socket for both families has an IPv4-mapped address (RFC 4291, section
+/// 2.5.5.2); everywhere else it is the IPv4 address.
+asio::ip::address unmapped(const asio::ip::address& of) {
+  if (!of.is_v6() || !of.to_v6().is_v4_mapped()) return of;
+  return asio::ip::make_address_v4(asio::ip::v4_mapped, of.to_v6());
+}
+
 }  // namespace
 
 server::server(asio::any_io_executor executor, server_options options, handler& responses,
@@ -183,6 +190,7 @@ void server::admit(tcp::socket socket, const asio::any_io_executor& executor) {
   boost::system::error_code error;
   auto from = socket.remote_endpoint(error);
   if (error) return;
+  from.address(unmapped(from.address()));
   auto own = shared_->held.open(executor, from.address(), shared_->now());
   if (!own) return shared_->note(refusal::connections, from);
   auto stream = shared_->environment.transport.wrap(std::move(socket));

@@ -1,5 +1,6 @@
 #include "rw/core/http/tunnel.hpp"
 
+#include "rw/core/config.hpp"
 #include "rw/core/http/parser.hpp"
 
 #include <boost/asio/buffer.hpp>
@@ -15,10 +16,8 @@ namespace {
 namespace asio = boost::asio;
 
 std::string request_for(const client_options& options) {
-  const bool v6 = options.host.find(':') != std::string::npos;
   // The port is always named, even the default one.
-  const auto upstream =
-      (v6 ? "[" + options.host + "]" : options.host) + ":" + std::to_string(options.port);
+  const auto upstream = core::to_string({options.host, options.port});
   auto text = "CONNECT " + upstream + " HTTP/1.1\r\nhost: " + upstream + "\r\n";
   if (!options.proxy->authorization.empty()) {
     text += "proxy-authorization: " + options.proxy->authorization + "\r\n";

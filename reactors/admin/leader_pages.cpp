@@ -120,7 +120,7 @@ asio::awaitable<std::string> leader_pages::forward(std::string target, http::res
   const bool is_live = std::string_view(target).starts_with("/live");
   const auto leader = co_await find_();
   if (!leader.error.empty()) co_return leader.error;
-  const auto address = leader.at.host + ":" + std::to_string(leader.at.port);
+  const auto address = core::to_string(leader.at);
   auto made = std::make_shared<relay>(executor_, environment_, leader, options_);
   made->request.target = target;
   if (!is_live) {

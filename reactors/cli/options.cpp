@@ -25,7 +25,9 @@ std::string as_ip_address(const std::string& text) {
 std::string as_endpoint(const std::string& text) {
   const auto parsed = core::parse_host_port(text);
   const bool usable = parsed && as_ip_address(parsed->host).empty();
-  return usable ? "" : "must be an IP address and a port such as 127.0.0.1:8082, not: " + text;
+  return usable
+             ? ""
+             : "must be an IP address and a port such as 127.0.0.1:8082 or [::]:8082, not: " + text;
 }
 
 std::string as_networks(const std::string& text) {
@@ -75,7 +77,7 @@ CLI::Option* add_listening_address(CLI::App& app, const std::string& flag, core:
                                    const std::string& help) {
   auto* option = app.add_option_function<std::string>(
       flag, [&value](const std::string& text) { value = *core::parse_host_port(text); }, help);
-  if (!value.host.empty()) option->default_str(value.host + ':' + std::to_string(value.port));
+  if (!value.host.empty()) option->default_str(core::to_string(value));
   return option->check(endpoint())->type_name("IP:PORT");
 }
 

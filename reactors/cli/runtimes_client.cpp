@@ -60,7 +60,7 @@ asio::awaitable<runtimes_client::page> runtimes_client::get_at_address(const std
     request.headers.add("authorization", "Bearer " + token);
   }
   if (!error) error = co_await slot.exchange(request, response);
-  const auto authority = address_.host + ":" + std::to_string(address_.port);
+  const auto authority = core::to_string(address_);
   if (error) {
     out.error = "no response from " + authority + ": " + error.message();
   } else if (response.status != 200) {
@@ -136,9 +136,8 @@ asio::awaitable<runtimes_client::answer> runtimes_client::ask(std::string query)
     boost::system::error_code wrong;
     auto next = json::parse(got.body, wrong);
     if (wrong || !is_page_of_runtimes(next)) {
-      out.error =
-          (kcp_ == nullptr ? address_.host + ":" + std::to_string(address_.port) : pod.target) +
-          " does not respond as a manager does";
+      out.error = (kcp_ == nullptr ? core::to_string(address_) : pod.target) +
+                  " does not respond as a manager does";
       co_return out;
     }
     const std::string more(k8s::find_string(next, {"continue"}));

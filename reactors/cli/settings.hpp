@@ -27,7 +27,7 @@ class setting_error : public std::runtime_error {
 
 /// `runtime-watcher webhook`.
 struct webhook_settings {
-  std::string bind_address = "0.0.0.0";
+  std::string bind_address = "::";  ///< both families
   std::uint16_t webhook_port = 8443;
   std::uint16_t metrics_port = 2112;
   std::string ca_cert;
@@ -79,7 +79,7 @@ struct manager_settings {
   std::string kubeconfig;  ///< empty: as a client program finds it (k8s::load_config)
   std::string context;
 
-  listening_settings listening = {.address = {"0.0.0.0", 8082}, .component = "lifecycle-manager"};
+  listening_settings listening = {.address = {"::", 8082}, .component = "lifecycle-manager"};
   bool pin_san = false;
   std::string pod_ip;  ///< empty: no EndpointSlice routes the Service for events to this replica
   std::string events_service = "runtime-watcher-manager-events";
@@ -87,7 +87,7 @@ struct manager_settings {
   /// 0: no heartbeats are expected.
   std::chrono::milliseconds heartbeat_timeout = std::chrono::seconds(50);
   std::chrono::milliseconds probe_interval = std::chrono::minutes(10);  ///< 0: no probes
-  core::host_port metrics_address = {"0.0.0.0", 8080};
+  core::host_port metrics_address = {"::", 8080};
   std::string landscape;         ///< label of all metrics; empty: none
   std::string admin_token_file;  ///< empty: `/runtimes` is served to loopback only
 

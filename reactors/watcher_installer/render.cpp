@@ -1,5 +1,6 @@
 #include "rw/reactors/watcher_installer/render.hpp"
 
+#include "rw/core/config.hpp"
 #include "rw/k8s/objects/base64.hpp"
 #include "rw/k8s/objects/qualified_name.hpp"
 #include "rw/k8s/objects/types.hpp"
@@ -63,11 +64,6 @@ void set_variable(json::object& container, std::string_view name, const std::str
   } else {
     all.push_back(std::move(variable));
   }
-}
-
-std::string text_of(const kcp_address& address) {
-  const bool v6 = address.host.find(':') != std::string::npos;
-  return (v6 ? "[" + address.host + "]" : address.host) + ":" + std::to_string(address.port);
 }
 
 void fill_content(json::value& object, const manifest_settings& with) {
@@ -235,7 +231,8 @@ std::string content_of(const json::value& deployment) {
 void fill_facts(json::value& deployment, const inputs& runtime) {
   auto& pod = at(deployment, {"spec", "template", "spec"});
   if (auto* const container = container_of(pod)) {
-    set_variable(*container, "KCP_ADDR", text_of(runtime.address));
+    set_variable(*container, "KCP_ADDR",
+                 core::to_string({runtime.address.host, runtime.address.port}));
   }
   if (runtime.restart_trigger.empty()) return;
   at(deployment, {"spec", "template", "metadata", "labels"})[restart_label] =

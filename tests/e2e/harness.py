@@ -105,13 +105,14 @@ class Process:
     It dies with this script. Start it from the main thread, whose end the kernel takes for the script's.
     """
 
-    def __init__(self, name, argv, env=None, on_line=None, dies_by="KILL", stdout=None):
+    def __init__(self, name, argv, env=None, on_line=None, dies_by="KILL", stdout=None, pass_fds=()):
         self.name = name
         self.log = []  # (monotonic arrival, text) of every line on standard error
         self.started = time.monotonic()
         self.popen = subprocess.Popen(
             ["setpriv", "--pdeathsig", dies_by, "--", *map(str, argv)], stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE if stdout is None else stdout, stderr=subprocess.PIPE, env=env, start_new_session=True)
+            stdout=subprocess.PIPE if stdout is None else stdout, stderr=subprocess.PIPE, env=env, start_new_session=True,
+            pass_fds=pass_fds)
         self._pumps = [self._pump(self.popen.stderr, self._keep)]
         if stdout is None:
             self._pumps.append(self._pump(self.popen.stdout, on_line or self._keep))
@@ -382,9 +383,9 @@ http {{
         return latest
 
 
-def can_connect(port):
+def can_connect(port, host="127.0.0.1"):
     try:
-        socket.create_connection(("127.0.0.1", port), 1).close()
+        socket.create_connection((host, port), 1).close()
         return True
     except OSError:
         return False

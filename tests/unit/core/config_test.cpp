@@ -89,6 +89,13 @@ BOOST_AUTO_TEST_CASE(parse_host_port_rejects_other_text) {
   for (const auto& text : wrong) BOOST_TEST(!core::parse_host_port(text), text);
 }
 
+BOOST_AUTO_TEST_CASE(address_is_written_as_it_is_parsed) {
+  for (const std::string text :
+       {"kcp.example.com:443", "10.0.0.1:8082", "[::]:8082", "[fd00::1]:1"}) {
+    BOOST_TEST(core::to_string(*core::parse_host_port(text)) == text);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(duration_is_a_sum_of_numbers_with_units) {
   const struct {
     const char* text;

@@ -53,6 +53,34 @@ BOOST_FIXTURE_TEST_CASE(client_connects_through_the_network_of_its_context, fixt
   BOOST_TEST(!ask_client("/").error);
 }
 
+BOOST_AUTO_TEST_CASE(server_of_both_families_knows_a_client_of_ipv4_by_its_ipv4_address) {
+  namespace ip = asio::ip;
+  host here;
+  const auto transport = core::make_plain_transport();
+  std::vector<ip::address> peers;
+  struct : handler {
+    std::size_t body_limit(const request&) const override { return 100; }
+    asio::awaitable<void> handle(request& from, response&) override {
+      peers->push_back(from.peer.address.address());
+      return {};
+    }
+    std::vector<ip::address>* peers = nullptr;
+  } answers;
+  answers.peers = &peers;
+  http::server server(here.executor(), {"test", {ip::address_v6::any(), 0}, {}}, answers,
+                      {*transport, here.watchdog, here.log, here.metrics});
+  here.spawn(server.run());
+  const auto port = server.address().port();
+  std::vector<ip::address> clients{ip::address_v4::loopback()};
+  if (server.address().address().is_v6()) clients.emplace_back(ip::address_v6::loopback());
+  for (const auto& address : clients) {
+    wire client(ip::tcp::endpoint(address, port));
+    BOOST_TEST(ask(client, post("/", "x")).status == 200u);
+  }
+  here.stop();
+  BOOST_TEST(peers == clients);
+}
+
 BOOST_FIXTURE_TEST_CASE(server_listens_on_the_network_of_its_context, fixture) {
   use_network(&none);
   BOOST_CHECK_THROW(running_server(here, *transport, answers), std::runtime_error);

@@ -33,7 +33,7 @@ struct wire_tls {
 class wire {
  public:
   explicit wire(const boost::asio::ip::tcp::endpoint& to, int receive_buffer = 0)
-      : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+      : fd_(::socket(to.protocol().family(), SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     const timeval limit{20, 0};
     ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     ::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
