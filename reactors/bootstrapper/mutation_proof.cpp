@@ -3,6 +3,7 @@
 #include "rw/core/text.hpp"
 #include "rw/k8s/client/client_pool.hpp"
 #include "rw/k8s/objects/label_selector.hpp"
+#include "rw/k8s/objects/manifests.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/bootstrapper/validation.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"

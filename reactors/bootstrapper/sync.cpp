@@ -6,6 +6,7 @@
 #include "rw/reactors/bootstrapper/mutation_proof.hpp"
 #include "rw/reactors/bootstrapper/rollout_turn.hpp"
 #include "rw/reactors/bootstrapper/status.hpp"
+#include "rw/reactors/runtime_controller/workload.hpp"
 #include "rw/reactors/shared/field_owners.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 

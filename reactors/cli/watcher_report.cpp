@@ -1,5 +1,6 @@
 #include "rw/reactors/cli/watcher_report.hpp"
 
+#include "rw/reactors/cli/app.hpp"
 #include "rw/tls/ca_bundle.hpp"
 
 #include <algorithm>

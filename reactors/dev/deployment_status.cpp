@@ -11,7 +11,6 @@
 
 namespace rw::dev {
 
-using namespace cli;
 namespace {
 
 namespace asio = boost::asio;
