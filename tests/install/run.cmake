@@ -83,7 +83,7 @@ if(gcc)
   endif()
 endif()
 
-foreach(project ${SOURCE} ${SOURCE}/headers ${SOURCE}/hostile ${EXAMPLES}/c ${EXAMPLES}/operator ${EXAMPLES}/threads)
+foreach(project ${SOURCE} ${SOURCE}/components ${SOURCE}/headers ${SOURCE}/hostile ${EXAMPLES}/c ${EXAMPLES}/operator ${EXAMPLES}/threads)
   cmake_path(GET project FILENAME name)
   run(${CMAKE_COMMAND} -S ${project} -B ${WORK}/${name} -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=${COMPILER}
       -DCMAKE_C_COMPILER=${c_compiler} -DCMAKE_EXE_LINKER_FLAGS=${LINKER} -DCMAKE_PREFIX_PATH=${WORK}/moved -DCMAKE_C_FLAGS=-Werror\ -Wall\ -Wextra\ -std=gnu11)

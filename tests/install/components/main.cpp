@@ -1,0 +1,5 @@
+void USED();
+
+int main() {
+  USED();
+}
