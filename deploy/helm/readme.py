@@ -22,13 +22,51 @@ helm install {name} deploy/helm/{name} --namespace {namespace} --values my-value
 helm test {name} --namespace {namespace} --logs
 ```
 
-`helm template` shows what it would apply. Each value is checked: one that cannot work is refused with its name, before
-anything is applied. [deploy/README.md](../../README.md#install) has the order of an installation, of an upgrade and of an
-uninstall.
+`helm template` shows what it would apply. [deploy/README.md](../../README.md#install) has the order of an installation, of an
+upgrade and of an uninstall.
+
+## What is checked
+
+Helm refuses these values with their names, before it applies anything:
+
+{checks}
+
+Not checked: whether an object, a host or an image of a name exists, and what only the cluster knows.
+
+## Values
 
 | value | default | meaning |
 | --- | --- | --- |
 """
+
+COMMON_CHECKS = """- Unknown values, values of another type, and null where a default is needed.
+- Words of a list, such as `image.pullPolicy`; names of objects, image references and tags.
+- `resources`: quantities that Kubernetes does not read, and a limit below the request of the same resource.
+- Security contexts that run as root or lift what is fixed, and labels that selectors depend on."""
+CHECKS = {
+    "runtime-watcher": COMMON_CHECKS + """
+- `skr.memoryLimit`, `skr.cpuLimit`: no positive quantity, or below the requests of `deploy/skr/deployment.yaml` (20Mi, 10m; not
+  with `--skr-manifests`, which may have others).
+- `gateway.trustedProxies`: no network, one that is not IPv4 with a prefix of 7 to 32 or IPv6 with one of 7 to 128, or IPv4
+  written as IPv6 (`::ffff:...`).
+- `addresses`: no IP address, or one of loopback.
+- `extraArgs`: flags that neither `runtime-watcher manager --help` nor `runtime-watcher --help` names, flags that the chart sets of
+  other values, and a value that has not the form in the help: durations (`1h30m`, `0.5s`, `250ms`, `0`), whole numbers and
+  percentages in their range, words of a list, `true` or `false`. A value follows `=`. The rules between flags, such as that
+  `--lease-duration` exceeds `--renew-deadline`, and the forms of names, selectors and URLs are checked by the manager when it
+  starts.
+- `env`: variables `RW_...` that the help does not name or whose flag the chart sets, and values as in `extraArgs`.""",
+    "runtime-watcher-skr": COMMON_CHECKS + """
+- `kcpAddress`: no `host:port`, with an IPv6 address in brackets, and a port from 1 to 65535.
+- `bindAddress`: no IP address, or one of loopback.
+- `tls`, `webhookCA`: missing, or no PEM. The certificates themselves are checked by the webhook when it reads them.
+- `watches`: none, a name that is there twice, and fields of another form.
+- `environment`: variables that neither `runtime-watcher webhook --help` nor `runtime-watcher --help` names or that the chart sets,
+  and a value that has not the form in the help: durations (`1h30m`, `0.5s`, `250ms`, `0`), whole numbers in their range, words
+  of a list. `CONFIRM_WAIT` and `EVENT_MAX_AGE` are 1ms at least, `ADMISSION_WAIT` is 30s at most, `HEARTBEAT_INTERVAL` is 0 or from
+  1s to 1h, and `SHUTDOWN_DELAY` and `DRAIN_TIMEOUT` fit into the 30s that the pod has to end.
+- `env`: variables that the chart sets.""",
+}
 
 
 class Values:
@@ -98,7 +136,7 @@ def readme(chart):
             silent.append(name)
         default = "" if value is None else f"`{json.dumps(value)}`"
         lines.append(f"| `{name}` | {default} | {comment} |".replace("|  |", "| |"))
-    return HEAD.format(**meta, namespace=NAMESPACES[meta["name"]]) + "\n".join(lines) + "\n", silent
+    return HEAD.format(**meta, namespace=NAMESPACES[meta["name"]], checks=CHECKS[meta["name"]]) + "\n".join(lines) + "\n", silent
 
 
 def main(check):

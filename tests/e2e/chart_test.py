@@ -12,6 +12,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import types
 import unittest
 import urllib.request
@@ -36,7 +37,7 @@ ALL_VALUES = {CHART: {
     "gateway": {"namespace": "t-gateway", "podLabels": {"gateway": "t-gateway-pods"}, "trustedProxies": ["10.9.0.0/16"]},
     "addresses": {"events": "10.9.0.7", "metrics": "fd00::9"},
     "certificates": "gardener", "bootstrapper": {"mode": "direct"}, "landscape": "t-landscape", "extraArgs": ["--rollout-canaries=7"],
-    "env": [{"name": "RW_T_ENV", "valueFrom": {"configMapKeyRef": {"name": "t-env", "key": "k"}}}],
+    "env": [{"name": "T_ENV", "valueFrom": {"configMapKeyRef": {"name": "t-env", "key": "k"}}}],
     "adminToken": {"secretName": "t-admin", "key": "t-key", "fsGroup": 30001}, "crds": {"enabled": True, "keep": False},
     "serviceAccount": {"create": True, "name": "t-account", "annotations": {"t": "t-account-annotation"}},
     "podLabels": {"pod": "t-pod"}, "podAnnotations": {"pod": "t-pod-annotation"},
@@ -70,6 +71,11 @@ IN_THE_OBJECTS = (":17", "replicas: 3", "=123Mi", "=45m", "10.9.0.0/16", "canari
                   "12321", "4554", "6776", "s0:c1", "987Mi", "7443", "v7", "things/status", "77m", "Always", "ServiceMonitor",
                   "PrometheusRule", "grafana_dashboard", "by (t_group, landscape)", "leads in {{ $labels.t_group }} {{ $labels.landscape }}",
                   "https://t-runbook#managerhasnoleader")
+# Which the manager's chart sets of other values.
+OWN_FLAGS = {"--help", *(f"--{name}" for name in (
+    "skr-image", "xfcc-trusted-proxies", "certificates", "bootstrapper-mode", "admin-token-file", "lease-name", "lease-namespace", "events-service",
+    "events-port", "listen-address", "metrics-address", "state-namespace", "pin-san", "landscape", "skr-pull-secret", "skr-memory-limit",
+    "skr-cpu-limit", "pod-ip"))}
 # Where the API has objects of the kinds that the charts render.
 COLLECTIONS = {"PriorityClass": "priorityclasses", "NetworkPolicy": "networkpolicies"}
 
@@ -221,6 +227,74 @@ class Rendering(Helm, harness.TestCase):
             with self.subTest(values):
                 self.assertIn(name, self.refused(values, SKR_CHART))
         self.assertIn("--namespace kyma-system", self.refused({}, SKR_CHART, "default"))
+
+    def test_limits_below_the_requests_are_refused(self):
+        for values, name in (({"skr": {"memoryLimit": "8Mi"}}, "skr.memoryLimit: 8Mi is below the request, 20Mi"),
+                             ({"skr": {"memoryLimit": "20M"}}, "skr.memoryLimit"), ({"skr": {"cpuLimit": "9m"}}, "skr.cpuLimit"),
+                             ({"skr": {"cpuLimit": ".009"}}, "skr.cpuLimit"), ({"skr": {"memoryLimit": "0Mi"}}, "skr.memoryLimit"),
+                             ({"skr": {"memoryLimit": "200ki"}}, "skr.memoryLimit"), ({"skr": {"memoryLimit": "1.2.3Gi"}}, "skr.memoryLimit"),
+                             ({"resources": {"limits": {"memory": "255Mi"}}}, "resources.limits.memory: 255Mi is below the request, 256Mi"),
+                             ({"resources": {"limits": {"cpu": 0.05}}}, "resources.limits.cpu"),
+                             ({"resources": {"limits": {"memory": "much"}}}, "resources.limits.memory"),
+                             ({"resources": {"requests": {"cpu": -1}}}, "resources.requests.cpu")):
+            with self.subTest(values):
+                self.assertIn(name, self.refused(values))
+        for values, name in (({"resources": {"limits": {"memory": "19Mi"}}}, "resources.limits.memory"),
+                             ({"resources": {"requests": {"cpu": 1}}}, "resources.limits.cpu: 100m is below the request, 1")):
+            with self.subTest(values):
+                self.assertIn(name, self.refused(values, SKR_CHART))
+        for values in ({"skr": {"memoryLimit": "20Mi", "cpuLimit": "0.01"}}, {"skr": {"memoryLimit": "1Gi", "cpuLimit": "2"}},
+                       {"skr": {"memoryLimit": "8Mi"}, "extraArgs": ["--skr-manifests=/manifests"]},
+                       {"resources": {"limits": {"memory": 1073741824, "cpu": 1}}}, {"resources": {"limits": None}},
+                       {"resources": {"requests": None, "limits": {"memory": "1e9"}}}):
+            with self.subTest(values):
+                self.rendered(values)
+
+    def test_networks_of_proxies_are_checked(self):
+        for value in ("10.1.0.0/33", "10.256.0.0/16", "10.1.0/16", "10.1.0.0", "10.1.0.0/-1", "10.1.0.0/08", "fd00::/129", "fd00::g/64",
+                      "1:2:3/64", "1:2:3:4:5:6:7:8:9/64", "fd00::1::/64", "::/0", "::/1", "0.0.0.0/6", "::ffff:0:0/96", "10.1.0.0/16,10.2.0.0/16"):
+            with self.subTest(value):
+                self.assertIn("gateway.trustedProxies.0", self.refused({"gateway": {"trustedProxies": [value]}}))
+        self.rendered({"gateway": {"trustedProxies": ["10.0.0.0/7", "10.1.2.3/32", "fd00::/8", "fc00::/7", "2001:db8:1:2:3:4:5:6/128", "::1/128"]}})
+
+    def test_flags_and_variables_of_the_manager_are_checked(self):
+        for flag in ("--nonexistent", "--help", "--rollout-canary", "--lease-duration", "--lease-duration=", "--lease-duration=15", "--lease-duration=1d",
+                     "--concurrent=0", "--concurrent=1025", "--concurrent=many", "--certificate-key=rsa", "--take-over=maybe", "--only",
+                     "--ca-excuse-percent=101", "--signal-by=mark", "--rollout-max-unavailable=-1", "--log-level=trace", "--listen-address=0.0.0.0:1"):
+            with self.subTest(flag):
+                self.assertIn("extraArgs.0", self.refused({"extraArgs": [flag]}))
+        for name, value, field in (("RW_NONEXISTENT", "1", "env.0.name"), ("RW_SKR_IMAGE", "x", "env.0.name"), ("RW_LEASE_DURATION", "2hours", "env.0.value"),
+                                   ("RW_CONCURRENT", "0", "env.0.value"), ("LOG_LEVEL", "all", "env.0.value"), ("RW_CERTIFICATE_KEY", "rsa", "env.0.value")):
+            with self.subTest(name):
+                self.assertIn(field, self.refused({"env": [{"name": name, "value": value}]}))
+        self.rendered({"extraArgs": ["--lease-duration=1m30s", "--retry-period=.5s", "--heartbeat-timeout=0", "--concurrent=1024", "--take-over",
+                                     "--no-leader-elect", "--watch-runtimes=false", "--only=canary in (a, b)", "--pull-secret-name=", "--log-level=debug",
+                                     "--rollout-canaries=stage=canary", "--rollout-max-unavailable=5%", "--kcp-port=65535"],
+                       "env": [{"name": "RW_LEASE_DURATION", "value": "1m"}, {"name": "HTTPS_PROXY", "value": "http://proxy"},
+                               {"name": "RW_CONCURRENT", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}]})
+
+    def test_settings_of_a_runtime_are_checked(self):
+        for name, value in (("EVENT_MAX_AGE", "2hours"), ("EVENT_MAX_AGE", "2"), ("EVENT_MAX_AGE", ""), ("SETTLE", "-1s"), ("SETTLE", "1..5s"),
+                            ("SET_CAPACITY", "0"), ("SET_CAPACITY", "16777217"), ("MAX_REVIEW_BYTES", "65535"), ("OBSERVE_OBJECTS", "1e3"),
+                            ("SOURCE", "watches"), ("LOG_LEVEL", "all"), ("NONEXISTENT", "1"), ("CONFIRM_WAIT", "0"), ("EVENT_MAX_AGE", "0s"),
+                            ("ADMISSION_WAIT", "30s1ms"), ("HEARTBEAT_INTERVAL", "999ms"), ("HEARTBEAT_INTERVAL", "61m"), ("DRAIN_TIMEOUT", "26s")):
+            with self.subTest(name=name, value=value):
+                self.assertRegex(self.refused({"environment": {name: value}}, SKR_CHART), rf"environment.*{name}")
+        self.rendered({"environment": {"EVENT_MAX_AGE": "2h", "SETTLE": "0", "CONFIRM_WAIT": "1m.5s", "SET_CAPACITY": "16777216", "HEARTBEAT_INTERVAL": "0",
+                                       "MAX_REVIEW_BYTES": "65536", "SOURCE": "webhook", "DRAIN_TIMEOUT": "25s", "LOG_LEVEL": "debug"}}, SKR_CHART)
+
+    def test_settings_of_both_charts_are_those_of_the_help(self):
+        """Flags, variables and the form of their values: deploy/helm/settings.py writes them into the schemas."""
+        done = subprocess.run([sys.executable, "-B", ROOT / "deploy" / "helm" / "settings.py", harness.BINARY, "--check"], text=True,
+                              capture_output=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        flags = json.loads((CHART / "values.schema.json").read_text())["definitions"]["flag"]["allOf"][0]["pattern"]
+        text = subprocess.run([harness.BINARY, "manager", "--help"], text=True, capture_output=True, timeout=60).stdout
+        for flag in re.findall(r"--([\w-]+)", "\n".join(re.findall(r"^  (?:-h,)?--\S+", text, flags=re.MULTILINE))):
+            with self.subTest(flag):
+                said = self.refused({"extraArgs": [f"--{flag}={{}}"]}) if f"--{flag}" in OWN_FLAGS else None
+                self.assertTrue(said is None or "extraArgs.0" in said)
+                self.assertEqual(bool(re.match(flags, f"--{flag}=")), f"--{flag}" not in OWN_FLAGS)
 
     def test_values_that_are_null_are_refused(self):
         """Null takes a default away, which no rule of a schema sees but that the value is required."""

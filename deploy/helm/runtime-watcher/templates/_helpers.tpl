@@ -53,3 +53,24 @@
 {{- end }}
 {{- end }}
 {{- end }}
+
+{{- /* The number that a quantity is, as a text. */}}
+{{- define "runtime-watcher.quantity" -}}
+{{- $text := toString . }}
+{{- $number := regexFind "^[0-9.]+([eE][-+]?[0-9]+)?" $text }}
+{{- $factors := dict "n" 1e-9 "u" 1e-6 "m" 1e-3 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "P" 1e15 "E" 1e18
+  "Ki" 1024.0 "Mi" 1048576.0 "Gi" 1073741824.0 "Ti" 1099511627776.0 "Pi" 1125899906842624.0 "Ei" 1152921504606846976.0 }}
+{{- mulf (float64 $number) (get $factors (trimPrefix $number $text) | default 1.0) }}
+{{- end }}
+
+{{- /* Ends with the name of a limit that is below the request of the same resource: no API server takes such a pod. */}}
+{{- define "runtime-watcher.limits" -}}
+{{- $requests := .requests | default dict }}
+{{- $names := .names | default dict }}
+{{- range $resource, $limit := .limits | default dict }}
+{{- $request := get $requests $resource }}
+{{- if and (hasKey $requests $resource) (lt (include "runtime-watcher.quantity" $limit | float64) (include "runtime-watcher.quantity" $request | float64)) }}
+{{- fail (printf "%s: %v is below the request, %v" (get $names $resource | default (printf "resources.limits.%s" $resource)) $limit $request) }}
+{{- end }}
+{{- end }}
+{{- end }}
