@@ -118,7 +118,7 @@ class Values:
 def rows(tree, schema, comments, path=()):
     for name, value in tree.items():
         here = (*path, name)
-        branch = schema["properties"][name].get("properties") and name not in ("podSecurityContext", "securityContext")
+        branch = schema["properties"][name].get("properties") and name not in ("podSecurityContext", "securityContext", "resources")
         comment = comments.get(here, "")
         if comment or not branch:
             yield ".".join(here), None if branch else value, comment
