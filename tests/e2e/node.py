@@ -57,10 +57,10 @@ def run(*argv, **how):
 
 
 def hierarchies():
-    """The folders that have a cgroup of the node: one with cgroup v2, one for each controller with v1."""
+    """The folders that have a cgroup of the node: one with cgroup v2; one for each controller with v1, and where v2 is beside it."""
     if (CGROUPS / "cgroup.controllers").exists():
         return [CGROUPS]
-    return sorted({path.resolve() for path in CGROUPS.iterdir() if (path / "cgroup.procs").exists() and path.name != "unified"})
+    return sorted({path.resolve() for path in CGROUPS.iterdir() if (path / "cgroup.procs").exists()})
 
 
 def compiler():
@@ -69,8 +69,6 @@ def compiler():
 
 def missing():
     """What the machine lacks for a node, as text; empty if nothing."""
-    if os.geteuid() != 0:
-        return "a node needs root"
     assets = os.environ.get("KUBEBUILDER_ASSETS", "")
     absent = [name for name in BINARIES if not os.access(os.path.join(assets, name), os.X_OK)]
     if not assets or absent:
@@ -134,6 +132,8 @@ def isolated(main):
     """Runs main() in namespaces, where a node can be started, and ends the script with its exit code."""
     if FOLDER in os.environ:
         sys.exit(run_as_child(main))
+    if os.geteuid() != 0:
+        skip("a node needs root")
     lock = open(LOCK, "a+")
     fcntl.flock(lock, fcntl.LOCK_EX)
     lock.seek(0)
@@ -146,12 +146,15 @@ def isolated(main):
     lock.write(folder)
     lock.flush()
     make_cgroups()
+    environment = {**os.environ, FOLDER: folder, "PATH": PATH}
+    if not os.environ.get("RW_E2E_KEEP"):
+        environment["TMPDIR"] = folder
     began = time.monotonic()
     try:
         # The end of this process is that of unshare, that of unshare is that of the namespaces.
         code = subprocess.call(
             ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
-             sys.executable, "-B", *sys.argv], env={**os.environ, FOLDER: folder, "PATH": PATH})
+             sys.executable, "-B", *sys.argv], env=environment)
     finally:
         remove_cgroups()
         remove_folder(folder)

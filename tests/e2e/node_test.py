@@ -344,17 +344,36 @@ class Serving(charts.Helm, OnANode, harness.TestCase):
         self.kcp.kubectl("scale", "deployment", MANAGER, "-n", "kcp-system", "--replicas=2")
         self.writer.until_told(self.recorder)
 
+    def accepted(self, since):
+        """When the leader accepted events (Unix seconds), since then."""
+        return [request["at"] for request in self.gateway.requests(PATH, since) if request["status"] == 200]
+
+    def until_accepted(self, since, timeout=START):
+        statuses = lambda: [request["status"] for request in self.gateway.requests(PATH, since)]
+        wait_until(lambda: self.accepted(since), timeout,
+                   lambda: f"a leader accepts events, not {statuses()[-20:]}:\n{self.explain('kcp-system')}", every=0.2)
+
+    def check_manager_restarts(self):
+        """As at an upgrade: its pods are replaced, one after the other."""
+        self.until_accepted(time.time())
+        began = time.time()
+        self.kcp.kubectl("rollout", "restart", f"deployment/{MANAGER}", "-n", "kcp-system")
+        self.until_available("deployment", MANAGER, "kcp-system")
+        self.until_accepted(time.time())
+        times = [began, *self.accepted(began)]
+        longest = max(later - earlier for earlier, later in zip(times, times[1:]))
+        self.note(f"restart of the manager: no event was accepted for {longest:.1f} s")
+        self.assertLess(longest, LEADERS)
+        self.writer.until_told(self.recorder)
+
     def has_other_leader_after_kill(self):
         pod = self.leader()
-        began = time.time()
-        accepted = lambda since: [request for request in self.gateway.requests(PATH, since) if request["status"] == 200]
-        wait_until(lambda: accepted(began), START, lambda: f"the leader accepts events:\n{self.explain('kcp-system')}", every=0.2)
+        self.until_accepted(time.time())
         killed = time.time()
         self.node.kill_container(pod)
+        self.until_accepted(killed, LEADERS)
         statuses = lambda: [request["status"] for request in self.gateway.requests(PATH, killed)]
-        wait_until(lambda: accepted(killed), LEADERS,
-                   lambda: f"the next leader accepts events, not {statuses()[-20:]}:\n{self.explain('kcp-system')}", every=0.2)
-        first = accepted(killed)[0]["at"] - killed
+        first = self.accepted(killed)[0] - killed
         other = self.leader()["metadata"]["name"] != pod["metadata"]["name"]
         until_then = statuses()[:statuses().index(200)]
         self.note(f"killed the leader's container: {'another' if other else 'the same'} pod accepted an event {first:.1f} s later, "
@@ -456,6 +475,7 @@ class Serving(charts.Helm, OnANode, harness.TestCase):
         self.check_klm()
         self.install()
         self.check_ends_of_the_pod()
+        self.check_manager_restarts()
         self.check_leader_is_killed()
         self.check_quota()
         self.check_images()
