@@ -25,6 +25,8 @@ helm test {name} --namespace {namespace} --logs
 `helm template` shows what it would apply. [deploy/README.md](../../README.md#install) has the order of an installation, of an
 upgrade and of an uninstall.
 
+{tests}
+
 ## What is checked
 
 Helm refuses these values with their names, before it applies anything:
@@ -39,6 +41,18 @@ Not checked: whether an object, a host or an image of a name exists, and what on
 | --- | --- | --- |
 """
 
+TESTS = {
+    "runtime-watcher": """`helm test` runs `runtime-watcher doctor` in a Pod with the manager's ServiceAccount. It succeeds if no check fails; with `--logs`
+it prints each check as `proven`, `FAILED` or `not proven`, and how many there are of each. The account may not ask the manager
+through the API server, so what only the manager knows, its own faults and the heartbeats, is `not proven` unless `adminToken` is
+set. The ClusterRole and the Roles `NAME-test` with what the test reads beyond the manager's own rights (with `get` what the manager
+may list, and the Namespace kcp-system) are hooks of the installation and of each upgrade, and a hook of the uninstall deletes them:
+an installation with `--no-hooks` has no rights for the test.""",
+    "runtime-watcher-skr": """`helm test` posts a review to the webhook through its Service, with TLS, and succeeds if the webhook allows it; the review is of a
+write that is not stored, so it makes no event. Not checked: whether the API server reaches the webhook, and whether events reach
+KCP. The NetworkPolicy that lets the test's Pod in and the ConfigMap with the review are hooks of the installation and of each
+upgrade, and a hook of the uninstall deletes them.""",
+}
 COMMON_CHECKS = """- Unknown values, values of another type, and null where a default is needed.
 - Words of a list, such as `image.pullPolicy`; names of objects, image references and tags.
 - `resources`: quantities that Kubernetes does not read, and a limit below the request of the same resource.
@@ -136,7 +150,8 @@ def readme(chart):
             silent.append(name)
         default = "" if value is None else f"`{json.dumps(value)}`"
         lines.append(f"| `{name}` | {default} | {comment} |".replace("|  |", "| |"))
-    return HEAD.format(**meta, namespace=NAMESPACES[meta["name"]], checks=CHECKS[meta["name"]]) + "\n".join(lines) + "\n", silent
+    return HEAD.format(**meta, namespace=NAMESPACES[meta["name"]], tests=TESTS[meta["name"]],
+                       checks=CHECKS[meta["name"]]) + "\n".join(lines) + "\n", silent
 
 
 def main(check):

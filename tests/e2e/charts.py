@@ -51,7 +51,8 @@ class Helm:
         return self.helm("template", "test", chart, "--namespace", ns or usual, values=merged(base, values), fails=True)
 
     def objects(self, *parts, components=(), patches=()):
-        """What Kustomize makes of files, folders and texts: each object as a text in one form, in one order."""
+        """What Kustomize makes of files, folders and texts: each object as a text in one form, in one order. Helm's hooks of an
+        uninstall are left out: each is an object that another hook has made."""
         base = self.folder / "kustomize"
         base.mkdir(exist_ok=True)
         lines = ["resources:"]
@@ -59,7 +60,8 @@ class Helm:
             if isinstance(part, pathlib.Path):
                 lines.append(f"- {os.path.relpath(part, base)}")
             else:
-                (base / f"{i}.yaml").write_text(part)
+                (base / f"{i}.yaml").write_text("---\n".join(each for each in re.split(r"(?m)^---\n", part)
+                                                             if '"helm.sh/hook":"post-delete"' not in each))
                 lines.append(f"- {i}.yaml")
         if components:
             lines += ["components:", *(f"- {os.path.relpath(c, base)}" for c in components)]
