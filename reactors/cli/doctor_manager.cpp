@@ -24,11 +24,6 @@ std::string kyma_of(const json::value& row) {
   return std::string(name.substr(name.rfind('/') + 1));
 }
 
-/// Conditions of manager_conditions.cpp that are no fault, or the runtimes' own.
-bool is_of_runtimes(std::string_view condition) {
-  return condition == "StandsBack" || condition == "Contested";
-}
-
 /// True if the leader judges that the runtime is ill.
 bool is_ill(const json::value& row) {
   return k8s::find_string(row, {"condition"}) == to_string(runtime_condition::ill);
@@ -84,12 +79,14 @@ asio::awaitable<void> doctor_app::check_manager() {
     const bool known = std::ranges::any_of(before, [&](const finding& other) {
       return other.check != "runtime" && is_same(other, condition);
     });
-    if (known || is_of_runtimes(type)) continue;
+    const bool stands_back = type == "StandsBack";
+    if (known || type == "Contested") continue;  // the latter is the runtimes' own
     ++told;
-    co_await report({failed, "manager",
+    co_await report({stands_back ? not_proven : failed, "manager",
                      reason + ": " + std::string(type) + ": " +
                          std::string(k8s::find_string(condition, {"message"})),
-                     "see deploy/failures.md", reason});
+                     stands_back ? "see deploy/manager/MIGRATION.md" : "see deploy/failures.md",
+                     reason});
   }
   for (const auto& row : got.runtimes.at("runtimes").as_array()) {
     const auto kyma = kyma_of(row);

@@ -257,16 +257,44 @@ asio::awaitable<void> manager_app::lead() {
   services_.log.info("this replica leads");
   const bool asks = !settings_.take_over && !settings_.shadow;
   stands_since_ = services_.clock.wall();
-  if (asks) {
-    const bool runs = co_await klm_.runs();
-    *klm_runs_ = runs;
-    if (runs) stand_back();
+  core::task_group reactors(services_.executor, fail_on_exception());
+  // Before it is known who writes, since nobody else takes the events meanwhile.
+  leads_ = true;
+  if (endpoint_) reactors.spawn(endpoint_->run());
+  std::exception_ptr end;
+  try {
+    if (asks) co_await await_lifecycle_manager();
+    begin_term(reactors, asks);
+    co_await reactors.join();
+  } catch (...) {
+    end = std::current_exception();
   }
+  co_await asio::this_coro::throw_if_cancelled(false);
+  reactors.cancel();
+  co_await reactors.join();
+  leads_ = false;
+  term_token_.clear();
+  if (!stopping_) {
+    lost_ = true;
+    services_.log.error("this replica no longer leads and ends");
+    stop();
+  }
+  if (end) std::rethrow_exception(end);
+}
+
+/// Waits until it is known whether lifecycle-manager runs.
+asio::awaitable<void> manager_app::await_lifecycle_manager() {
+  stands_back_gauge_.Set(1);
+  const bool runs = co_await klm_.runs();
+  *klm_runs_ = runs;
+  if (runs) stand_back();
+}
+
+/// Begins what decides and writes.
+void manager_app::begin_term(core::task_group& reactors, bool asks) {
   stands_back_gauge_.Set(*dry_run_ ? 1 : 0);
   in_waves_ = !*dry_run_ && !settings_.runtime_config.rollout_none;
   if (in_waves_) installer_->roll_out_by(*rollout_, watcher_contents_);
-  leads_ = true;
-  core::task_group reactors(services_.executor, fail_on_exception());
   reactors.spawn(asks ? end_when_changed() : follow_lifecycle_manager());
   reactors.spawn(watcher_controller_->run());
   reactors.spawn(rotator_->run());
@@ -277,26 +305,11 @@ asio::awaitable<void> manager_app::lead() {
   reactors.spawn(judge_fleet());
   if (elector_ && !*dry_run_) reactors.spawn(publish_address());
   if (elector_ && !*dry_run_) reactors.spawn(keep_history());
-  if (endpoint_) reactors.spawn(endpoint_->run());
   // The watchers that another manager installed report to that one.
   if (heartbeats_ && !*dry_run_) reactors.spawn(heartbeats_->run());
   if (prober_ && !*dry_run_) reactors.spawn(prober_->run());
   if (runtime_config_) reactors.spawn(runtime_config_->lead());
   if (orphans_ && !*dry_run_) reactors.spawn(orphans_->run());
-  std::exception_ptr end;
-  try {
-    co_await reactors.join();
-  } catch (...) {
-    end = std::current_exception();
-  }
-  leads_ = false;
-  term_token_.clear();
-  if (!stopping_) {
-    lost_ = true;
-    services_.log.error("this replica no longer leads and ends");
-    stop();
-  }
-  if (end) std::rethrow_exception(end);
 }
 
 asio::awaitable<void> manager_app::close_clients() {

@@ -95,6 +95,8 @@ class manager_app final : public app {
   std::string stands_back_text() const;
   boost::json::value lease() const;
   void stand_back();
+  boost::asio::awaitable<void> await_lifecycle_manager();
+  void begin_term(core::task_group& reactors, bool asks);
   boost::asio::awaitable<void> end_when_changed();
   boost::asio::awaitable<void> follow_lifecycle_manager();
   void route(const k8s::object_key& kyma, core::duration after);

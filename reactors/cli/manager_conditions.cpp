@@ -38,6 +38,8 @@ boost::json::array manager_app::view::conditions() const {
   };
   if (manager_.stands_back_)
     add("StandsBack", "LifecycleManagerRuns", manager_.stands_back_text(), manager_.stands_since_);
+  if (const auto& wait = manager_.klm_.waits(); manager_.leads_ && wait)
+    add("StandsBack", wait->reason, wait->message, wait->since);
   if (manager_.settings_.shadow)
     add("StandsBack", "Shadow", "nothing is written, as --shadow says", manager_.stands_since_);
   if (const auto& plan = manager_.rotator_->last(); !plan.held_up_by.empty()) {

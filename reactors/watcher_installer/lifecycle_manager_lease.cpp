@@ -30,9 +30,11 @@ lifecycle_manager_lease::lifecycle_manager_lease(k8s::client& api,
     : api_(api), options_(std::move(options)), clock_(clock), log_(log) {}
 
 /// What was renewed not long ago may be renewed again: the API server was down, lifecycle-manager
-/// restarts, or a clock was set. So it counts as given up when no renewal was seen for so long as
-/// it is held without one (as in client-go's leader election), or when the last one is a day old.
+/// restarts, or a clock was set. So it counts as given up when its holder has released it, when no
+/// renewal was seen for so long as it is held without one (as in client-go's leader election), or
+/// when the last one is a day old.
 bool lifecycle_manager_lease::is_abandoned(const boost::json::value& lease) {
+  if (k8s::find_string(lease, {"spec", "holderIdentity"}).empty()) return true;
   const auto renewed = k8s::parse_rfc3339(k8s::find_string(lease, {"spec", "renewTime"}));
   if (!renewed || clock_.wall() > *renewed + long_ago) return true;
   std::string version(k8s::resource_version_of(lease));
@@ -46,15 +48,38 @@ bool lifecycle_manager_lease::is_abandoned(const boost::json::value& lease) {
   return clock_.now() - seen_since_ >= options_.patience;
 }
 
+void lifecycle_manager_lease::wait_for(const k8s::result<boost::json::value>& lease) {
+  const auto since = waits_ ? waits_->since : clock_.wall();
+  const auto name = "lifecycle-manager's Lease " + k8s::to_string(options_.lease);
+  if (!lease) {
+    waits_ = wait{"LeaseUnreadable",
+                  name + " can't be read, and nothing is written before: " + lease.error().message,
+                  since};
+    return;
+  }
+  const auto left = options_.patience - (clock_.now() - seen_since_);
+  const auto until = clock_.wall() + std::chrono::ceil<std::chrono::seconds>(left);
+  waits_ = wait{"LeaseNotAbandoned",
+                name + " was renewed at " +
+                    std::string(k8s::find_string(*lease, {"spec", "renewTime"})) +
+                    " and may be again: this manager takes events, and writes nothing before " +
+                    k8s::format_time(until) + " or with --take-over",
+                since};
+}
+
 asio::awaitable<bool> lifecycle_manager_lease::runs() {
   static const k8s::resource_type leases{{"coordination.k8s.io", "v1", "Lease"}, "leases"};
   const auto executor = co_await asio::this_coro::executor;
   const auto timer = clock_.make_timer(executor);
   for (;;) {
     const auto lease = co_await api_.get(leases, options_.lease);
-    if (lease && is_held(*lease, clock_.wall(), options_.patience)) co_return true;
-    if (lease && is_abandoned(*lease)) co_return false;
-    if (!lease && lease.error().is(k8s::errc::not_found)) co_return false;
+    const bool held = lease && is_held(*lease, clock_.wall(), options_.patience);
+    const bool absent = !lease && lease.error().is(k8s::errc::not_found);
+    if (held || absent || (lease && is_abandoned(*lease))) {
+      waits_.reset();
+      co_return held;
+    }
+    wait_for(lease);
     if (!lease) {
       log_.limited(log_limit_, core::log_level::warning,
                    "lifecycle-manager's Lease can't be read, so nothing is begun",

@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 
 namespace rw {
@@ -34,14 +35,25 @@ class lifecycle_manager_lease {
   lifecycle_manager_lease(k8s::client& api, lifecycle_manager_options options, core::clock& clock,
                           core::logger& log);
 
+  /// Why it is not known yet whether lifecycle-manager runs.
+  struct wait {
+    std::string reason;   ///< "LeaseNotAbandoned" or "LeaseUnreadable"
+    std::string message;  ///< for people, with what happens next
+    std::chrono::system_clock::time_point since;
+  };
+
   /// Waits until it is known: a Lease that can't be read is read again, and does not count as
-  /// absent; one whose holder has not renewed it lately is observed for `patience`.
+  /// absent; one whose holder has not renewed it lately is observed for `patience`. A Lease without
+  /// a holder is abandoned.
   boost::asio::awaitable<bool> runs();
+  /// Nothing unless `runs` waits.
+  const std::optional<wait>& waits() const noexcept { return waits_; }
   /// Waits until it is no longer as `running` says.
   boost::asio::awaitable<void> until_changed(bool running);
 
  private:
   bool is_abandoned(const boost::json::value& lease);
+  void wait_for(const k8s::result<boost::json::value>& lease);
 
   k8s::client& api_;
   const lifecycle_manager_options options_;
@@ -50,6 +62,7 @@ class lifecycle_manager_lease {
   core::log_limit log_limit_;
   std::string seen_;  ///< resourceVersion of the Lease
   core::time_point seen_since_ = {};
+  std::optional<wait> waits_;
 };
 
 }  // namespace rw

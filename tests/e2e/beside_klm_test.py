@@ -5,6 +5,9 @@ field manager, by force. The swap as deploy/manager/MIGRATION.md tells it: shado
 import datetime
 import json
 import threading
+import time
+import urllib.error
+import urllib.request
 
 import harness
 import landscape
@@ -206,6 +209,46 @@ class Real(Beside, landscape.Real, harness.TestCase):
     def tearDown(self):
         self.kcp.audit.check_none_refused()
         super().tearDown()
+
+
+class Abandoned(landscape.Embedded, harness.TestCase):
+    """lifecycle-manager has crashed, or has been removed: its Lease stays."""
+
+    PATIENCE_OF_MANAGER = 8
+    OPTIONS = (f"--lifecycle-manager-patience={PATIENCE_OF_MANAGER}s",)
+    holder = "klm-1"
+
+    def prepare(self):
+        super().prepare()
+        lease = Klm.lease(self.holder)
+        lease["spec"]["renewTime"] = f"{datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(hours=1):%Y-%m-%dT%H:%M:%S.%fZ}"
+        self.kcp.apply(lease)
+
+    def conditions(self):
+        done = runtime_watcher("status", "--address", f"127.0.0.1:{self.manager.admin}", "-o", "json")
+        shown = json.loads(done.stdout)
+        return shown["leads"], [(c["type"], c["reason"]) for c in shown["conditions"]]
+
+    def test_manager_takes_events_while_it_waits_for_the_lease(self):
+        began = time.monotonic()
+        wait_until(lambda: self.conditions() == (True, [("StandsBack", "LeaseNotAbandoned")]), PATIENCE,
+                   lambda: f"the wait is named: {self.conditions()}")
+        request = urllib.request.Request(f"http://127.0.0.1:{self.manager.listener}/v2/lifecycle-manager/event", b"{}")
+        with self.assertRaises(urllib.error.HTTPError) as answer:
+            urllib.request.urlopen(request, timeout=10)
+        self.assertEqual(answer.exception.code, 401, "it asks for a certificate, and does not name another replica")
+        text = runtime_watcher("doctor", "--kubeconfig", self.kcp.kubeconfig, "--manager", f"127.0.0.1:{self.manager.admin}").stdout
+        self.assertIn("LeaseNotAbandoned", text)
+        self.assertLess(time.monotonic() - began, self.PATIENCE_OF_MANAGER, "all of this was seen during the wait")
+        wait_until(lambda: self.conditions() == (True, []), PATIENCE, lambda: f"it goes on: {self.conditions()}")
+
+    def test_released_lease_is_not_waited_for(self):
+        self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
+        self.kcp.apply(Klm.lease(""))
+        self.manager = self.start_manager(*self.OPTIONS)
+        wait_until(lambda: self.metric("controller_runtime_reconcile_total", controller="rotation") or
+                   self.metric("leader_election_master_status"), PATIENCE, "it leads")
+        self.assertFalse([r for r in self.manager.records() if "Lease is not renewed" in r["msg"]], self.manager.tail())
 
 
 if __name__ == "__main__":

@@ -76,11 +76,33 @@ asio::awaitable<void> told(world* w) {
   runs = co_await w->asked();
   BOOST_TEST((runs == false));
   BOOST_TEST((w->took >= 2min));
+  BOOST_TEST(!w->klm.waits(), "it is known");
+  // Its holder has released it.
   w->took = 0s;
   co_await w->renew("", 0s);
   runs = co_await w->asked();
   BOOST_TEST((runs == false));
-  BOOST_TEST((w->took >= 2min));
+  BOOST_TEST((w->took == 0s));
+}
+
+asio::awaitable<void> waits(world* w) {
+  co_await w->renew("klm-1", 1h);
+  const auto began = w->time.wall();
+  std::optional<bool> known;
+  core::task_group asking(w->context.get_executor());
+  const auto ask = [](world* of, std::optional<bool>* into) -> asio::awaitable<void> {
+    *into = co_await of->klm.runs();
+  };
+  asking.spawn(ask(w, &known));
+  const bool waiting = co_await test::eventually([w] { return w->klm.waits().has_value(); });
+  BOOST_REQUIRE(waiting);
+  const auto& wait = *w->klm.waits();
+  BOOST_TEST(wait.reason == "LeaseNotAbandoned");
+  BOOST_TEST((wait.since == began));
+  BOOST_TEST(wait.message.find("before " + k8s::format_time(began + 2min)) != std::string::npos,
+             wait.message);
+  asking.cancel();
+  co_await asking.join();
 }
 
 }  // namespace
@@ -88,6 +110,11 @@ asio::awaitable<void> told(world* w) {
 BOOST_AUTO_TEST_CASE(lease_that_nobody_renews_is_looked_at_before_it_counts_as_given_up) {
   world w;
   test::run(w.context, told(&w));
+}
+
+BOOST_AUTO_TEST_CASE(wait_for_a_lease_is_explained_with_its_end) {
+  world w;
+  test::run(w.context, waits(&w));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
