@@ -104,6 +104,10 @@ void server::listen() {
     throw std::runtime_error("cannot listen on " + text(endpoint) + " (" + shared_->options.name +
                              "): " + error.message());
   }
+  // Accepted sockets inherit it (tcp(7)). A test's may be of another kind.
+  boost::system::error_code ignored;
+  const auto buffer = static_cast<int>(shared_->options.limits.receive_buffer);
+  acceptor_.set_option(asio::socket_base::receive_buffer_size(buffer), ignored);
 }
 
 void server::report(std::exception_ptr failure) {

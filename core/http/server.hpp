@@ -51,6 +51,9 @@ struct server_limits {
   /// Held for unfinished requests and answers that are not taken; past it the requests with the
   /// least progress are answered with 503.
   std::size_t buffered_bytes = 40u << 20;
+  /// The system's receive buffer of a connection, of which it takes twice as much (socket(7)): what
+  /// clients send while nothing is read is charged to the process's cgroup.
+  std::size_t receive_buffer = 32 * 1024;
   std::uint32_t streams = 250;        ///< at once on one HTTP/2 connection
   std::size_t body_rate = 16 * 1024;  ///< bytes a second of a body after the grace; 0: any
 

@@ -11,9 +11,11 @@ RW_E2E_HOSTILE_WITHOUT=managers,names leaves attacks out.
 import multiprocessing
 import os
 import re
+import signal
 import socket
 import ssl
 import struct
+import subprocess
 import sys
 import threading
 import time
@@ -30,8 +32,11 @@ OBJECTS = 2_000
 P99_MS = 50
 NEW_CONNECTION_S = 2
 RSS_MIB = 100
+MANIFEST = (harness.ROOT / "deploy" / "skr" / "deployment.yaml").read_text()
+LIMIT_MIB = int(re.search(r"limits: \{memory: (\d+)Mi", MANIFEST)[1])  # of the pod, which cgroup v2 charges for sockets' buffers, too
+MOST_CONNECTIONS = 1024  # server_limits of core/http
 PROBE_S = int(re.search(r"livenessProbe:\n.*\n.*\n +timeoutSeconds: (\d+)\n +failureThreshold: 6",
-                        (harness.ROOT / "deploy" / "skr" / "deployment.yaml").read_text())[1])
+                        MANIFEST)[1])
 
 
 # --- attacks: each runs in a process of its own until the time is over, and takes every failure as it comes -----------
@@ -244,6 +249,36 @@ class Hostile(harness.TestCase):
         # The webhook competes with the busy loop alone, and would get half of the core; what else is busy here makes
         # every signature longer, and the bound with it.
         self.assertLess(p99, max(20, 20 * 0.5 / share, 3 * p99_calm))
+
+    def test_requests_that_are_not_read_fit_into_the_pods_memory(self):
+        """As many connections as there may be, each with a body that the process has no time to read."""
+        webhook = self.start_webhook("webhook", EventLog())
+        context = ssl._create_unverified_context()
+        clients = []
+        for _ in range(20):
+            client = context.wrap_socket(socket.create_connection(("127.0.0.1", webhook.port), 5))
+            self.addCleanup(client.close)
+            client.sendall(b"POST /validate/x HTTP/1.1\r\nHost: x\r\nContent-Length: 3145728\r\n\r\n")
+            client.setblocking(False)
+            clients.append(client)
+        webhook.send(signal.SIGSTOP)
+        self.addCleanup(webhook.send, signal.SIGCONT)
+        def is_full(client):
+            try:
+                while True:
+                    client.send(b"x" * 16384)
+            except ssl.SSLWantWriteError:
+                return True
+        self.assertTrue(all(map(is_full, clients)))
+        def held():
+            shown = subprocess.run(["ss", "-tmn", "state", "established", "sport", "=", f":{webhook.port}"], check=True, text=True,
+                                   capture_output=True, env={**os.environ, "PATH": os.environ["PATH"] + ":/usr/sbin:/sbin"}).stdout
+            return [int(each) for each in re.findall(r"skmem:\(r(\d+),", shown)]
+        wait_until(lambda: len(held()) == len(clients) and min(held()) > 8192, 10, lambda: f"what was sent has arrived: {held()}")
+        pause(0.5)  # the kernel moves on what it can
+        most = max(held())
+        self.note(f"{most / 1024:.0f} KiB at most for a connection that is not read")
+        self.assertLess(MOST_CONNECTIONS * most, (LIMIT_MIB - RSS_MIB) * harness.MIB)
 
     def test_honest_reviews_do_not_feel_a_pod_that_does_its_worst(self):
         webhook = self.start_webhook("1", self.events)
