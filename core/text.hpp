@@ -54,6 +54,21 @@ inline std::string_view first_bytes(std::string_view text RW_LIFETIMEBOUND, std:
   return text.substr(0, limit);
 }
 
+/// Returns the text if it has at most `limit` bytes; else its beginning and its end with " ... "
+/// between, `limit` bytes at most, and only whole characters (UTF-8, RFC 3629). For errors of
+/// others, whose end often names the cause.
+inline std::string middle_cut(std::string_view text, std::size_t limit) {
+  constexpr std::string_view mark = " ... ";
+  if (text.size() <= limit) return std::string(text);
+  if (limit <= mark.size()) return std::string(first_bytes(text, limit));
+  const auto kept = limit - mark.size();
+  auto tail = text.substr(text.size() - (kept - kept / 2));
+  while (!tail.empty() && (static_cast<unsigned char>(tail.front()) & 0xC0U) == 0x80U) {
+    tail.remove_prefix(1);
+  }
+  return std::string(first_bytes(text, kept / 2)).append(mark).append(tail);
+}
+
 /// Returns the whole text as a decimal number; nothing if it is not a number, or does not fit.
 template <class Number>
 std::optional<Number> parse_number(std::string_view text) {

@@ -63,7 +63,7 @@ std::optional<event_correlator::write> event_correlator::next(const event_note& 
   auto& similar = similar_.use(kind);
   if (now - similar.last > limits_.similar_for) similar.messages.clear();
   similar.last = now;
-  std::string message(core::first_bytes(note.message, message_limit));
+  auto message = core::middle_cut(note.message, message_limit);
   similar.messages.insert(message);
   const bool combined = similar.messages.size() >= limits_.similar;
   if (combined) {

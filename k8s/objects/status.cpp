@@ -61,7 +61,7 @@ void read_causes(const json::value& status, failure& into) {
   for (const auto& each : causes->get_array()) {
     if (!each.is_object() || into.causes.size() == causes_at_most) continue;
     const auto text = [&](std::string_view name) {
-      return core::printable(core::first_bytes(find_string(each, {name}), cause_bytes));
+      return core::printable(core::middle_cut(find_string(each, {name}), cause_bytes));
     };
     into.causes.push_back({text("reason"), text("message"), text("field")});
   }
@@ -73,7 +73,7 @@ bool read_status(std::string_view body, failure& into) {
   const auto status = parse_json(body, ignored);
   if (!status || find_string(*status, {"kind"}) != "Status") return false;
   const auto text = [&](std::string_view name) {
-    return core::printable(core::first_bytes(find_string(*status, {name}), message_bytes));
+    return core::printable(core::middle_cut(find_string(*status, {name}), message_bytes));
   };
   into.reason = text("reason");
   into.message = text("message");

@@ -83,7 +83,7 @@ json::value configuration_of(const revision& of) {
 }
 
 std::string cause_of(const k8s::failure& error) {
-  return core::printable(core::first_bytes(error.message, longest_cause));
+  return core::printable(core::middle_cut(error.message, longest_cause));
 }
 
 }  // namespace

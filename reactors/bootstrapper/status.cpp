@@ -21,7 +21,7 @@ constexpr std::size_t version_limit = 63;    // of a label's value, and the sche
 constexpr std::size_t most_listed = 10;
 
 std::string text(std::string_view of) {
-  return std::string(core::first_bytes(of, message_limit));
+  return core::middle_cut(of, message_limit);
 }
 
 /// "Applied", "Applying" (half of it may be there), "LastGood" (an earlier revision is in place) or

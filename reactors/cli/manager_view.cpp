@@ -31,7 +31,7 @@ void add_time(boost::json::object& to, std::string_view member,
 
 void add_text(boost::json::object& to, std::string_view member, std::string_view text) {
   constexpr std::size_t longest = 300;
-  if (!text.empty()) to[member] = core::first_bytes(text, longest);
+  if (!text.empty()) to[member] = core::middle_cut(text, longest);
 }
 
 std::uint64_t whole(double value) {

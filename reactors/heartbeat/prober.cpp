@@ -30,6 +30,10 @@ constexpr std::string_view untrusted =
 constexpr std::string_view timed_out =
     "the watcher did not respond in 3 s: see its pod, and the NetworkPolicies";
 
+constexpr std::string_view no_route =
+    "the runtime's API server has no route to the watcher's pod: see the runtime's network between "
+    "its control plane and its pods, such as the tunnel (vpn-shoot)";
+
 /// What a text says, and what that means.
 struct known_failure {
   std::string_view part;  ///< of the text
@@ -38,7 +42,7 @@ struct known_failure {
 };
 /// When a kube-apiserver can't call a webhook; the first that matches. Wording of Go's crypto/x509
 /// (verify.go) and of k8s.io/apiserver (pkg/util/proxy).
-constexpr std::array<known_failure, 10> call_failures{
+constexpr std::array<known_failure, 12> call_failures{
     {{"certificate has expired or is not yet valid", certificate_expired,
       "the watcher's certificate is not valid now: see its Certificate in KCP, and its issuer"},
      {"x509: certificate is ", certificate_name_wrong,
@@ -51,6 +55,8 @@ constexpr std::array<known_failure, 10> call_failures{
       "the Service skr-webhook, or its pod, is missing: see the Deployment skr-webhook"},
      {"connection refused", webhook_refused,
       "the watcher's port is closed: see whether its pod runs"},
+     {"network is unreachable", webhook_call_failed, no_route},
+     {"no route to host", webhook_call_failed, no_route},
      {"deadline exceeded", webhook_timeout, timed_out},
      {"i/o timeout", webhook_timeout, timed_out},
      {"Timeout exceeded", webhook_timeout, timed_out}}};
@@ -61,8 +67,8 @@ constexpr std::array<known_failure, 3> upstream_failures{
       "the gateway does not route heartbeats: see the VirtualService "
       "kcp-system/runtime-watcher-heartbeats, and its gateway"},
      {"status 50", listener_unavailable,
-      "the gateway does not reach the manager's listener: see the manager's pods and its Service "
-      "for events"},
+      "the gateway does not reach the manager's listener: see the EndpointSlice of the Service "
+      "runtime-watcher-manager-events, and whether a replica of the manager leads"},
      {"", gateway_unreachable,
       "the watcher does not reach KCP: see the gateway, its CA and the watcher's certificate"}}};
 
@@ -74,7 +80,7 @@ const known_failure* find_failure(std::span<const known_failure> among, std::str
 
 /// Text from a runtime, which is printable (k8s::failure, k8s::call_options::warnings).
 std::string as_cause(std::string_view text) {
-  return " (" + std::string(text.substr(0, longest_cause)) + ")";
+  return " (" + core::middle_cut(text, longest_cause) + ")";
 }
 
 probe_result failed(probe_stage stage, status_reason reason, std::string message) {

@@ -22,7 +22,7 @@ using core::text_error;
 constexpr std::size_t shown = 200;  // bytes of a response in an error
 
 std::string shortened(std::string_view text) {
-  return core::printable(core::first_bytes(text, shown));
+  return core::printable(core::middle_cut(text, shown));
 }
 
 tls::result<std::unique_ptr<core::transport>> transport_to(const k8s::server_url& server,

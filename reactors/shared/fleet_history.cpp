@@ -138,7 +138,7 @@ void fleet_history::change(time_point now, std::string_view subject, std::string
   add_change(std::string(core::first_bytes(subject, max_text)),
              {.at = std::chrono::floor<std::chrono::seconds>(now),
               .state = std::string(core::first_bytes(state, max_text)),
-              .cause = std::string(core::first_bytes(cause, max_text))});
+              .cause = core::middle_cut(cause, max_text)});
 }
 
 void fleet_history::add_change(const std::string& subject, landscape_change added) {

@@ -42,8 +42,10 @@ std::string render_probe_report(const probe_report& from) {
   std::string out(mark);
   out += from.nonce.substr(0, longest_name) + " boot=" + from.boot_id.substr(0, longest_name) +
          " undelivered=" + std::to_string(from.undelivered) +
-         " oldest=" + std::to_string(from.oldest.count()) + " upstream=" + from.upstream;
+         " oldest=" + std::to_string(from.oldest.count()) + " upstream=";
   out = core::printable(out);
+  // Printable text has one byte for each character.
+  out += core::middle_cut(core::printable(from.upstream), longest - std::min(longest, out.size()));
   std::ranges::replace_if(out, [](char c) { return c == '"' || c == '\\'; }, '?');
   return out.substr(0, longest);
 }

@@ -33,7 +33,7 @@ void recent_events::keep(const k8s::event_note& note) {
               .type = note.type,
               .kind = about.kind,
               .reason = note.reason,
-              .message = std::string(core::first_bytes(note.message, max_message))}};
+              .message = core::middle_cut(note.message, max_message)}};
   auto& all = by_object_[made.object];
   const auto same = std::ranges::find_if(all, [&](position each) {
     const auto& event = each->event;

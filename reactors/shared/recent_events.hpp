@@ -34,7 +34,7 @@ struct recent_event {
 class recent_events final : public k8s::event_sink {
  public:
   static constexpr std::size_t max_of_object = 8;
-  static constexpr std::size_t max_message = 300;  ///< bytes; longer ones are cut
+  static constexpr std::size_t max_message = 300;  ///< bytes; longer ones are cut in the middle
 
   /// `to` and `clock` must outlive it.
   recent_events(k8s::event_sink& to, core::clock& clock, std::size_t max_bytes = 4u << 20)

@@ -33,9 +33,8 @@ desired_status ready(std::string_view unobserved) {
 }
 
 desired_status failed(const watcher_error& error) {
-  return {"Error",
-          virtual_service_is("False", error.reason,
-                             std::string(core::first_bytes(error.message, message_limit)))};
+  return {"Error", virtual_service_is("False", error.reason,
+                                      core::middle_cut(error.message, message_limit))};
 }
 
 desired_status deleting() {

@@ -27,6 +27,10 @@ BOOST_AUTO_TEST_CASE(report_is_one_short_line) {
   const auto read = parse_probe_report(text);
   BOOST_REQUIRE(read.has_value());
   BOOST_TEST(read->upstream.starts_with("quoted ?text?  x"));
+  const auto go = parse_probe_report(render_probe_report(
+      {.nonce = "n", .upstream = std::string(400, 'x') + ": connection refused"}));
+  BOOST_REQUIRE(go.has_value());
+  BOOST_TEST(go->upstream.ends_with("x: connection refused"), go->upstream);
 }
 
 BOOST_AUTO_TEST_CASE(warnings_of_others_are_no_reports) {

@@ -70,12 +70,25 @@ BOOST_AUTO_TEST_CASE(cause_of_a_failed_call_is_named) {
   BOOST_TEST(of_call(R"(service "skr-webhook" not found)").reason == "ServiceMissing");
   BOOST_TEST(of_call("dial tcp 10.0.0.1:443: connect: connection refused").reason ==
              "WebhookRefused");
+  for (const auto* const lost : {"dial tcp 10.0.0.1:443: connect: network is unreachable",
+                                 "dial tcp 10.0.0.1:443: connect: no route to host"}) {
+    const auto unrouted = of_call(lost);
+    BOOST_TEST(unrouted.reason == "WebhookCallFailed");
+    BOOST_TEST(unrouted.message.find("no route to the watcher's pod") != std::string::npos);
+  }
   BOOST_TEST(of_call("context deadline exceeded").reason == "WebhookTimeout");
   BOOST_TEST(of_call("i/o timeout").reason == "WebhookTimeout");
   const auto other = of_call("EOF");
   BOOST_TEST(other.reason == "WebhookCallFailed");
   BOOST_TEST((other.stage == probe_stage::webhook));
   BOOST_TEST(other.message.ends_with("EOF)"), other.message);
+}
+
+BOOST_AUTO_TEST_CASE(end_of_a_long_error_is_kept) {
+  const auto cut = of_call(std::string(400, 'x') + ": dial tcp 10.0.0.1:443: connect: EOF");
+  BOOST_TEST(cut.message.ends_with(": dial tcp 10.0.0.1:443: connect: EOF)"), cut.message);
+  BOOST_TEST(cut.message.find("(cannot create configmaps") != std::string::npos, cut.message);
+  BOOST_TEST(cut.message.find(" ... ") != std::string::npos, cut.message);
 }
 
 BOOST_AUTO_TEST_CASE(runtime_that_cannot_be_asked_is_named) {
