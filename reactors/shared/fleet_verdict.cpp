@@ -275,6 +275,11 @@ std::string_view next_step(status_reason of) noexcept {
     case access_rejected:
     case access_denied:
       return "have the kubeconfigs' Secrets written anew, and see the rights of their users";
+    case namespace_terminating:
+      return "the namespace that the messages name is being deleted on these runtimes: see its "
+             "conditions for what it waits for (kubectl get namespace NAME -o yaml); the watcher "
+             "is "
+             "installed again once the namespace is";
     case runtime_unreachable:
     case runtime_slow:
       return "see whether these runtimes' API servers are up, and what they share: a region, a "
@@ -303,9 +308,13 @@ std::string_view next_step(status_reason of) noexcept {
     case no_heartbeat:
     case probe_not_confirmed:
     case route_missing:
-    case listener_unavailable:
     case gateway_unreachable:
       return "see the gateway, its certificate, and the VirtualService runtime-watcher-heartbeats";
+    case listener_unavailable:
+      return "see whether the EndpointSlice of the Service runtime-watcher-manager-events names "
+             "the "
+             "leader's pod, and whether a replica leads or all stand by; then the gateway and the "
+             "VirtualService runtime-watcher-heartbeats";
     case events_wait:
     case events_refused:
       return "see the operators that get these runtimes' events, and their logs";

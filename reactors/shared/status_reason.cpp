@@ -8,13 +8,14 @@ namespace rw {
 namespace {
 
 /// In the order of the enumeration.
-constexpr std::array<std::string_view, 59> words{
+constexpr std::array<std::string_view, 60> words{
     "",
     "AccessMissing",
     "AccessRejected",
     "RuntimeUnreachable",
     "RuntimeSlow",
     "AccessDenied",
+    "NamespaceTerminating",
     "WriteRejected",
     "RequestFailed",
     "Contested",
@@ -94,8 +95,22 @@ status_reason reason_of_pod(std::string_view word) noexcept {
   return static_cast<status_reason>(std::find(first, last, word) - words.begin());
 }
 
+namespace {
+
+/// Whether it rejects an object because the object's namespace is being deleted: with 403, and in
+/// most versions with a cause (kube-apiserver, plugin/pkg/admission/namespace/lifecycle).
+bool is_namespace_terminating(const k8s::failure& error) noexcept {
+  return error.is(k8s::errc::forbidden) &&
+         (std::ranges::find(error.causes, "NamespaceTerminating", &k8s::failure_cause::reason) !=
+              error.causes.end() ||
+          error.message.find("because it is being terminated") != std::string::npos);
+}
+
+}  // namespace
+
 status_reason reason_of_failure(const k8s::failure& error) noexcept {
   using k8s::errc;
+  if (is_namespace_terminating(error)) return status_reason::namespace_terminating;
   if (error.is(errc::unauthorized) || error.is(errc::not_configured)) {
     return status_reason::access_rejected;
   }

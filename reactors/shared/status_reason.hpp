@@ -22,6 +22,7 @@ enum class status_reason : std::uint8_t {
 
   // What it says to requests.
   access_denied,
+  namespace_terminating,
   write_rejected,
   request_failed,
   contested,

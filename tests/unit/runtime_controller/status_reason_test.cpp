@@ -49,5 +49,20 @@ BOOST_AUTO_TEST_CASE(failure_is_a_rejected_access_or_write_or_neither) {
   BOOST_TEST(of(k8s::errc::server_error) == request_failed);
 }
 
+BOOST_AUTO_TEST_CASE(namespace_that_is_being_deleted_is_no_denied_access) {
+  k8s::failure error{.code = k8s::errc::forbidden, .status = 403};
+  error.message =
+      "cannot apply: deployments.apps \"skr-webhook\" is forbidden: unable to create new "
+      "content in namespace kyma-system because it is being terminated";
+  BOOST_TEST(reason_of_failure(error) == namespace_terminating);
+  error.message = "forbidden";
+  BOOST_TEST(reason_of_failure(error) == access_denied);
+  error.causes.push_back(
+      {"NamespaceTerminating", "namespace kyma-system is being terminated", "metadata.namespace"});
+  BOOST_TEST(reason_of_failure(error) == namespace_terminating);
+  error.code = k8s::errc::conflict;
+  BOOST_TEST(reason_of_failure(error) != namespace_terminating);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 }  // namespace rw::runtime_controller_test
