@@ -51,6 +51,13 @@ core::time_point election::request_deadline(core::time_point now) const {
   return std::min(now + options_.renew_deadline / 2, gained_ + options_.renew_deadline);
 }
 
+observed_leader election::observed(core::time_point now) const {
+  return {.holder = seen_.holder,
+          .leads = leading_ || held_by_other(now),
+          .renewed = seen_.renewed,
+          .error = read_error_};
+}
+
 election::step election::wait(core::time_point now, bool jitter) {
   asked_ = step::kind::wait;
   auto by = core::duration(options_.retry_period);
@@ -125,13 +132,14 @@ election::step election::resume(response result, core::time_point now, wall_time
 
 election::step election::after_read(result<json::value> read, core::time_point now,
                                     wall_time wall) {
+  read_error_.clear();
   if (read.has_value()) {
     see(std::move(*read), now);
   } else if (read.error().is(errc::not_found)) {
     object_ = nullptr;
     seen_ = {};
   } else {
-    error_ = read.error().message;
+    error_ = read_error_ = read.error().message;
     return wait(now, !leading_);
   }
   if (leading_ && !object_.is_null() && seen_.holder != options_.identity) return lose(now);

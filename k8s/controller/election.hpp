@@ -30,6 +30,14 @@ struct election_options {
   std::map<std::string, std::string> annotations = {};
 };
 
+/// Who leads, as far as a process has observed the Lease.
+struct observed_leader {
+  std::string holder = {};  ///< last observed one, as it may have been; empty: none
+  bool leads = false;       ///< false: the lease of `holder` has expired since, or was lost
+  std::optional<std::chrono::system_clock::time_point> renewed = {};  ///< by the holder's clock
+  std::string error = {};  ///< why the Lease could not be read last; empty: it was
+};
+
 /// Decides when to read, acquire, renew and release a Lease (coordination.k8s.io/v1) so that at
 /// most one process holds it: the rules of k8s.io/client-go/tools/leaderelection, without sockets.
 ///
@@ -68,6 +76,8 @@ class election {
   core::time_point writes_until() const noexcept;
   /// Returns the last observed holder of the lease; empty: none.
   const std::string& holder() const noexcept { return seen_.holder; }
+  /// Returns who leads at `now`.
+  observed_leader observed(core::time_point now) const;
   /// Returns the error of the last step; empty on success, or if another process was faster.
   const std::string& error() const noexcept { return error_; }
 
@@ -93,6 +103,7 @@ class election {
   core::time_point gained_{};   ///< time before the last write that succeeded
   bool leading_ = false;
   std::string error_;
+  std::string read_error_;  ///< of the latest read
 };
 
 }  // namespace rw::k8s

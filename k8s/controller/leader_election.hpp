@@ -66,6 +66,8 @@ class leader_elector {
   bool leading() const noexcept { return election_.leading(); }
   /// Returns the last observed holder of the lease; empty: none.
   const std::string& holder() const noexcept { return election_.holder(); }
+  /// Returns who leads now, as far as this process has observed.
+  observed_leader observed() const { return election_.observed(now()); }
 
  private:
   struct end_of_loop;

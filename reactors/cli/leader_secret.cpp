@@ -37,6 +37,22 @@ std::string pod_of(std::string_view holder) {
   return std::string(holder.substr(0, holder.rfind('_')));
 }
 
+std::string text_of_leader(const k8s::observed_leader& leader, std::string_view lease_ns,
+                           std::uint16_t admin_port) {
+  std::string out = "this replica does not lead, ";
+  if (leader.holder.empty()) return out + "and no other does";
+  const auto pod = pod_of(leader.holder);
+  if (leader.leads) {
+    out += "pod " + pod + " does: kubectl -n ";
+    return out.append(lease_ns) + " port-forward pod/" + pod + " " + std::to_string(admin_port);
+  }
+  out += leader.error.empty()
+             ? "and no other does: the Lease of pod " + pod + " has expired"
+             : "and cannot read the Lease (" + leader.error + "): pod " + pod + " held it";
+  if (leader.renewed) out += ", last renewed at " + k8s::format_time(*leader.renewed);
+  return out;
+}
+
 std::optional<std::string> proxy_path(std::string_view ns, const leader_secret& leader) {
   const auto pod = pod_of(leader.holder);
   if (!k8s::dns_subdomain_errors(pod).empty()) return std::nullopt;

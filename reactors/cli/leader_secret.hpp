@@ -1,5 +1,6 @@
 #pragma once
 
+#include "rw/k8s/controller/election.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/object.hpp>
@@ -30,6 +31,11 @@ std::optional<leader_secret> read_leader_secret(const boost::json::value& secret
 
 /// "runtime-watcher-manager-6d9f_54e82dbb638e8fd4" is the pod runtime-watcher-manager-6d9f.
 std::string pod_of(std::string_view holder);
+
+/// Says who leads for a replica that does not: the pod and the way to its page at `admin_port`, or
+/// that no replica does, who held the Lease before and when it was renewed last.
+std::string text_of_leader(const k8s::observed_leader& leader, std::string_view lease_ns,
+                           std::uint16_t admin_port);
 
 /// The path of the leader's pages behind the API server's proxy of pods, without that of a page.
 /// None if its holder's name can't be a pod's, as of a manager outside the cluster.

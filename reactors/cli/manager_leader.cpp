@@ -65,8 +65,9 @@ asio::awaitable<void> manager_app::publish_address() {
 
 asio::awaitable<admin::leader_address> manager_app::find_leader() {
   admin::leader_address out;
-  const auto holder = elector_ ? elector_->holder() : std::string();
-  if (holder.empty()) {
+  const auto observed = elector_ ? elector_->observed() : k8s::observed_leader();
+  const auto& holder = observed.holder;
+  if (holder.empty() || !observed.leads) {
     out.error = "no replica leads";
     co_return out;
   }
@@ -90,13 +91,9 @@ asio::awaitable<admin::leader_address> manager_app::find_leader() {
 
 /// Why this replica can't tell how the landscape is, and who can.
 std::string manager_app::leader_text() const {
-  std::string out = "this replica does not lead";
-  const auto holder = elector_ ? elector_->holder() : std::string();
-  if (holder.empty()) return out + ", and no other does";
-  const auto pod = pod_of(holder);
-  out += ", pod " + pod + " does: kubectl -n " + settings_.lease_namespace + " port-forward pod/" +
-         pod + " " + std::to_string(admin_->address().port());
-  if (!leader_error_.empty()) out += " (" + leader_error_ + ")";
+  const auto leader = elector_ ? elector_->observed() : k8s::observed_leader();
+  auto out = text_of_leader(leader, settings_.lease_namespace, admin_->address().port());
+  if (leader.leads && !leader_error_.empty()) out += " (" + leader_error_ + ")";
   return out;
 }
 

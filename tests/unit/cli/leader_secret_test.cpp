@@ -49,6 +49,28 @@ BOOST_AUTO_TEST_CASE(pod_is_the_holder_without_its_number) {
   BOOST_TEST(pod_of("a_b_54e8") == "a_b");
 }
 
+BOOST_AUTO_TEST_CASE(leader_is_named_while_its_lease_lasts_and_as_the_former_one_then) {
+  const auto text = [](const k8s::observed_leader& leader) {
+    return text_of_leader(leader, "kcp-system", 8080);
+  };
+  k8s::observed_leader leader{.holder = "manager-6d9f_54e8",
+                              .leads = true,
+                              .renewed = k8s::parse_rfc3339("2026-01-01T00:00:10Z")};
+  BOOST_TEST(text({}) == "this replica does not lead, and no other does");
+  BOOST_TEST(
+      text(leader) ==
+      "this replica does not lead, pod manager-6d9f does: kubectl -n kcp-system port-forward "
+      "pod/manager-6d9f 8080");
+  leader.leads = false;
+  BOOST_TEST(text(leader) ==
+             "this replica does not lead, and no other does: the Lease of pod manager-6d9f has "
+             "expired, last renewed at 2026-01-01T00:00:10Z");
+  leader.error = "timed out";
+  BOOST_TEST(text(leader) ==
+             "this replica does not lead, and cannot read the Lease (timed out): pod manager-6d9f "
+             "held it, last renewed at 2026-01-01T00:00:10Z");
+}
+
 BOOST_AUTO_TEST_CASE(way_to_the_leader_is_a_pod_and_nothing_else) {
   BOOST_TEST(proxy_path("kcp-system", written).value() ==
              "/api/v1/namespaces/kcp-system/pods/manager-6d9f:8080/proxy");

@@ -136,6 +136,45 @@ BOOST_AUTO_TEST_CASE(lease_of_another_is_taken_only_when_it_has_not_changed_for_
   BOOST_TEST((spec.acquired == wall + 1h));
 }
 
+BOOST_AUTO_TEST_CASE(holder_leads_until_its_lease_has_not_changed_for_its_duration) {
+  k8s::election one(mine(), always(0));
+  BOOST_TEST(!one.observed(start).leads);
+  one.begin(start, wall);
+  one.resume(held("other", 1, "2025-12-31T23:59:50Z"), start, wall);
+  BOOST_TEST(one.observed(start + 14s).leads);
+  const auto expired = one.observed(start + 15s);
+  BOOST_TEST(!expired.leads);
+  BOOST_TEST(expired.holder == "other");
+  BOOST_TEST((expired.renewed == parse_rfc3339("2025-12-31T23:59:50Z")));
+  BOOST_TEST(expired.error.empty());
+  // It cannot be read: nobody knows of a leader, and why stays known during the next request.
+  one.resume(std::nullopt, start + 2s, wall);
+  one.resume(failed(errc::unreachable), start + 3s, wall);
+  one.resume(std::nullopt, start + 15s, wall);
+  BOOST_TEST(one.observed(start + 15s).error == "failed");
+  // The update fails, so that nobody leads.
+  auto step = one.resume(held("other", 1, "2025-12-31T23:59:50Z"), start + 15s, wall);
+  BOOST_TEST((step.type == kind::update));
+  one.resume(failed(errc::forbidden), start + 15s, wall);
+  BOOST_TEST(!one.observed(start + 16s).leads);
+  BOOST_TEST(one.observed(start + 16s).error.empty());
+  // Renewed again.
+  one.resume(std::nullopt, start + 17s, wall);
+  one.resume(held("other", 2, "2026-01-01T00:00:10Z"), start + 17s, wall);
+  BOOST_TEST(one.observed(start + 18s).leads);
+}
+
+BOOST_AUTO_TEST_CASE(own_lease_that_was_lost_has_no_leader) {
+  k8s::election::step step;
+  auto one = leader(&step);
+  BOOST_TEST(one.observed(start + 1s).leads);
+  one.resume(std::nullopt, start + 10s, wall);
+  BOOST_TEST(!one.leading());
+  const auto lost = one.observed(start + 10s);
+  BOOST_TEST(!lost.leads);
+  BOOST_TEST(lost.holder == "me");
+}
+
 BOOST_AUTO_TEST_CASE(lease_that_was_given_back_is_taken_at_once) {
   k8s::election one(mine(), always(0));
   one.begin(start, wall);
