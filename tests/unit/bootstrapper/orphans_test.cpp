@@ -77,5 +77,32 @@ RW_COROUTINE_TEST(deleted_bootstrapper_is_released_in_mode_off, off) {
   BOOST_TEST(env->metric("rw_bootstrapper_released_total") == 2);
 }
 
+RW_COROUTINE_TEST(lack_of_the_right_to_patch_is_told_once_there_is_an_orphan, off) {
+  int lists = 0;
+  env->server.faults("kcp").decide = [&](const std::string& verb, const std::string& path) {
+    const bool ours = path.find("/kcp-system/runtimebootstrappers") != std::string::npos;
+    lists += ours && verb == "list" ? 1 : 0;
+    return k8s::devserver::fault{.status = ours && verb == "patch" ? 403U : 0U};
+  };
+  co_await env->define({"crds/operator.kyma-project.io_runtimebootstrappers.yaml"}, {"kcp-system"});
+  co_await env->add("kept", json::array{json::string(finalizer)});
+  lists = 0;
+  const auto looked = [&] { return lists > 2; };
+  bool done = co_await test::eventually(looked);
+  BOOST_TEST(done);
+  BOOST_TEST(env->lines("can't be released") == 0);
+  co_await env->add("gone", json::array{json::string(finalizer)});
+  co_await env->remove("kcp", runtime_bootstrappers_type(), {"kcp-system", "gone"});
+  const auto told = [&] { return env->lines("can't be released") > 0; };
+  done = co_await test::eventually(told);
+  BOOST_TEST(done);
+  lists = 0;
+  done = co_await test::eventually(looked);
+  BOOST_TEST(done);
+  BOOST_TEST(env->lines("can't be released") == 1);
+  BOOST_TEST(env->lines("the manager may not patch runtimebootstrappers") == 1);
+  env->server.faults("kcp").decide = {};
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 }  // namespace rw::bootstrapper_test
