@@ -2,9 +2,9 @@
 
 #include "rw/k8s/config/config.hpp"
 #include "rw/reactors/cli/startup_memory.hpp"
+#include "rw/tls/fips.hpp"
 
 #include <boost/asio/ip/address.hpp>
-#include <openssl/evp.h>
 
 #include <chrono>
 #include <sstream>
@@ -84,8 +84,9 @@ webhook_app::webhook_app(services& with, webhook_settings settings)
               listening_address({settings_.bind_address, settings_.metrics_port}, "BIND_ADDRESS"),
               admin_limits()},
              pages_, {*plain_, with.watchdog, with.log, with.metrics}) {
-  core::make_gauge(with.metrics, "watcher_fips_mode", "Whether FIPS mode is off (0) or on (1)")
-      .Set(EVP_default_properties_is_fips_enabled(nullptr));
+  core::make_gauge(with.metrics, "watcher_fips_mode",
+                   "FIPS mode: off (0), on beside other providers (1), or only FIPS (2)")
+      .Set(static_cast<double>(tls::current_fips_mode()));
   reloader_.on_attempt([this](const tls::result<void>& outcome) { on_reload(outcome); });
   if (managers_reloader_) managers_reloader_->on_used([this] { pipeline_.reloaded(); });
   publish_certificate();
