@@ -2,6 +2,7 @@
 
 #include "rw/core/text.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -206,9 +207,20 @@ boost::system::result<std::string> percent_decode(std::string_view text) {
   return out;
 }
 
+namespace {
+
+/// Decodes a PEM text. In one that a form's encoding made (Go's url.QueryEscape), '+' is a blank;
+/// its own plus signs are encoded.
+boost::system::result<std::string> decode_pem(std::string text) {
+  if (text.starts_with("-----BEGIN+")) std::ranges::replace(text, '+', ' ');
+  return percent_decode(text);
+}
+
+}  // namespace
+
 boost::system::result<certificate> xfcc_element::client_certificate() const {
   if (cert.empty()) return error_code(xfcc_error::no_certificate);
-  const auto pem = percent_decode(cert);
+  const auto pem = decode_pem(cert);
   if (!pem) return pem.error();
   auto parsed = certificate::from_pem(*pem);
   if (!parsed) return error_code(xfcc_error::unparsable_certificate);
@@ -217,7 +229,7 @@ boost::system::result<certificate> xfcc_element::client_certificate() const {
 
 boost::system::result<std::vector<certificate>> xfcc_element::intermediates() const {
   if (chain.empty()) return std::vector<certificate>();
-  const auto pem = percent_decode(chain);
+  const auto pem = decode_pem(chain);
   if (!pem) return pem.error();
   auto parsed = load_pem_bundle(*pem);
   if (!parsed) return error_code(xfcc_error::unparsable_certificate);

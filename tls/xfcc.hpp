@@ -30,7 +30,7 @@ boost::system::error_code make_error_code(xfcc_error e) noexcept;
 inline constexpr std::size_t xfcc_limit = 32 * 1024;
 
 /// One element: what one proxy asserts about its client. Values are unquoted; `cert` and `chain`
-/// are percent-encoded PEM.
+/// are percent-encoded PEM, in which a '+' for a blank is accepted.
 struct xfcc_element {
   std::vector<std::string> by;  ///< URI SANs of the proxy's own certificate
   std::string hash;             ///< SHA-256 of the client certificate, hexadecimal

@@ -121,6 +121,16 @@ BOOST_AUTO_TEST_CASE(certificate_comes_out_of_nginx_and_of_envoy) {
   BOOST_TEST(between->front().common_name() == "test CA");
 }
 
+BOOST_AUTO_TEST_CASE(certificate_in_the_encoding_of_forms_is_read) {
+  // As Go's url.QueryEscape writes it: '+' for a blank, "%2B" for a plus sign.
+  auto cert = escaped(the_pki().client.certificate);
+  for (auto at = cert.find("%20"); at != cert.npos; at = cert.find("%20")) cert.replace(at, 3, "+");
+  BOOST_TEST(cert.starts_with("-----BEGIN+CERTIFICATE-----"));
+  const auto read = nearest_certificate("Cert=" + cert);
+  BOOST_REQUIRE(read.has_value());
+  BOOST_TEST(read->common_name() == "runtime-1");
+}
+
 BOOST_AUTO_TEST_CASE(lower_case_escapes_and_a_bare_plus_are_read) {
   BOOST_TEST(*percent_decode("a%2bb+c%2F") == "a+b+c/");
 }
