@@ -78,8 +78,10 @@ void finish_options(CLI::App& app, const std::string& prefix,
                     std::vector<std::string>& links) {
   for (auto* option : app.get_options({})) {
     if (option->get_delimiter() != '\0') option->transform(validator(trim, ""));
-    if (!option->nonpositional() || option->get_items_expected_max() == 0) continue;
     auto name = option->get_envname();
+    // A flag without a value has a variable only where it was given one.
+    const bool is_flag = option->get_items_expected_max() == 0;
+    if (!option->nonpositional() || (is_flag && name.empty())) continue;
     if (name.empty()) {
       name = prefix + option->get_lnames().front();
       std::ranges::transform(name, name.begin(), [](unsigned char c) {

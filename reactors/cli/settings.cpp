@@ -116,7 +116,8 @@ void describe_webhook(CLI::App& app, webhook_settings& to) {
   add_duration(app, "--confirm-wait", to.confirm_wait,
                "Time from a review until its object is read, unless a watch has shown it by then",
                std::chrono::milliseconds(1));
-  app.add_flag("--observe-secrets", to.observe_secrets, "Watch Secrets too");
+  app.add_flag("--observe-secrets", to.observe_secrets, "Watch Secrets too")
+      ->envname("OBSERVE_SECRETS");
   add(app, "--observe-objects", to.observe_objects, "",
       "Maximum number of objects that one Watcher watches, undelivered deletions included, twice "
       "as many during a list; about 200 bytes each. Events of a Watcher with more come from "

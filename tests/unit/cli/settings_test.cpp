@@ -181,6 +181,65 @@ BOOST_AUTO_TEST_CASE(short_flag_is_named_where_its_value_is_refused) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(flags_of_the_existing_image_mean_the_webhook) {
+  const environment required{{"CA_CERT", "ca.crt"},
+                             {"TLS_CERT", "tls.crt"},
+                             {"TLS_KEY", "tls.key"},
+                             {"KCP_ADDR", "kcp.example.com:443"},
+                             {"KCP_CONTRACT", "v2"}};
+  using rw::core::log_level;
+  const auto level_of = [](std::vector<std::string> arguments) {
+    given to;
+    const auto line = parse(std::move(arguments), commands_of(to));
+    BOOST_TEST(line.command == "webhook");
+    return line.log_level;
+  };
+  for (const auto* flag :
+       {"-development", "--development", "-development=true", "--development=1"}) {
+    BOOST_TEST((level_of({flag}) == log_level::debug), flag);
+    BOOST_TEST((level_of({"webhook", flag}) == log_level::debug), flag);
+  }
+  BOOST_TEST((level_of({"-development=false", "--settle=1s"}) == log_level::info));
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"-version"}, {"--version"}, {"webhook", "-version"}}) {
+    given to;
+    BOOST_TEST(!parse(arguments, commands_of(to)).runs);
+  }
+  BOOST_TEST(!refusal({"-development=maybe"}).empty());
+  BOOST_TEST(!refusal({"-developments"}).empty());
+  BOOST_TEST(!refusal({"manager", "-development"}).empty(), "it is the webhook's");
+}
+
+BOOST_AUTO_TEST_CASE(variable_of_a_service_is_ignored) {
+  for (const auto* link : {"tcp://10.0.0.1:443", "udp://10.0.0.1:53", "sctp://[fd00::1]:9"}) {
+    const environment linked{{"METRICS_PORT", link}, {"RW_KCP_PORT", link}};
+    given to;
+    const auto line = parse(webhook, commands_of(to));
+    BOOST_TEST(line.service_links == std::vector<std::string>{"METRICS_PORT"}, link);
+    BOOST_TEST(to.webhook.metrics_port == 2112u);
+    BOOST_TEST(to.webhook.remarks.empty());
+    BOOST_TEST(refusal({"manager", "--skr-image=x"}).find("RW_KCP_PORT") == std::string::npos);
+  }
+  const environment other{{"RW_KCP_PORT", "tcp://10.0.0.1"}};
+  BOOST_TEST(says(refusal({"manager", "--skr-image=x"}), "RW_KCP_PORT"), "it is of no Service");
+}
+
+BOOST_AUTO_TEST_CASE(secrets_are_observed_by_flag_or_variable) {
+  BOOST_TEST(!read(webhook).webhook.observe_secrets);
+  BOOST_TEST(read(with(webhook, {"--observe-secrets"})).webhook.observe_secrets);
+  for (const auto& [value, observed] : {std::pair("true", true), {"false", false}}) {
+    const environment set{{"OBSERVE_SECRETS", value}};
+    BOOST_TEST(read(webhook).webhook.observe_secrets == observed);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(servers_take_both_families_by_default) {
+  const auto all = read({"manager", "--skr-image=x"});
+  BOOST_TEST(all.webhook.bind_address == "::");
+  BOOST_TEST(rw::core::to_string(all.manager.listening.address) == "[::]:8082");
+  BOOST_TEST(rw::core::to_string(all.manager.metrics_address) == "[::]:8080");
+}
+
 BOOST_AUTO_TEST_CASE(unknown_command_is_named_with_the_one_that_was_meant) {
   BOOST_TEST(says(refusal({"stauts"}), "unknown command stauts; did you mean status?"));
   BOOST_TEST(says(refusal({"man", "--shadow"}), "did you mean manager?"));
