@@ -193,4 +193,15 @@ BOOST_AUTO_TEST_CASE(verdict_that_is_old_or_absent_is_none) {
              fleet_level::unknown);
 }
 
+BOOST_AUTO_TEST_CASE(next_step_names_the_likeliest_cause_first) {
+  const auto listener = rw::next_step(rw::status_reason::listener_unavailable);
+  const auto slice = listener.find("EndpointSlice of the Service runtime-watcher-manager-events");
+  BOOST_TEST(slice != listener.npos);
+  BOOST_TEST(slice < listener.find("stand by"));
+  BOOST_TEST(listener.find("stand by") < listener.find("VirtualService"));
+  const auto terminating = rw::next_step(rw::status_reason::namespace_terminating);
+  BOOST_TEST(terminating.find("being deleted") != terminating.npos);
+  BOOST_TEST(terminating.find("kubeconfig") == terminating.npos);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
