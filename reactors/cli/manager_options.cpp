@@ -30,8 +30,7 @@ watcher_controller::watcher_controller_options controller_options(
   const std::string ns(kcp_namespace);
   out.own = {.key = {ns, heartbeat_routes_name},
              .name = std::string(heartbeat_component),
-             .service = {ns, settings.events_service},
-             .port = settings.events_port,
+             .service = {.ns = ns, .name = settings.events_service, .port = settings.events_port},
              .gateway = settings.gateway_name};
   return out;
 }

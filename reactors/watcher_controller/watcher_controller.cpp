@@ -45,7 +45,7 @@ std::optional<watcher> watcher_of(const std::optional<own_component>& own) {
   watcher out;
   out.key = own->key;
   out.manager = own->name;
-  out.receiver = {own->service.name, own->service.ns, own->port};
+  out.receiver = own->service;
   return out;
 }
 

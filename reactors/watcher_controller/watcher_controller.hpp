@@ -33,11 +33,10 @@ namespace rw::watcher_controller {
 
 /// A component of the manager itself: its VirtualService needs no Watcher.
 struct own_component {
-  k8s::object_key key = {};      ///< of the VirtualService
-  std::string name = {};         ///< in the path, as a Watcher's manager
-  k8s::object_key service = {};  ///< that receives its requests
-  std::uint16_t port = 0;        ///< likewise
-  std::string gateway = {};      ///< a Gateway in the namespace of the Gateways
+  k8s::object_key key = {};       ///< of the VirtualService
+  std::string name = {};          ///< in the path, as a Watcher's manager
+  watcher::service service = {};  ///< that receives its requests
+  std::string gateway = {};       ///< a Gateway in the namespace of the Gateways
 };
 
 struct watcher_controller_options {

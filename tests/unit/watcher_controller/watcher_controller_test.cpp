@@ -401,8 +401,7 @@ struct control_plane_with_component : control_plane {
     rw::watcher_controller::watcher_controller_options out;
     out.own = {.key = {"", "heartbeats"},
                .name = "runtime-watcher",
-               .service = {"kcp-system", "events"},
-               .port = 8082,
+               .service = {.ns = "kcp-system", .name = "events", .port = 8082},
                .gateway = "gw"};
     return out;
   }
@@ -420,6 +419,9 @@ BOOST_FIXTURE_TEST_CASE(own_component_gets_its_virtual_service_without_a_watcher
   eventually([&] { return there(virtual_services_type(), "heartbeats"); }, "the VirtualService");
   BOOST_TEST(hosts_of(virtual_service()) == R"(["a.example.com"])");
   BOOST_TEST(prefix_of(virtual_service()) == "/v2/runtime-watcher/event");
+  const auto route = virtual_service().at("spec").at("http").at(0).at("route").at(0);
+  BOOST_TEST(route.at("destination").at("host") == "events.kcp-system.svc.cluster.local");
+  BOOST_TEST(route.at("destination").at("port").at("number") == 8082);
   BOOST_TEST(k8s::owners_of(virtual_service()).empty());
   settle();
   const auto before = requests();
