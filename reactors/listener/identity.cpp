@@ -43,7 +43,8 @@ asio::ip::network_v6 network(const asio::ip::address& address, unsigned short bi
 std::string_view reason(identity_error error) noexcept {
   switch (error) {
     case identity_error::untrusted_peer:
-      return "the peer is no trusted proxy, so its X-Forwarded-Client-Cert is not believed";
+      return "the peer is not in --xfcc-trusted-proxies, so its X-Forwarded-Client-Cert is not "
+             "believed";
     case identity_error::unidentified:
       return "no client certificate could be read";
     case identity_error::untrusted:
