@@ -5,12 +5,14 @@ Python's standard library only. Environment: RW_BINARY, the runtime-watcher unde
 of this checkout); RW_E2E_KEEP=1 keeps the folders of a test; RW_E2E_VERBOSE=1 echoes what the processes log.
 """
 
+import atexit
 import base64
 import json
 import os
 import pathlib
 import random
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -456,6 +458,15 @@ class TestCase(unittest.TestCase):
         self.assertEqual(leaked, [], "a log has a private key or a token in it")
 
 
+def record_cpu():
+    """Adds the CPU seconds of the script and of its processes that have ended to the file that RW_TEST_CPU names (tests/costs.py)."""
+    used = [resource.getrusage(which) for which in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    with open(os.environ["RW_TEST_CPU"], "a", encoding="utf-8") as file:
+        file.write(f"{sum(each.ru_utime + each.ru_stime for each in used):.3f} {' '.join(sys.argv)}\n")
+
+
 def main():
     """Runs the tests of the calling script; to be its last line."""
+    if os.environ.get("RW_TEST_CPU"):
+        atexit.register(record_cpu)
     unittest.main(verbosity=2)
