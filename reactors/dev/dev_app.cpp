@@ -138,7 +138,8 @@ k8s::devserver::service_resolver dev_app::find_webhooks() {
 
 /// Resolves the Services of KCP: the backend of any Watcher is the manager's listener.
 dev_gateway::service_resolver dev_app::find_backends() {
-  return [this](const dev_gateway::service_port&) -> std::optional<asio::ip::tcp::endpoint> {
+  return [this](const dev_gateway::service_port& of) -> std::optional<asio::ip::tcp::endpoint> {
+    if (of.ns != kcp_namespace) return {};  // all Services that there are lie in it
     if (manager_) return manager_->address();
     if (settings_.backends.empty()) return {};
     const auto& backend = settings_.backends[next_backend_++ % settings_.backends.size()];
