@@ -59,7 +59,7 @@ using core::iequals;
 /// Who sent a request. Views are valid as long as the request.
 struct peer {
   boost::asio::ip::tcp::endpoint address;  ///< IPv4-mapped ones as IPv4
-  std::string_view certificate;  ///< verified by TLS, DER; empty without mutual TLS
+  std::string_view certificate;            ///< verified by TLS, DER; empty without mutual TLS
 };
 
 /// What a server received, or a client is to send.
