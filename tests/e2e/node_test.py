@@ -27,6 +27,7 @@ from api import Api, collection
 from harness import BINARY, ROOT, runtime_watcher, wait_until
 from landscape import DOMAIN, MANAGER, RUNTIME, decoded, encoded
 from node_peers import TRUSTED, DnsServer, GatewayController, Recorder, ServiceGateway, Writer
+from pods import pod_of_lifecycle_manager
 
 IMAGE = "localhost/runtime-watcher"
 TAG = "node"
@@ -251,15 +252,6 @@ class Serving(charts.Helm, OnANode, harness.TestCase):
         meta = lambda name, **more: {"name": name, "namespace": "kyma-system", "labels": labels, **more}
         service = lambda name, port, to: {"apiVersion": "v1", "kind": "Service", "metadata": meta(name), "spec": {
             "selector": {"app": "skr-webhook"}, "ports": [{"name": "port", "port": port, "targetPort": to}]}}
-        environment = {"WEBHOOK_PORT": "8443", "METRICS_PORT": "2112", "CA_CERT": "/etc/webhook/certs/ca.crt",
-                       "TLS_CERT": "/etc/webhook/certs/tls.crt", "TLS_KEY": "/etc/webhook/certs/tls.key",
-                       "KCP_ADDR": f"{self.HOST}:{self.port}", "KCP_CONTRACT": "v2", "GODEBUG": "fips140=only,tlsmlkem=0"}
-        container = {"name": "server", "image": f"{IMAGE}:{TAG}", "env": [{"name": k, "value": v} for k, v in environment.items()],
-                     "ports": [{"name": "webhook", "containerPort": 8443}, {"name": "metrics", "containerPort": 2112}],
-                     "resources": {"requests": {"memory": "20Mi", "cpu": "0.01"}, "limits": {"memory": "200Mi", "cpu": "0.1"}},
-                     "securityContext": {"allowPrivilegeEscalation": False, "privileged": False, "readOnlyRootFilesystem": True,
-                                         "capabilities": {"drop": ["ALL"]}},
-                     "volumeMounts": [{"name": "ssl", "mountPath": "/etc/webhook/certs", "readOnly": True}]}
         return [
             {"apiVersion": "v1", "kind": "Secret", "metadata": meta(TLS), "data": files},
             {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "skr-webhook-priority"},
@@ -269,10 +261,7 @@ class Serving(charts.Helm, OnANode, harness.TestCase):
                 "replicas": 1, "selector": {"matchLabels": {"app": "skr-webhook"}}, "template": {
                     "metadata": {"labels": {"app": "skr-webhook", "sidecar.istio.io/inject": "false",
                                             "operator.kyma-project.io/pod-restart-trigger": "1"}},
-                    "spec": {"priorityClassName": "skr-webhook-priority", "containers": [container],
-                             "securityContext": {"runAsNonRoot": True, "runAsUser": 10001, "runAsGroup": 30001,
-                                                 "seccompProfile": {"type": "RuntimeDefault"}},
-                             "volumes": [{"name": "ssl", "secret": {"secretName": TLS}}]}}}},
+                    "spec": pod_of_lifecycle_manager(f"{IMAGE}:{TAG}", f"{self.HOST}:{self.port}")}}},
             {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
              "metadata": {"name": "skr-webhook", "labels": MANAGED},
              "webhooks": [{"name": "kcp-system.recorder.operator.kyma-project.io", "admissionReviewVersions": ["v1"],

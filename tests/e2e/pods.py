@@ -62,6 +62,24 @@ def pod_of(workload):
     return workload["spec"].get("template", {}).get("spec") or workload["spec"]
 
 
+def pod_of_lifecycle_manager(image, kcp):
+    """The Pod spec of what lifecycle-manager installs, with another image: neither command nor args, the existing image's environment,
+    no mount of a journal (kyma-project/lifecycle-manager, skr-webhook/resources.yaml; contract of the existing system)."""
+    folder = "/app/etc/ssl"
+    environment = {"WEBHOOK_PORT": "8443", "METRICS_PORT": "2112", "CA_CERT": f"{folder}/ca.crt", "TLS_CERT": f"{folder}/tls.crt",
+                   "TLS_KEY": f"{folder}/tls.key", "KCP_ADDR": kcp, "KCP_CONTRACT": "v2", "GODEBUG": "fips140=only,tlsmlkem=0"}
+    return {"containers": [{
+                "name": "server", "image": image, "env": [{"name": k, "value": v} for k, v in environment.items()],
+                "ports": [{"name": "webhook", "containerPort": 8443}, {"name": "metrics", "containerPort": 2112}],
+                "resources": {"requests": {"memory": "20Mi", "cpu": "0.01"}, "limits": {"memory": "200Mi", "cpu": "0.1"}},
+                "securityContext": {"allowPrivilegeEscalation": False, "privileged": False, "readOnlyRootFilesystem": True,
+                                    "capabilities": {"drop": ["ALL"]}},
+                "volumeMounts": [{"name": "ssl", "mountPath": folder, "readOnly": True}]}],
+            "priorityClassName": "skr-webhook-priority",
+            "securityContext": {"runAsNonRoot": True, "runAsUser": 10001, "runAsGroup": 30001, "seccompProfile": {"type": "RuntimeDefault"}},
+            "volumes": [{"name": "ssl", "secret": {"secretName": "skr-webhook-tls"}}]}
+
+
 class Image:
     """An image, unpacked into `folder`."""
 
