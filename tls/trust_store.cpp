@@ -3,6 +3,7 @@
 #include "rw/tls/openssl.hpp"
 
 #include <openssl/err.h>
+#include <openssl/x509v3.h>
 
 namespace rw::tls {
 namespace {
@@ -20,15 +21,25 @@ struct certificates_free {
 
 constexpr int least_security_bits = 112;  // as OpenSSL's security level 2
 
-/// Whether `anchor` has signed `leaf`, and may have. An anchor with name constraints has not: only
-/// a chain that OpenSSL builds is checked against them.
+/// Whether a CA may issue certificates of clients and of servers. One that is restricted in any way
+/// (name constraints, extended key usage, a critical extension that OpenSSL does not know) may not:
+/// only a chain that OpenSSL builds is checked against restrictions.
+bool is_unrestricted(X509* anchor) {
+  constexpr int as_ca = 1;
+  return X509_check_ca(anchor) != 0 &&
+         X509_check_purpose(anchor, X509_PURPOSE_SSL_CLIENT, as_ca) > 0 &&
+         X509_check_purpose(anchor, X509_PURPOSE_SSL_SERVER, as_ca) > 0 &&
+         (X509_get_extension_flags(anchor) & EXFLAG_CRITICAL) == 0 &&
+         X509_get_ext_by_NID(anchor, NID_name_constraints, -1) < 0;
+}
+
+/// Whether `anchor` has signed `leaf`, and may have.
 bool has_issued(X509* anchor, X509* leaf, const X509_VERIFY_PARAM* rules) {
   auto* const key = X509_get0_pubkey(anchor);
   int digest_bits = 0;
-  return X509_check_issued(anchor, leaf) == X509_V_OK && X509_check_ca(anchor) != 0 &&
+  return X509_check_issued(anchor, leaf) == X509_V_OK && is_unrestricted(anchor) &&
          X509_cmp_timeframe(rules, X509_get0_notBefore(anchor), X509_get0_notAfter(anchor)) == 0 &&
-         X509_get_ext_by_NID(anchor, NID_name_constraints, -1) < 0 && key != nullptr &&
-         EVP_PKEY_get_security_bits(key) >= least_security_bits &&
+         key != nullptr && EVP_PKEY_get_security_bits(key) >= least_security_bits &&
          X509_get_signature_info(leaf, nullptr, nullptr, &digest_bits, nullptr) == 1 &&
          digest_bits >= least_security_bits && X509_verify(leaf, key) == 1;
 }

@@ -48,6 +48,18 @@ status_reason reason_of_request(const k8s::failure& error) {
   return k8s::is_unhealthy(error) ? status_reason::runtime_unreachable : reason_of_failure(error);
 }
 
+/// Since when a Deployment has had no ready pod, by its condition Available, or else its creation.
+std::chrono::system_clock::time_point unavailable_since(const boost::json::value& deployment) {
+  const auto* const conditions = k8s::find_array(deployment, {"status", "conditions"});
+  auto text = k8s::find_string(deployment, {"metadata", "creationTimestamp"});
+  for (const auto& each : conditions == nullptr ? boost::json::array() : *conditions) {
+    if (k8s::find_string(each, {"type"}) == "Available") {
+      text = k8s::find_string(each, {"lastTransitionTime"});
+    }
+  }
+  return k8s::parse_rfc3339(text).value_or(std::chrono::system_clock::time_point());
+}
+
 }  // namespace
 
 /// Checks the watcher on a runtime. Nothing: it is in order.
@@ -97,7 +109,13 @@ asio::awaitable<std::optional<finding>> doctor_app::check_installation(k8s::clie
     auto message = pods ? pods->container + (pods->container.empty() ? "" : ": ") + pods->message
                         : "no pod is ready, and why can't be read: " + pods.error().message;
     if (pods && reason != pods->reason) message = pods->reason + ": " + message;
-    co_return failed_finding(kyma, reason, message, std::string(next_step(reason)));
+    auto out = failed_finding(kyma, reason, message, std::string(next_step(reason)));
+    const runtime_observation observed{.installation = runtime_state::not_ready,
+                                       .reason = reason,
+                                       .since = unavailable_since(*deployment)};
+    const auto judged = judge(kyma, observed, services_.clock.wall());
+    if (judged.condition != runtime_condition::ill) out.state = not_proven;
+    co_return out;
   }
   auto found = co_await check_writes(runtime, kyma);
   if (!found) found = co_await check_events(runtime, std::move(kyma));

@@ -261,6 +261,7 @@ asio::awaitable<void> manager_app::lead() {
   // Before it is known who writes, since nobody else takes the events meanwhile.
   leads_ = true;
   if (endpoint_) reactors.spawn(endpoint_->run());
+  if (elector_ && !settings_.shadow) reactors.spawn(publish_address());
   std::exception_ptr end;
   try {
     if (asks) co_await await_lifecycle_manager();
@@ -285,7 +286,9 @@ asio::awaitable<void> manager_app::lead() {
 /// Waits until it is known whether lifecycle-manager runs.
 asio::awaitable<void> manager_app::await_lifecycle_manager() {
   stands_back_gauge_.Set(1);
+  awaits_klm_ = true;
   const bool runs = co_await klm_.runs();
+  awaits_klm_ = false;
   *klm_runs_ = runs;
   if (runs) stand_back();
 }
@@ -303,7 +306,6 @@ void manager_app::begin_term(core::task_group& reactors, bool asks) {
   if (in_waves_) reactors.spawn(rollout_->run());
   reactors.spawn(installer_->run());
   reactors.spawn(judge_fleet());
-  if (elector_ && !*dry_run_) reactors.spawn(publish_address());
   if (elector_ && !*dry_run_) reactors.spawn(keep_history());
   // The watchers that another manager installed report to that one.
   if (heartbeats_ && !*dry_run_) reactors.spawn(heartbeats_->run());

@@ -169,6 +169,7 @@ class manager_app final : public app {
   bool leads_ = false;
   bool in_waves_ = false;     ///< watchers are updated by a roll-out
   bool stands_back_ = false;  ///< because lifecycle-manager runs
+  bool awaits_klm_ = false;   ///< it is not known yet whether lifecycle-manager runs
   std::chrono::system_clock::time_point stands_since_ = {};
   bool lost_ = false;
   bool stopping_ = false;

@@ -38,7 +38,7 @@ boost::json::array manager_app::view::conditions() const {
   };
   if (manager_.stands_back_)
     add("StandsBack", "LifecycleManagerRuns", manager_.stands_back_text(), manager_.stands_since_);
-  if (const auto& wait = manager_.klm_.waits(); manager_.leads_ && wait)
+  if (const auto& wait = manager_.klm_.waits(); manager_.awaits_klm_ && wait)
     add("StandsBack", wait->reason, wait->message, wait->since);
   if (manager_.settings_.shadow)
     add("StandsBack", "Shadow", "nothing is written, as --shadow says", manager_.stands_since_);

@@ -67,8 +67,8 @@ constexpr std::array<known_failure, 3> upstream_failures{
       "the gateway does not route heartbeats: see the VirtualService "
       "kcp-system/runtime-watcher-heartbeats, and its gateway"},
      {"status 50", listener_unavailable,
-      "the gateway does not reach the manager's listener: see the EndpointSlice of the Service "
-      "runtime-watcher-manager-events, and whether a replica of the manager leads"},
+      "the gateway does not reach the manager's listener: see the EndpointSlice of the manager's "
+      "Service for events, and whether a replica of the manager leads"},
      {"", gateway_unreachable,
       "the watcher does not reach KCP: see the gateway, its CA and the watcher's certificate"}}};
 

@@ -14,6 +14,14 @@ bool is_starting(runtime_state now, status_reason reason) {
           reason == pod_initializing || reason == pod_restarted);
 }
 
+/// True unless it is of a container that ran, which starts again and again: the others are over
+/// once pods start.
+bool is_over_when_starting(status_reason reason) {
+  using enum status_reason;
+  return is_progress(reason) || reason == failed_create || reason == progress_deadline_exceeded ||
+         reason == unschedulable;
+}
+
 }  // namespace
 
 runtimes::runtimes(core::metrics& registry, const std::string& prefix, const std::string& subject)
@@ -42,8 +50,8 @@ bool runtimes::set(const k8s::object_key& key, status now, bool changed) {
   if (same) now.since = known.since;
   const bool as_before = same && known.reason == now.reason && known.cause == now.cause;
   if (as_before || (same && is_starting(*now.state, now.reason))) {
-    // It goes on to start; after a failure of its pods the reason of that stays.
-    if (as_before || is_progress(known.reason)) known = std::move(now);
+    // It goes on to start; after a container has failed the reason of that stays.
+    if (as_before || is_over_when_starting(known.reason)) known = std::move(now);
     return false;
   }
   const bool first = !known.state;

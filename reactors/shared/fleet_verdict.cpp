@@ -311,9 +311,10 @@ std::string_view next_step(status_reason of) noexcept {
     case gateway_unreachable:
       return "see the gateway, its certificate, and the VirtualService runtime-watcher-heartbeats";
     case listener_unavailable:
-      return "see whether the EndpointSlice of the Service runtime-watcher-manager-events names "
+      return "see whether the EndpointSlice of the manager's Service for events "
+             "(--events-service) names "
+             "the leader's pod, and whether a replica leads or all stand by; then the gateway and "
              "the "
-             "leader's pod, and whether a replica leads or all stand by; then the gateway and the "
              "VirtualService runtime-watcher-heartbeats";
     case events_wait:
     case events_refused:

@@ -53,18 +53,19 @@ void lifecycle_manager_lease::wait_for(const k8s::result<boost::json::value>& le
   const auto name = "lifecycle-manager's Lease " + k8s::to_string(options_.lease);
   if (!lease) {
     waits_ = wait{"LeaseUnreadable",
-                  name + " can't be read, and nothing is written before: " + lease.error().message,
+                  name + " can't be read, and nothing is written to runtimes before: " +
+                      lease.error().message,
                   since};
     return;
   }
   const auto left = options_.patience - (clock_.now() - seen_since_);
   const auto until = clock_.wall() + std::chrono::ceil<std::chrono::seconds>(left);
-  waits_ = wait{"LeaseNotAbandoned",
-                name + " was renewed at " +
-                    std::string(k8s::find_string(*lease, {"spec", "renewTime"})) +
-                    " and may be again: this manager takes events, and writes nothing before " +
-                    k8s::format_time(until) + " or with --take-over",
-                since};
+  waits_ = wait{
+      "LeaseNotAbandoned",
+      name + " was renewed at " + std::string(k8s::find_string(*lease, {"spec", "renewTime"})) +
+          " and may be again: this manager takes events, and writes nothing to runtimes before " +
+          k8s::format_time(until) + ", unless --take-over is set",
+      since};
 }
 
 asio::awaitable<bool> lifecycle_manager_lease::runs() {

@@ -239,15 +239,22 @@ class Abandoned(landscape.Embedded, harness.TestCase):
         self.assertEqual(answer.exception.code, 401, "it asks for a certificate, and does not name another replica")
         text = runtime_watcher("doctor", "--kubeconfig", self.kcp.kubeconfig, "--manager", f"127.0.0.1:{self.manager.admin}").stdout
         self.assertIn("LeaseNotAbandoned", text)
+        self.assertTrue(self.kcp.get("secret", "runtime-watcher-leader", "runtime-watcher-system"), "so status finds it")
         self.assertLess(time.monotonic() - began, self.PATIENCE_OF_MANAGER, "all of this was seen during the wait")
         wait_until(lambda: self.conditions() == (True, []), PATIENCE, lambda: f"it goes on: {self.conditions()}")
+
+    def test_manager_that_takes_over_does_not_stand_back(self):
+        self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
+        self.manager = self.start_manager("--take-over", *self.OPTIONS)
+        wait_until(lambda: [r for r in self.manager.records() if "Lease is not renewed" in r["msg"]], PATIENCE, "it looks at the Lease")
+        self.assertEqual(self.conditions(), (True, []))
 
     def test_released_lease_is_not_waited_for(self):
         self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
         self.kcp.apply(Klm.lease(""))
         self.manager = self.start_manager(*self.OPTIONS)
-        wait_until(lambda: self.metric("controller_runtime_reconcile_total", controller="rotation") or
-                   self.metric("leader_election_master_status"), PATIENCE, "it leads")
+        wait_until(lambda: self.kcp.get("secret", "klm-istio-gateway", "istio-system"), PATIENCE,
+                   lambda: f"its term has begun:\n{self.manager.tail()}")
         self.assertFalse([r for r in self.manager.records() if "Lease is not renewed" in r["msg"]], self.manager.tail())
 
 

@@ -311,6 +311,12 @@ class Rendering(Helm, harness.TestCase):
                 with self.subTest(values):
                     self.assertIn(f"{name} is required", self.refused(values, chart))
 
+    def test_null_takes_a_limit_away(self):
+        for chart in (CHART, SKR_CHART):
+            text = self.rendered({"resources": {"limits": {"cpu": None, "memory": None}, "requests": {"cpu": None}}}, chart)
+            container = pod_of(next(each for (kind, _), each in objects_in(text).items() if kind == "Deployment"))["containers"][0]
+            self.assertEqual((container["resources"].get("limits") or {}, set(container["resources"]["requests"])), ({}, {"memory"}))
+
     def test_null_leaves_the_user_to_the_cluster(self):
         for chart in (CHART, SKR_CHART):
             text = self.rendered({"podSecurityContext": {"runAsUser": None}}, chart)

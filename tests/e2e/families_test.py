@@ -136,4 +136,9 @@ if __name__ == "__main__":
     if not KUBECTL:
         harness.skip("kubectl is not installed")
     pods.own_network()
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind(("::1", 0))
+    except OSError as error:
+        harness.skip(f"this machine has no IPv6: {error}")
     harness.main()

@@ -13,6 +13,7 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import ssl
 import subprocess
 import sys

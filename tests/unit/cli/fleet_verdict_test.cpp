@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(verdict_that_is_old_or_absent_is_none) {
 
 BOOST_AUTO_TEST_CASE(next_step_names_the_likeliest_cause_first) {
   const auto listener = rw::next_step(rw::status_reason::listener_unavailable);
-  const auto slice = listener.find("EndpointSlice of the Service runtime-watcher-manager-events");
+  const auto slice = listener.find("EndpointSlice of the manager's Service for events");
   BOOST_TEST(slice != listener.npos);
   BOOST_TEST(slice < listener.find("stand by"));
   BOOST_TEST(listener.find("stand by") < listener.find("VirtualService"));

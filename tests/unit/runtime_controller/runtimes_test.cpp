@@ -65,6 +65,16 @@ BOOST_AUTO_TEST_CASE(inspections_of_starting_pods_are_counted_until_they_run) {
   BOOST_TEST(all.inspected(a, true) == 0U);
 }
 
+BOOST_AUTO_TEST_CASE(reason_why_no_pod_began_is_over_when_one_does) {
+  for (const auto reason : {failed_create, progress_deadline_exceeded, unschedulable}) {
+    core::metrics numbers;
+    rw::runtimes all(numbers, "rw_test", "watcher");
+    all.set(a, {runtime_state::not_ready, reason}, false);
+    BOOST_TEST(!all.set(a, {runtime_state::not_ready, container_creating}, false));
+    BOOST_TEST(all.find(a)->reason == container_creating);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(pod_that_crashes_again_and_again_is_reported_once) {
   core::metrics numbers;
   rw::runtimes all(numbers, "rw_test", "watcher");

@@ -265,6 +265,23 @@ BOOST_AUTO_TEST_CASE(certificate_with_the_subject_of_its_ca_is_checked_like_any_
   BOOST_TEST(of_brief.verify(longer, {}, purpose::client_auth, later).has_error());
 }
 
+BOOST_AUTO_TEST_CASE(restricted_ca_has_issued_no_certificate_with_its_subject) {
+  const auto& ca = the_pki().ca;
+  const std::pair<int, const char*> restrictions[] = {
+      {NID_ext_key_usage, "serverAuth"},
+      {NID_ext_key_usage, "clientAuth"},
+      {NID_name_constraints, "critical,permitted;DNS:localhost"}};
+  for (const auto& [kind, value] : restrictions) {
+    const auto store = good(trust_store::from_pem(restricted(ca, kind, value)));
+    for (const auto use : {purpose::client_auth, purpose::server_auth}) {
+      BOOST_TEST(store.verify(from(namesake(ca)), {}, use).has_error(), value);
+    }
+  }
+  const auto both =
+      good(trust_store::from_pem(restricted(ca, NID_ext_key_usage, "clientAuth,serverAuth")));
+  BOOST_TEST(both.verify(from(namesake(ca))).has_value());
+}
+
 BOOST_AUTO_TEST_CASE(intermediates_lead_to_the_anchor_or_are_one) {
   const auto between = good(the_pki().ca.intermediate({.common_name = "between"}));
   const auto leaf = from(good(between.issue({.common_name = "leaf", .client_auth = true})));

@@ -53,4 +53,20 @@ inline key_pair namesake(const issuer& ca, const namesake_request& wanted = {}) 
   return {text_of(certificate.get()), text_of(key_text.get())};
 }
 
+/// Returns a CA's certificate once more, with an extension.
+inline std::string restricted(const issuer& ca, int kind, const char* value) {
+  const auto ca_bio = read_bio(ca.own().certificate);
+  const auto key_bio = read_bio(ca.own().key);
+  const x509_ptr made(PEM_read_bio_X509(ca_bio.get(), nullptr, nullptr, nullptr));
+  const pkey_ptr key(PEM_read_bio_PrivateKey(key_bio.get(), nullptr, nullptr, nullptr));
+  X509_EXTENSION* const added = X509V3_EXT_conf_nid(nullptr, nullptr, kind, value);
+  BOOST_REQUIRE((made && key && added != nullptr));
+  X509_add_ext(made.get(), added, -1);
+  X509_EXTENSION_free(added);
+  BOOST_REQUIRE(X509_sign(made.get(), key.get(), EVP_sha256()) != 0);
+  const bio_ptr out(BIO_new(BIO_s_mem()));
+  PEM_write_bio_X509(out.get(), made.get());
+  return text_of(out.get());
+}
+
 }  // namespace rw::tls::test

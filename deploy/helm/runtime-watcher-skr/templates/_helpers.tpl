@@ -48,8 +48,10 @@
 {{- $names := .names | default dict }}
 {{- range $resource, $limit := .limits | default dict }}
 {{- $request := get $requests $resource }}
-{{- if and (hasKey $requests $resource) (lt (include "skr.quantity" $limit | float64) (include "skr.quantity" $request | float64)) }}
+{{- if not (or (kindIs "invalid" $limit) (kindIs "invalid" $request) (not (hasKey $requests $resource))) }}
+{{- if lt (include "skr.quantity" $limit | float64) (include "skr.quantity" $request | float64) }}
 {{- fail (printf "%s: %v is below the request, %v" (get $names $resource | default (printf "resources.limits.%s" $resource)) $limit $request) }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -83,4 +85,17 @@
 {{- if gt (addf (include "skr.milliseconds" $of.SHUTDOWN_DELAY | float64) (include "skr.milliseconds" $of.DRAIN_TIMEOUT | float64)) 30000.0 }}
 {{- fail "environment.SHUTDOWN_DELAY and environment.DRAIN_TIMEOUT must fit into the 30s that the pod has to end" }}
 {{- end }}
+{{- end }}
+
+{{- /* Resources of a container, without those that are null: an API server would read them as 0. */}}
+{{- define "skr.resources" -}}
+{{- $out := dict }}
+{{- range $kind, $amounts := . }}
+{{- $kept := dict }}
+{{- range $name, $amount := $amounts }}
+{{- if not (kindIs "invalid" $amount) }}{{ $_ := set $kept $name $amount }}{{ end }}
+{{- end }}
+{{- $_ := set $out $kind $kept }}
+{{- end }}
+{{- toJson $out }}
 {{- end }}

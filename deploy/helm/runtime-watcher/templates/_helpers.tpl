@@ -69,8 +69,23 @@
 {{- $names := .names | default dict }}
 {{- range $resource, $limit := .limits | default dict }}
 {{- $request := get $requests $resource }}
-{{- if and (hasKey $requests $resource) (lt (include "runtime-watcher.quantity" $limit | float64) (include "runtime-watcher.quantity" $request | float64)) }}
+{{- if not (or (kindIs "invalid" $limit) (kindIs "invalid" $request) (not (hasKey $requests $resource))) }}
+{{- if lt (include "runtime-watcher.quantity" $limit | float64) (include "runtime-watcher.quantity" $request | float64) }}
 {{- fail (printf "%s: %v is below the request, %v" (get $names $resource | default (printf "resources.limits.%s" $resource)) $limit $request) }}
 {{- end }}
 {{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Resources of a container, without those that are null: an API server would read them as 0. */}}
+{{- define "runtime-watcher.resources" -}}
+{{- $out := dict }}
+{{- range $kind, $amounts := . }}
+{{- $kept := dict }}
+{{- range $name, $amount := $amounts }}
+{{- if not (kindIs "invalid" $amount) }}{{ $_ := set $kept $name $amount }}{{ end }}
+{{- end }}
+{{- $_ := set $out $kind $kept }}
+{{- end }}
+{{- toJson $out }}
 {{- end }}
