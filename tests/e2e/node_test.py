@@ -33,6 +33,7 @@ IMAGE = "localhost/runtime-watcher"
 TAG = "node"
 WEBHOOK = ("deployment", "skr-webhook", "kyma-system")
 CRASHING = "localhost/crashing:1"
+HUNGRY = "localhost/hungry:1"
 ABSENT = "localhost/absent:1"
 TLS = "skr-webhook-tls"  # the Secret of the webhook
 ROLLOUT = ("runtimerollouts.operator.kyma-project.io", "watcher", "kcp-system")
@@ -405,10 +406,14 @@ class Serving(charts.Helm, OnANode, harness.TestCase):
         self.kcp.until(*ROLLOUT, lambda r: r["status"].get("phase") == "Paused", "is paused")
 
     def check_images(self):
-        """One that crashes, and one that is not there, pause the roll-out; the pod before serves. Then the right one again."""
+        """One that crashes, one that needs more memory than it may have, and one that is not there pause the roll-out; the pod before
+        serves. Then the right one again."""
         pod = self.webhook_pod()
         self.node.add_program(CRASHING.partition(":")[0], r'int main(void) { write(2, "crashes on purpose\n", 19); return 3; }')
-        for image, named in ((CRASHING, ("CrashLoopBackOff", "crashes on purpose")), (ABSENT, ("ImagePullBackOff", ABSENT))):
+        self.node.add_program(HUNGRY.partition(":")[0], "#include <stdlib.h>\nint main(void) { for (;;) { volatile char* more = "
+                              "malloc(1 << 20); for (int i = 0; i < 1 << 20; i += 4096) more[i] = 1; } }")
+        for image, named in ((CRASHING, ("CrashLoopBackOff", "crashes on purpose")), (HUNGRY, ("OOMKilled", "ended with code 137")),
+                             (ABSENT, ("ImagePullBackOff", ABSENT))):
             began = time.monotonic()
             self.set_image(image)
             self.until_available("deployment", MANAGER, "kcp-system")
