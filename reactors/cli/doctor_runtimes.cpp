@@ -51,8 +51,9 @@ status_reason reason_of_request(const k8s::failure& error) {
 /// Since when a Deployment has had no ready pod, by its condition Available, or else its creation.
 std::chrono::system_clock::time_point unavailable_since(const boost::json::value& deployment) {
   const auto* const conditions = k8s::find_array(deployment, {"status", "conditions"});
-  auto text = k8s::find_string(deployment, {"metadata", "creationTimestamp"});
-  for (const auto& each : conditions == nullptr ? boost::json::array() : *conditions) {
+  std::string text(k8s::find_string(deployment, {"metadata", "creationTimestamp"}));
+  const boost::json::array none;
+  for (const auto& each : conditions == nullptr ? none : *conditions) {
     if (k8s::find_string(each, {"type"}) == "Available") {
       text = k8s::find_string(each, {"lastTransitionTime"});
     }
