@@ -66,7 +66,8 @@ step "Tests"
 code=0
 log=build/Testing/Temporary/LastTest.log
 rm -f "$log"
-ctest --preset release -j "$(nproc)" ${fast:+--label-exclude kube} "$@" || code=$?
+# Most tests wait more than they work.
+ctest --preset release -j "$(($(nproc) * 3 / 2))" ${fast:+--label-exclude kube} "$@" || code=$?
 
 step "Skipped"
 # Scripts say "skipped: REASON", Python's unittest says "... skipped 'REASON'".

@@ -5,6 +5,7 @@
 #include "answer_paths.hpp"
 #include "backend.hpp"
 #include "tests/unit/http/host.hpp"
+#include "tests/unit/source_dir.hpp"
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -223,7 +224,7 @@ class player {
 };
 
 std::set<std::string> known_differences() {
-  std::ifstream file(RW_SOURCE_DIR "/tests/conformance/replay_differences.txt");
+  std::ifstream file(rw::test::source_file("tests/conformance/replay_differences.txt"));
   BOOST_REQUIRE(file);
   std::set<std::string> all;
   for (std::string line; std::getline(file, line);) {

@@ -14,6 +14,7 @@
 
 #include "tests/unit/http/client_fixture.hpp"
 #include "tests/unit/http/host.hpp"
+#include "tests/unit/source_dir.hpp"
 #include "tests/unit/tls/pki.hpp"
 #include <fstream>
 #include <iterator>
@@ -134,7 +135,7 @@ class front {
   }
 
   void define(const std::string& file) {
-    std::ifstream in(std::string(RW_SOURCE_DIR) + "/deploy/dev/" + file);
+    std::ifstream in(rw::test::source_file("deploy/dev/" + file));
     const std::string text{std::istreambuf_iterator<char>(in), {}};
     std::string why;
     auto parsed = k8s::devserver::parse_yaml(text, why);

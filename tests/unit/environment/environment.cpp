@@ -13,6 +13,7 @@
 #include <boost/json/serialize.hpp>
 
 #include "tests/unit/run.hpp"
+#include "tests/unit/source_dir.hpp"
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -85,7 +86,7 @@ const std::vector<json::value>& documents_of(const std::string& file) {
   static std::map<std::string, std::vector<json::value>> known;
   auto& out = known[file];
   if (!out.empty()) return out;
-  std::ifstream in(RW_SOURCE_DIR "/deploy/" + file);
+  std::ifstream in(rw::test::source_file("deploy/" + file));
   const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
   auto all = k8s::parse_manifests(text);
   require(all.has_value() && !all->empty(), file);

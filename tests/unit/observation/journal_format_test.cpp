@@ -2,6 +2,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "tests/unit/source_dir.hpp"
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -207,7 +208,7 @@ BOOST_AUTO_TEST_CASE(text_longer_than_its_length_can_say_is_cut) {
 }
 
 BOOST_AUTO_TEST_CASE(old_ledger_is_a_hint) {
-  std::ifstream in(RW_SOURCE_DIR "/tests/fuzz/corpus/journal/old-ledger", std::ios::binary);
+  std::ifstream in(rw::test::source_file("tests/fuzz/corpus/journal/old-ledger"), std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(in), {}};
   const auto content = decode_journal(bytes, "boot");
   BOOST_TEST(content.old_format);

@@ -7,6 +7,7 @@
 
 #include "tests/unit/manual_clock.hpp"
 #include "tests/unit/run.hpp"
+#include "tests/unit/source_dir.hpp"
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -549,7 +550,8 @@ BOOST_AUTO_TEST_CASE(file_without_dropped_records_is_removed_before_it_is_writte
 
 BOOST_AUTO_TEST_CASE(old_ledger_is_read_once) {
   environment env;
-  std::filesystem::copy_file(RW_SOURCE_DIR "/tests/fuzz/corpus/journal/old-ledger", env.file);
+  std::filesystem::copy_file(rw::test::source_file("tests/fuzz/corpus/journal/old-ledger"),
+                             env.file);
   auto content = env.open();
   BOOST_TEST(content.old_format);
   BOOST_TEST(!content.complete);

@@ -8,6 +8,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "tests/unit/runtime_rollout/fleet.hpp"
+#include "tests/unit/source_dir.hpp"
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -53,7 +54,7 @@ std::string health_of(const json::value& object) {
   const auto file =
       std::filesystem::temp_directory_path() / ("health-" + std::to_string(::getpid()) + ".lua");
   std::ofstream(file) << "obj = " << in_lua(object) << "\nlocal function health()\n"
-                      << std::ifstream(RW_SOURCE_DIR "/deploy/argocd/health.lua").rdbuf()
+                      << std::ifstream(rw::test::source_file("deploy/argocd/health.lua")).rdbuf()
                       << "\nend\nlocal is = health()\nprint(is.status .. \" \" .. is.message)\n";
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> lua(
       ::popen(("lua5.4 " + file.string() + " 2>&1").c_str(), "r"), ::pclose);

@@ -7,6 +7,7 @@
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
 
+#include "tests/unit/source_dir.hpp"
 #include "tests/unit/watcher_controller/control_plane.hpp"
 #include "tests/unit/watcher_controller/samples.hpp"
 #include <algorithm>
@@ -86,7 +87,7 @@ std::vector<json> all_definitions(schema watchers) {
     read_definitions(real, all);
     return all;
   }
-  const fs::path deploy = fs::path(RW_SOURCE_DIR) / "deploy";
+  const fs::path deploy = fs::path(rw::test::source_file("deploy"));
   read_definitions(deploy / "crds", all);
   read_definitions(deploy / "dev", all);
   for (auto& one : all) {

@@ -11,6 +11,7 @@
 #include <boost/json/serialize.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include "tests/unit/source_dir.hpp"
 #include "tests/unit/watcher_installer/samples.hpp"
 #include <algorithm>
 #include <filesystem>
@@ -409,7 +410,7 @@ BOOST_AUTO_TEST_CASE(manifests_of_ones_own_must_be_complete) {
 }
 
 BOOST_AUTO_TEST_CASE(directory_may_take_the_place_of_the_built_in_manifests) {
-  const auto loaded = templates::load(RW_SOURCE_DIR "/deploy/skr");
+  const auto loaded = templates::load(rw::test::source_file("deploy/skr"));
   BOOST_TEST_REQUIRE(loaded.has_value(), loaded.error().message);
   BOOST_TEST((loaded->objects() == templates::built_in().objects()));
   BOOST_TEST(templates::load("/nowhere/at/all").has_error());
