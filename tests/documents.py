@@ -67,7 +67,7 @@ def check_paths(path, text, errors):
 def check_tests(path, text, errors):
     """Tests in backquotes, such as `e2e.image`, as ctest names them."""
     tests = ROOT / "tests"
-    registered = (tests / "CMakeLists.txt").read_text()
+    registered = "".join((tests / of).read_text() for of in ("CMakeLists.txt", "linear/CMakeLists.txt"))
     e2e = re.findall(r"^rw_e2e\((\w+)", (tests / "e2e" / "CMakeLists.txt").read_text(), flags=re.MULTILINE)
     for folder, name in re.findall(r"`([a-z0-9_]+)\.([a-z0-9_]+)`", text):
         there = (name in e2e if folder == "e2e" else (tests / "fuzz" / f"fuzz_{name}.cpp").exists() if folder == "fuzz" else

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Holds the tree against README.md's rules: the root's entries are known, no comment is broken by the formatter, a coroutine takes
-nothing that binds to a temporary, a metric's name ends as its type does, and what installed headers include is installed. Prints
-each error; ends with 1 if there is one."""
+nothing that binds to a temporary, a metric's name ends as its type does, one place makes DOMs of foreign JSON, and what installed
+headers include is installed. Prints each error; ends with 1 if there is one."""
 
 import fnmatch
 import pathlib
@@ -71,6 +71,18 @@ def ill_named_metrics(source):
             yield name
 
 
+def json_parsers(source):
+    """Uses of Boost.JSON's parsers, whose cost is the text's author's choice."""
+    text = without_comments(source)
+    yield from re.findall(r"#include <(boost/json(?:/(?:parse|parser|stream_parser|basic_parser\w*|src))?\.hpp)>", text)
+    yield from re.findall(r"json::((?:stream_|basic_)?parse(?:r|_into)?)\b(?!_)", text)
+    yield from re.findall(r">>\s*(\w*(?:json|document)\w*)\s*;", text)
+
+
+def may_parse_json(name):
+    return name.parts[0] in ("bench", "tests") or name.parts[:2] == ("k8s", "devserver") or str(name) == "k8s/objects/read_json.cpp"
+
+
 def absent_headers(listed, text_of):
     """Of those that are installed: headers that they include and that are not, with who includes them."""
     for name in sorted(listed):
@@ -101,6 +113,9 @@ def main():
         errors.append("the check of coroutines does not work")
     if list(ill_named_metrics('make_counter(registry, "rw_events", "")')) != ["rw_events"]:
         errors.append("the check of metrics does not work")
+    if list(json_parsers("#include <boost/json/parse.hpp>\nauto a = json::parse(b); json::parse_options c; json::value d;")) != [
+            "boost/json/parse.hpp", "parse"]:
+        errors.append("the check of JSON parsers does not work")
     if list(absent_headers({"a.hpp"}, lambda _: '#include "rw/b.hpp"')) != [("a.hpp", "b.hpp")]:
         errors.append("the check of installed headers does not work")
     installed = set(re.findall(r"[\w/]+\.hpp", (ROOT / "deploy" / "public_headers.cmake").read_text()))
@@ -109,6 +124,9 @@ def main():
     for path in sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.?pp")):
         source, name = path.read_text(), path.relative_to(ROOT)
         errors += [f"{name}:{number}: the formatter broke the comment" for number in broken_comments(source)]
+        if not may_parse_json(name):
+            errors += [f"{name} uses {parser}: foreign JSON is read by core::json_document, or by k8s::read_json"
+                       for parser in json_parsers(source)]
         if name.parts[0] in ("bench", "tests"):
             continue
         errors += [f"{name}: {function} is a coroutine and takes {', '.join(found)}" for function, found in dangling_parameters(source)

@@ -23,6 +23,8 @@ struct xfcc_error_category final : boost::system::error_category {
         return "X-Forwarded-Client-Cert is malformed";
       case xfcc_error::no_certificate:
         return "X-Forwarded-Client-Cert has no Cert";
+      case xfcc_error::several_certificates:
+        return "X-Forwarded-Client-Cert has more than one Cert";
       case xfcc_error::undecodable:
         return "X-Forwarded-Client-Cert: Cert is not percent-encoded";
       case xfcc_error::unparsable_certificate:
@@ -37,107 +39,105 @@ bool is_control(char c) {
   return (byte < 0x20 && c != '\t') || byte == 0x7f;
 }
 
-bool is_key_character(char c) {
-  return (core::lower(c) >= 'a' && core::lower(c) <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
-         c == '_';
+std::string_view trimmed_right(std::string_view text) {
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
 }
 
-/// Reads the header from left to right. Each function advances `at_` past what it has read, and
-/// returns false on malformed input.
+/// Returns the number of `cert=` in a text, in any case of letters.
+std::size_t certs_in(std::string_view text) {
+  constexpr std::string_view name = "cert=";
+  std::size_t count = 0;
+  for (std::size_t i = 0; i + name.size() <= text.size(); ++i) {
+    if (core::iequals(text.substr(i, name.size()), name)) ++count;
+  }
+  return count;
+}
+
+/// Reads the header from left to right: what is between separators outside of quotes, with the
+/// quoted parts in it. Each function returns false on malformed input.
 class reader {
  public:
   explicit reader(std::string_view text) : text_(text) {}
 
-  bool header(std::vector<xfcc_element>& out) {
-    do {
-      if (!element(out.emplace_back())) return false;
-    } while (take(','));
-    return position_ == text_.size();
+  bool header() {
+    while (position_ < text_.size()) {
+      if (!piece()) return false;
+      ++position_;  // the separator
+    }
+    return chains_ < 2;
   }
+
+  std::size_t certs() const noexcept { return certs_; }
+  forwarded_client& found() noexcept { return found_; }
 
  private:
-  bool element(xfcc_element& out) {
-    single_keys seen;
-    do {
-      if (!pair(out, seen)) return false;
-    } while (take(';'));
-    return true;
-  }
-
-  /// Which of the keys that must not repeat have been read.
-  struct single_keys {
-    bool hash = false;
-    bool cert = false;
-    bool chain = false;
-    bool subject = false;
-  };
-
-  bool pair(xfcc_element& out, single_keys& seen) {
-    std::string_view key;
-    std::string value;
+  bool piece() {
     blanks();
-    if (!name(key) || !take('=')) return false;
-    if (!(take('"') ? quoted(value) : plain(value))) return false;
+    const auto equals = text_.find_first_of("=,;\"", position_);
+    const bool is_pair = equals != std::string_view::npos && text_[equals] == '=';
+    if (is_pair) {
+      const auto key = text_.substr(position_, equals - position_);
+      if (core::iequals(key, "cert")) {
+        ++certs_;
+        position_ = equals + 1;
+        return value(&found_.cert);
+      }
+      if (core::iequals(key, "chain")) {
+        ++chains_;
+        position_ = equals + 1;
+        return value(&found_.chain);
+      }
+    }
+    return value(nullptr);
+  }
+
+  /// Reads up to a separator. With `out` it has to be wholly in quotes, or without any.
+  bool value(std::string* out) {
     blanks();
-    if (core::iequals(key, "by")) return add(out.by, std::move(value));
-    if (core::iequals(key, "uri")) return add(out.uri, std::move(value));
-    if (core::iequals(key, "dns")) return add(out.dns, std::move(value));
-    if (core::iequals(key, "hash")) return set(out.hash, seen.hash, std::move(value));
-    if (core::iequals(key, "cert")) return set(out.cert, seen.cert, std::move(value));
-    if (core::iequals(key, "chain")) return set(out.chain, seen.chain, std::move(value));
-    if (core::iequals(key, "subject")) return set(out.subject, seen.subject, std::move(value));
-    return true;
-  }
-
-  static bool add(std::vector<std::string>& to, std::string value) {
-    to.push_back(std::move(value));
-    return true;
-  }
-
-  static bool set(std::string& to, bool& seen, std::string value) {
-    if (std::exchange(seen, true)) return false;
-    to = std::move(value);
-    return true;
-  }
-
-  bool name(std::string_view& out) {
-    const auto begin = position_;
-    while (position_ < text_.size() && is_key_character(text_[position_])) ++position_;
-    out = text_.substr(begin, position_ - begin);
-    return !out.empty();
-  }
-
-  bool plain(std::string& out) {
     const auto begin = position_;
     for (; position_ < text_.size(); ++position_) {
       const char c = text_[position_];
       if (c == ',' || c == ';') break;
-      if (c == '"' || is_control(c)) return false;
+      if (is_control(c)) return false;
+      if (c != '"') continue;
+      if (out != nullptr && position_ != begin) return false;
+      if (!quoted(out)) return false;
+      if (out == nullptr) continue;
+      ++position_;
+      blanks();
+      return position_ == text_.size() || text_[position_] == ',' || text_[position_] == ';';
     }
-    auto end = position_;
-    while (end > begin && (text_[end - 1] == ' ' || text_[end - 1] == '\t')) --end;
-    out.assign(text_, begin, end - begin);
+    const auto plain = trimmed_right(text_.substr(begin, position_ - begin));
+    if (out != nullptr) *out = plain;
+    certs_ += certs_outside_of_quotes(plain);
     return true;
   }
 
-  bool quoted(std::string& out) {
-    for (; position_ < text_.size(); ++position_) {
+  static std::size_t certs_outside_of_quotes(std::string_view plain) {
+    std::size_t count = 0;
+    while (!plain.empty()) {
+      const auto quote = std::min(plain.find('"'), plain.size());
+      count += certs_in(plain.substr(0, quote));
+      plain.remove_prefix(quote);
+      if (plain.empty()) break;
+      std::size_t end = 1;
+      while (plain[end] != '"') end += plain[end] == '\\' ? 2 : 1;
+      plain.remove_prefix(end + 1);
+    }
+    return count;
+  }
+
+  /// Reads from a quote to its end, and stays there.
+  bool quoted(std::string* out) {
+    for (++position_; position_ < text_.size(); ++position_) {
       char c = text_[position_];
-      if (c == '"') {
-        ++position_;
-        return true;
-      }
+      if (c == '"') return true;
       if (c == '\\' && ++position_ < text_.size()) c = text_[position_];
       if (position_ == text_.size() || is_control(c)) return false;
-      out += c;
+      if (out != nullptr) *out += c;
     }
     return false;
-  }
-
-  bool take(char c) {
-    if (position_ == text_.size() || text_[position_] != c) return false;
-    ++position_;
-    return true;
   }
 
   void blanks() {
@@ -147,6 +147,9 @@ class reader {
 
   std::string_view text_;
   std::size_t position_ = 0;
+  std::size_t certs_ = 0;
+  std::size_t chains_ = 0;
+  forwarded_client found_;
 };
 
 int digit(char c) {
@@ -166,27 +169,16 @@ error_code make_error_code(xfcc_error e) noexcept {
   return {static_cast<int>(e), xfcc_category()};
 }
 
-boost::system::result<std::vector<xfcc_element>> parse_xfcc(std::string_view header,
-                                                            std::size_t limit) {
+boost::system::result<forwarded_client> parse_xfcc(std::string_view header, std::size_t limit) {
   if (header.size() > limit) return error_code(xfcc_error::too_large);
   if (header.find_first_not_of(" \t") == std::string_view::npos) {
     return error_code(xfcc_error::missing);
   }
-  std::vector<xfcc_element> out;
-  if (!reader(header).header(out)) return error_code(xfcc_error::malformed);
-  return out;
-}
-
-boost::system::result<xfcc_element> nearest(std::string_view header, std::size_t limit) {
-  auto elements = parse_xfcc(header, limit);
-  if (!elements) return elements.error();
-  return std::move(elements->back());
-}
-
-boost::system::result<certificate> nearest_certificate(std::string_view header, std::size_t limit) {
-  const auto element = nearest(header, limit);
-  if (!element) return element.error();
-  return element->client_certificate();
+  reader read(header);
+  if (!read.header()) return error_code(xfcc_error::malformed);
+  if (read.certs() > 1) return error_code(xfcc_error::several_certificates);
+  if (read.found().cert.empty()) return error_code(xfcc_error::no_certificate);
+  return std::move(read.found());
 }
 
 boost::system::result<std::string> percent_decode(std::string_view text) {
@@ -218,8 +210,7 @@ boost::system::result<std::string> decode_pem(std::string text) {
 
 }  // namespace
 
-boost::system::result<certificate> xfcc_element::client_certificate() const {
-  if (cert.empty()) return error_code(xfcc_error::no_certificate);
+boost::system::result<certificate> forwarded_client::client_certificate() const {
   const auto pem = decode_pem(cert);
   if (!pem) return pem.error();
   auto parsed = certificate::from_pem(*pem);
@@ -227,7 +218,7 @@ boost::system::result<certificate> xfcc_element::client_certificate() const {
   return parsed;
 }
 
-boost::system::result<std::vector<certificate>> xfcc_element::intermediates() const {
+boost::system::result<std::vector<certificate>> forwarded_client::intermediates() const {
   if (chain.empty()) return std::vector<certificate>();
   const auto pem = decode_pem(chain);
   if (!pem) return pem.error();

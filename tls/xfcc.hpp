@@ -17,8 +17,9 @@ namespace rw::tls {
 enum class xfcc_error {
   missing = 1,             ///< no header, or an empty one
   too_large,               ///< longer than the limit
-  malformed,               ///< not elements of key=value pairs
-  no_certificate,          ///< the nearest element has no Cert
+  malformed,               ///< a quote without its end, a control character, two chains
+  no_certificate,          ///< no Cert
+  several_certificates,    ///< more than one Cert outside of quotes
   undecodable,             ///< Cert is not valid percent-encoding
   unparsable_certificate,  ///< Cert is not a certificate
 };
@@ -29,43 +30,33 @@ boost::system::error_code make_error_code(xfcc_error e) noexcept;
 /// Longest header accepted by default, bytes.
 inline constexpr std::size_t xfcc_limit = 32 * 1024;
 
-/// One element: what one proxy asserts about its client. Values are unquoted; `cert` and `chain`
-/// are percent-encoded PEM, in which a '+' for a blank is accepted.
-struct xfcc_element {
-  std::vector<std::string> by;  ///< URI SANs of the proxy's own certificate
-  std::string hash;             ///< SHA-256 of the client certificate, hexadecimal
-  std::string cert;             ///< the client certificate
-  std::string chain;            ///< the client's whole chain, leaf first
-  std::string subject;
-  std::vector<std::string> uri;
-  std::vector<std::string> dns;
+/// The client certificate that X-Forwarded-Client-Cert says, and its chain: percent-encoded PEM, in
+/// which a '+' for a blank is accepted.
+struct forwarded_client {
+  std::string cert;
+  std::string chain;  ///< the whole chain, leaf first; empty if it is not said
 
-  /// The certificate in `cert`. Errors: no_certificate, undecodable, unparsable_certificate.
+  /// Errors: undecodable, unparsable_certificate.
   boost::system::result<certificate> client_certificate() const;
 
-  /// The certificates in `chain` after the leaf; empty if there are none. Errors: undecodable,
-  /// unparsable_certificate.
+  /// The certificates in `chain` after the leaf. Errors: undecodable, unparsable_certificate.
   boost::system::result<std::vector<certificate>> intermediates() const;
 };
 
-/// Parses X-Forwarded-Client-Cert as Envoy writes it (HTTP connection manager,
+/// Reads X-Forwarded-Client-Cert as Envoy writes it (HTTP connection manager,
 /// "x-forwarded-client-cert"): elements split by ',', pairs by ';', case-insensitive keys, values
 /// plain or in double quotes with backslash escapes. `Cert=$ssl_client_escaped_cert` of nginx is
-/// the plain case. The caller joins several header lines with ','. Unknown keys are skipped; Hash,
-/// Cert, Chain and Subject must not repeat in an element. Errors: missing, too_large, malformed.
+/// the plain case. The caller joins several header lines with ','.
+///
+/// There must be exactly one `Cert=` outside of quotes. Envoy writes By, URI and DNS without
+/// quotes, whatever they hold: whoever chose such a name chooses the pairs that follow in it, so a
+/// header with a second Cert identifies nobody, whichever comes first. These names themselves are
+/// passed over: they may hold ';' and ','. Errors: missing, too_large, malformed, no_certificate,
+/// several_certificates.
 ///
 /// The header is as trustworthy as the peer that sent it: accept it from trusted proxies only.
-boost::system::result<std::vector<xfcc_element>> parse_xfcc(std::string_view header,
-                                                            std::size_t limit = xfcc_limit);
-
-/// Returns the element of the nearest hop's client: proxies append, so it is the last one. The
-/// whole header must be well-formed, lest a forged front part hide what the proxy appended.
-boost::system::result<xfcc_element> nearest(std::string_view header,
-                                            std::size_t limit = xfcc_limit);
-
-/// Returns the certificate of the nearest hop's client: nearest(), then client_certificate().
-boost::system::result<certificate> nearest_certificate(std::string_view header,
-                                                       std::size_t limit = xfcc_limit);
+boost::system::result<forwarded_client> parse_xfcc(std::string_view header,
+                                                   std::size_t limit = xfcc_limit);
 
 /// Decodes %XX (RFC 3986 2.1); '+' stays '+'. Error: undecodable.
 boost::system::result<std::string> percent_decode(std::string_view text);

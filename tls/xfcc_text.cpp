@@ -29,27 +29,26 @@ void append_encoded(std::string& to, std::string_view pem) {
   }
 }
 
-/// Appends a value in double quotes. No field value may hold control characters (RFC 9110, section
-/// 5.5); names that come from a certificate might.
+/// No field value may hold control characters (RFC 9110, section 5.5); names that come from a
+/// certificate might.
+char in_field(char c) {
+  const bool control = (c >= 0 && c < first_control_less) || c == 0x7f;
+  return control ? '?' : c;
+}
+
 void append_quoted(std::string& to, std::string_view value) {
   to += '"';
   for (const char c : value) {
     if (c == '"' || c == '\\') to += '\\';
-    const bool control = (c >= 0 && c < first_control_less) || c == 0x7f;
-    to += control ? '?' : c;
+    to += in_field(c);
   }
   to += '"';
 }
 
-/// Appends a value as it is, or in quotes if it would otherwise end early.
+/// Appends a value as it is, whatever it holds.
 void append_plain(std::string& to, std::string_view key, std::string_view value) {
   to += key;
-  const bool plain = value.find_first_of(",;=\"\\ ") == std::string_view::npos;
-  if (plain) {
-    to += value;
-  } else {
-    append_quoted(to, value);
-  }
+  for (const char c : value) to += in_field(c);
 }
 
 }  // namespace

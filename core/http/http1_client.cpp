@@ -259,6 +259,7 @@ asio::awaitable<boost::system::error_code> http1_client::send_and_receive(
     if (request->method == "HEAD") parser->skip(true);
     const auto error = co_await receive(&*parser);
     if (error) co_return error;
+    if (!is_status(into->status)) co_return client_error::protocol;
   }
   if (!parser->keep_alive() || !input_.empty()) retired_ = true;
   co_return boost::system::error_code();

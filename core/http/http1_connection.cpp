@@ -181,6 +181,10 @@ void http1_connection::keep(std::string_view rest) {
 /// was refused.
 bool http1_connection::parse(std::string_view bytes, bool& complete) {
   if (phase_ == phase::idle) {
+    while (in_begin_ == input_.size() && bytes.starts_with(empty_line)) {
+      bytes.remove_prefix(empty_line.size());
+    }
+    if (in_begin_ == input_.size() && bytes.empty()) return true;
     enter(phase::header, shared_->options.limits.header);
     progress_ = body_progress(shared_->now());
     for (auto* const text : {&request_.body, &response_.body, &out_}) {
@@ -237,7 +241,9 @@ void http1_connection::hold() {
 }
 
 void http1_connection::refuse(const boost::system::error_code& error) {
-  if (error == beast_http::error::body_limit) {
+  if (const auto status = parser_->refused_status(); status != 0) {
+    refuse(status, parser_->refused_because(), refusal::malformed);
+  } else if (error == beast_http::error::body_limit) {
     refuse(413, "the body is larger than this path accepts", refusal::body_size);
   } else if (error == beast_http::error::header_limit) {
     refuse(431, "the header is too large", refusal::header_size);

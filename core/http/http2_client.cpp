@@ -1,12 +1,11 @@
 #include "rw/core/http/http2_client.hpp"
 
 #include "rw/core/http/buffers.hpp"
+#include "rw/core/text.hpp"
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
-
-#include <charconv>
 
 namespace rw::http {
 namespace {
@@ -250,8 +249,9 @@ int http2_client::on_header(const nghttp2_frame& frame, std::string_view name,
   }
   if (name == ":status") {
     // An informational answer (1xx) is followed by the real one.
-    std::from_chars(value.data(), value.data() + value.size(), into.status);
+    into.status = core::parse_number<unsigned>(value).value_or(0);
     into.headers.clear();
+    if (!is_status(into.status)) give_up(*call, client_error::protocol);
   } else {
     into.headers.add(name, value);
   }
@@ -295,6 +295,10 @@ int http2_client::on_frame(const nghttp2_frame& frame) {
         if (begins) call->sink->begin();
         if (begins && std::exchange(call->opens, false)) call->done->set();
         call->whole = (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+        // An informational answer does not end a stream (RFC 9113, section 8.1).
+        if (call->whole && call->into != nullptr && call->into->status < 200) {
+          give_up(*call, client_error::protocol);
+        }
       }
       break;
     default:

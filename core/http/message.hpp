@@ -154,6 +154,11 @@ inline constexpr std::size_t body_padding = 64;
 /// Takes memory as the bytes come, not as they are announced.
 void append_body(std::string& body, std::string_view bytes, std::size_t expected);
 
+/// Returns true for a status code of three digits (RFC 9110, section 15).
+constexpr bool is_status(unsigned status) noexcept {
+  return status >= 100 && status <= 999;
+}
+
 /// The standard phrase of a status, such as "Not Found" (RFC 9110, section 15).
 std::string_view reason_phrase(unsigned status) noexcept;
 

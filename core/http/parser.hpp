@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <string_view>
+#include <type_traits>
 
 namespace rw::http {
 
@@ -28,6 +29,9 @@ class message_parser : public boost::beast::http::basic_parser<IsRequest> {
   using error_code = boost::beast::error_code;
   using string_view = boost::beast::string_view;
 
+  /// Whether a field goes into the message.
+  virtual bool keeps(boost::beast::http::field) { return true; }
+
   /// The header is there.
   virtual void on_head(error_code& error) = 0;
 
@@ -37,10 +41,10 @@ class message_parser : public boost::beast::http::basic_parser<IsRequest> {
   Message& into_;
 
  private:
-  void on_field_impl(boost::beast::http::field, string_view name, string_view value,
+  void on_field_impl(boost::beast::http::field field, string_view name, string_view value,
                      error_code&) final {
     // Trailers are dropped: a gateway checks what stands in the header only (RFC 9110, 6.5.1).
-    if (head_done_) return;
+    if (head_done_ || !keeps(field)) return;
     into_.headers.add({name.data(), name.size()}, {value.data(), value.size()});
   }
   void on_header_impl(error_code& error) final {
@@ -51,8 +55,11 @@ class message_parser : public boost::beast::http::basic_parser<IsRequest> {
     take({bytes.data(), bytes.size()}, error);
     return error ? 0 : bytes.size();
   }
-  void on_chunk_header_impl(std::uint64_t size, string_view, error_code&) final {
+  void on_chunk_header_impl(std::uint64_t size, string_view extensions, error_code& error) final {
     in_chunk_ = size > 0;
+    // A line that ends in a quoted string ends elsewhere for others (RFC 9112, section 7.1.1).
+    if (extensions.find_first_of("\r\n") != string_view::npos)
+      error = boost::beast::http::error::bad_chunk_extension;
   }
   std::size_t on_chunk_body_impl(std::uint64_t rest, string_view bytes, error_code& error) final {
     in_chunk_ = bytes.size() < rest;
@@ -78,7 +85,38 @@ class request_parser final : public message_parser<true, request> {
   /// 10 or 11, once the header is there.
   int version() const noexcept { return version_; }
 
+  /// What a request with a valid head is refused with all the same; 0: nothing.
+  unsigned refused_status() const noexcept { return refused_status_; }
+  std::string_view refused_because() const noexcept { return refused_because_; }
+
  private:
+  bool keeps(boost::beast::http::field field) override {
+    const bool is_host = field == boost::beast::http::field::host;
+    if (is_host) ++hosts_;
+    return !is_host || !is_absolute_;
+  }
+
+  void refuse(unsigned status, std::string_view reason, error_code& error) {
+    refused_status_ = status;
+    refused_because_ = reason;
+    error = boost::beast::http::error::bad_field;
+  }
+
+  /// A client that takes us for a proxy says the whole URI; its authority then counts in place of
+  /// Host (RFC 9112, section 3.2.2).
+  void take_target(std::string_view target) {
+    into_.target.assign(target);
+    const auto colon = target.find("://");
+    const auto scheme = target.substr(0, colon);
+    is_absolute_ = colon != target.npos && (iequals(scheme, "http") || iequals(scheme, "https"));
+    if (!is_absolute_) return;
+    target.remove_prefix(colon + 3);
+    const auto authority = target.substr(0, target.find_first_of("/?#"));
+    into_.headers.add("host", authority);
+    target.remove_prefix(authority.size());
+    into_.target.assign(target.starts_with('/') ? "" : "/").append(target);
+  }
+
   void on_request_impl(boost::beast::http::verb, string_view method, string_view target,
                        int version, error_code& error) override {
     version_ = version;
@@ -87,15 +125,23 @@ class request_parser final : public message_parser<true, request> {
       return;
     }
     into_.method.assign(method.data(), method.size());
-    into_.target.assign(target.data(), target.size());
+    take_target({target.data(), target.size()});
   }
   void on_response_impl(int, string_view, int, error_code&) override {}
   void on_head(error_code& error) override {
     // A coding other than chunked leaves the end of the body unknown (RFC 9112, section 6.3).
-    if (into_.headers.has("transfer-encoding") && !chunked()) {
-      error = boost::beast::http::error::bad_transfer_encoding;
-      return;
+    if (into_.headers.has("transfer-encoding")) {
+      if (!chunked()) {
+        error = boost::beast::http::error::bad_transfer_encoding;
+        return;
+      }
+      if (!iequals(into_.headers.get("transfer-encoding"), "chunked"))
+        return refuse(501, "no transfer coding but chunked is known here", error);
     }
+    // RFC 9112, section 3.2.
+    if (hosts_ > 1 || (hosts_ == 0 && version_ > 10))
+      return refuse(400, hosts_ == 0 ? "the request has no Host" : "the request has two Hosts",
+                    error);
     largest_body_ = limit_(into_);
     const auto length = content_length();
     if (length && *length > largest_body_) error = boost::beast::http::error::body_limit;
@@ -116,6 +162,10 @@ class request_parser final : public message_parser<true, request> {
   std::size_t largest_body_ = 0;
   std::size_t expected_ = 0;
   int version_ = 11;
+  unsigned hosts_ = 0;
+  bool is_absolute_ = false;
+  unsigned refused_status_ = 0;
+  std::string_view refused_because_;
 };
 
 /// Reads a response, or gives the body of a successful one to a sink.
@@ -157,6 +207,9 @@ class response_parser final : public message_parser<false, response> {
   const std::size_t largest_body_;
 };
 
+/// Such lines before a request are passed over (RFC 9112, section 2.2).
+inline constexpr std::string_view empty_line = "\r\n";
+
 /// Feeds `bytes` to a parser and returns how many it took; the rest is to be offered again, with
 /// more behind it.
 ///
@@ -167,6 +220,11 @@ std::size_t feed(Parser& parser, std::string_view bytes, boost::beast::error_cod
   constexpr std::size_t shortest_end = 5;
   const auto all = bytes.size();
   error = {};
+  if constexpr (std::is_same_v<Parser, request_parser>) {
+    while (!parser.got_some() && bytes.starts_with(empty_line))
+      bytes.remove_prefix(empty_line.size());
+    if (!parser.got_some() && bytes == empty_line.substr(0, 1)) return all - bytes.size();
+  }
   while (!bytes.empty() && !parser.is_done() && !error) {
     const bool between_chunks = parser.is_header_done() && parser.chunked() && !parser.in_chunk();
     if (between_chunks && bytes.size() < shortest_end) break;

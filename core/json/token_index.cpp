@@ -1,5 +1,7 @@
 #include "rw/core/json/token_index.hpp"
 
+#include "rw/core/json/escapes.hpp"
+
 #include <simdjson.h>
 
 #include <algorithm>
@@ -28,7 +30,7 @@ bool token_index::build(std::string_view text, token_list& tokens) {
   if (stage_->stage1(bytes, text.size(), simdjson::stage1_mode::regular)) return false;
   const auto* begin = stage_->structural_indexes.get();
   tokens = {text.data(), begin, begin + stage_->n_structural_indexes};
-  return true;
+  return escapes_are_valid(text);
 }
 
 void token_index::release() noexcept {

@@ -34,8 +34,8 @@ struct token_list {
 };
 
 /// Finds tokens with simdjson's first stage (which picks the widest vector instructions at run
-/// time). Also rejects invalid UTF-8, unclosed strings, and control characters in strings;
-/// token_walk checks everything else.
+/// time). Also rejects invalid UTF-8, unclosed strings, and control characters and invalid escapes
+/// in strings; token_walk checks everything else.
 ///
 /// Keeps 4 bytes per byte of the largest text of up to `kept_capacity`. Not thread-safe.
 class token_index {

@@ -5,16 +5,30 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <forward_list>
+#include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace rw::core {
 
+/// Why a walk ended.
+enum class json_flaw : std::uint8_t {
+  none,       ///< it did not; or what it called ended it, or it met a value of another type
+  malformed,  ///< it is not JSON (RFC 8259), or an exponent does not fit in 32 bits
+  too_deep,   ///< objects and arrays nest beyond the limit
+};
+
+/// Returns the end of a sentence about a text, such as "is not JSON". Static storage.
+std::string_view reason(json_flaw flaw) noexcept;
+
 /// Walks the tokens of a JSON text and checks its grammar on the way (RFC 8259): all that
-/// token_index leaves open except escapes, which `escapes_are_valid` checks for the whole text at
-/// once. Every function returns false at the first error or unsupported value (numbers of more than
-/// 64 characters, exponents of more than 4 digits, nesting beyond the limit); the position is then
-/// invalid. The walk cannot run past the end: no function accepts the zero, or white space, that
-/// the last tokens point at.
+/// token_index leaves open. Every function returns false at the first error, which `flaw` tells;
+/// the position is then invalid. The walk cannot run past the end: no function accepts the zero, or
+/// white space, that the last tokens point at. Time is linear in what is walked.
+///
+/// Names and strings are given without their escapes: as views into the text, or, where it has
+/// escapes, into memory of the walk.
 class token_walk {
  public:
   token_walk(const token_list& tokens, std::size_t max_depth) noexcept
@@ -22,10 +36,24 @@ class token_walk {
         position_(tokens.begin),
         escape_(tokens.text),
         max_depth_(max_depth < limit ? max_depth : limit) {}
+  token_walk(const token_walk&) = delete;
+  token_walk& operator=(const token_walk&) = delete;
+
+  json_flaw flaw() const noexcept { return flaw_; }
+
+  /// Goes back to the beginning. Strings stay valid.
+  void restart() noexcept {
+    position_ = tokens_.begin;
+    escape_ = tokens_.text;
+    open_ = 0;
+    flaw_ = json_flaw::none;
+  }
 
   const std::uint32_t* position() const noexcept { return position_; }
   char peek() const noexcept { return tokens_.at(position_); }
   bool at_end() const noexcept { return position_ == tokens_.end; }
+  /// Returns where the token at the position begins.
+  const char* here() const noexcept { return tokens_.text + *position_; }
 
   /// Checks and skips the value at the position.
   bool skip() noexcept;
@@ -38,20 +66,21 @@ class token_walk {
     return true;
   }
 
-  /// Walks the object at the position. Calls `member(name)` for each name, with the position at the
-  /// value, which it must walk. Also returns false if a name has an escape, or `member` returned
-  /// false.
+  /// Walks the object at the position. Calls `member(name)` or `member(name, begin)` for each name,
+  /// with the position at the value, which it must walk; `begin` is where the name begins, with its
+  /// quote. The name is valid until that of a later member is read. Also returns false if `member`
+  /// did.
   template <typename Member>
   bool object(Member&& member) {
-    if (peek() != '{' || ++open_ > max_depth_) return false;
-    ++position_;
+    if (!open('{')) return false;
     if (peek() == '}') return close();
     for (;;) {
+      const char* const begin = here();
       std::string_view name;
-      if (!key(name) || !member(name)) return false;
+      if (!key(name) || !call(member, name, begin)) return false;
       const char c = peek();
       if (c == '}') return close();
-      if (c != ',') return false;
+      if (c != ',') return fail(json_flaw::malformed);
       ++position_;
     }
   }
@@ -60,21 +89,59 @@ class token_walk {
   /// must walk. Also returns false if `element` returned false.
   template <typename Element>
   bool array(Element&& element) {
-    if (peek() != '[' || ++open_ > max_depth_) return false;
-    ++position_;
+    if (!open('[')) return false;
     if (peek() == ']') return close();
     for (;;) {
       if (!element()) return false;
       const char c = peek();
       if (c == ']') return close();
-      if (c != ',') return false;
+      if (c != ',') return fail(json_flaw::malformed);
       ++position_;
     }
   }
 
-  /// Walks the string at the position, and sets `text` to its content. Returns false if it has an
-  /// escape.
-  [[gnu::always_inline]] bool string(std::string_view& text) noexcept {
+  /// Walks the string at the position, and sets `text` to its content, valid as long as the walk.
+  [[gnu::always_inline]] bool string(std::string_view& text) {
+    if (!verbatim(text)) return false;
+    if (escape_ < text.end()) [[unlikely]]
+      text = kept(text);
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t limit = 512;
+
+  bool fail(json_flaw flaw) noexcept {
+    flaw_ = flaw;
+    return false;
+  }
+
+  [[gnu::always_inline]] bool open(char bracket) noexcept {
+    if (peek() != bracket) return false;
+    if (open_ == max_depth_) return fail(json_flaw::too_deep);
+    ++open_;
+    ++position_;
+    return true;
+  }
+
+  bool close() noexcept {
+    --open_;
+    ++position_;
+    return true;
+  }
+
+  template <typename Member>
+  static bool call(Member& member, std::string_view name, const char* begin) {
+    if constexpr (std::is_invocable_v<Member&, std::string_view, const char*>) {
+      return member(name, begin);
+    } else {
+      return member(name);
+    }
+  }
+
+  /// Sets `text` to what is between the quotes of the string at the position, and `escape_` to a
+  /// place before its end if it has an escape.
+  [[gnu::always_inline]] bool verbatim(std::string_view& text) noexcept {
     const char* const first = tokens_.text + *position_ + 1;
     if (first[-1] != '"') return false;
     // Serializers write no white space after a string: the next token follows its closing quote.
@@ -85,24 +152,19 @@ class token_walk {
     ++position_;
     if (escape_ < first) [[unlikely]]
       find_escape(first);
-    return escape_ >= last;
+    return true;
   }
 
- private:
-  static constexpr std::size_t limit = 512;
-
-  bool close() noexcept {
-    --open_;
+  [[gnu::always_inline]] bool key(std::string_view& name) {
+    if (!verbatim(name) || peek() != ':') return fail(json_flaw::malformed);
+    if (escape_ < name.end()) [[unlikely]]
+      name = resolved(name);
     ++position_;
     return true;
   }
 
-  bool key(std::string_view& name) noexcept {
-    if (!string(name) || peek() != ':') return false;
-    ++position_;
-    return true;
-  }
-
+  [[gnu::cold]] std::string_view kept(std::string_view text);
+  [[gnu::cold]] std::string_view resolved(std::string_view name);
   bool scalar(const char* text) const noexcept;
 
   void find_escape(const char* from) noexcept {
@@ -116,11 +178,10 @@ class token_walk {
   const char* escape_;  ///< no backslash between the last checked string and here
   std::size_t max_depth_;
   std::size_t open_ = 0;
+  json_flaw flaw_ = json_flaw::none;
+  std::string name_;                     ///< the last name with escapes, without them
+  std::forward_list<std::string> kept_;  ///< strings with escapes, without them
   bool is_object_[limit];
 };
-
-/// Returns true if each backslash in `text` begins an escape of JSON, and each escaped surrogate
-/// has its other half. The walk rejects backslashes outside strings.
-bool escapes_are_valid(std::string_view text) noexcept;
 
 }  // namespace rw::core

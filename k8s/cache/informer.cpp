@@ -42,6 +42,7 @@ class informer::implementation final : object_sink {
   // object_sink
   void begin_listing() override;
   void put(object next) override;
+  void keep(const object& over_budget) override;
   void remove(const object& last) override;
   void end_listing() override;
   void after_input() override { report(); }
@@ -100,6 +101,10 @@ void informer::implementation::put(object next) {
   if (!unseen_.empty()) unseen_.erase(next);
   const auto before = objects.put(next);
   if (!before || !same_state(before, next)) listeners.tell(before, next);
+}
+
+void informer::implementation::keep(const object& over_budget) {
+  if (!unseen_.empty()) unseen_.erase(over_budget);
 }
 
 void informer::implementation::remove(const object& last) {

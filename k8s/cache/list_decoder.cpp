@@ -12,13 +12,12 @@ class page_reader {
   page_reader(const object_format& expected, const projection& keep)
       : expected_(expected), keep_(keep) {}
 
-  template <typename Walk>
-  bool read(Walk& walk) {
+  bool read(core::token_walk& walk) {
     page = {};
     wrong.clear();
     has_items_ = false;
     kind_.clear();
-    const bool whole = walk.object([&](std::string_view name, const char*) {
+    const bool whole = walk.object([&](std::string_view name) {
       if (name == "items") return read_items(walk);
       if (name == "metadata") return read_metadata(walk);
       if (name == "kind") return read_kind(walk);
@@ -34,19 +33,17 @@ class page_reader {
   std::string wrong;  ///< with what is JSON, but no such list
 
  private:
-  template <typename Walk>
-  bool read_kind(Walk& walk) {
+  bool read_kind(core::token_walk& walk) {
     std::string_view kind;
     if (!string_or_null(walk, kind)) return false;
     kind_ = kind;
     return true;
   }
 
-  template <typename Walk>
-  bool read_metadata(Walk& walk) {
+  bool read_metadata(core::token_walk& walk) {
     std::string_view version;
     std::string_view token;
-    const bool whole = walk.object([&](std::string_view name, const char*) {
+    const bool whole = walk.object([&](std::string_view name) {
       if (name == "resourceVersion") return string_or_null(walk, version);
       if (name == "continue") return string_or_null(walk, token);
       return walk.skip();
@@ -56,8 +53,7 @@ class page_reader {
     return whole;
   }
 
-  template <typename Walk>
-  bool read_items(Walk& walk) {
+  bool read_items(core::token_walk& walk) {
     page.items.clear();
     has_items_ = true;
     if (walk.peek() == 'n') return walk.skip();  // what Go makes of an empty list

@@ -1,10 +1,12 @@
 #include "rw/k8s/cache/list_watch.hpp"
 
+#include "rw/core/text.hpp"
 #include "rw/core/wake.hpp"
 #include "rw/k8s/cache/informer_metrics.hpp"
 #include "rw/k8s/cache/list_decoder.hpp"
 #include "rw/k8s/cache/reflector.hpp"
 #include "rw/k8s/cache/watch_decoder.hpp"
+#include "rw/k8s/objects/read_json.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -129,6 +131,7 @@ class list_watch::implementation {
   asio::awaitable<std::optional<T>> unless_given_up(asio::awaitable<T> request);
 
   bool take(const decoded_event& event);
+  void put(object next);
   action page_failed(phase phase, const failure& error);
   action watch_ended(const watch_attempt& attempt, failure error);
 
@@ -142,6 +145,7 @@ class list_watch::implementation {
   core::clock& clock_;
   core::logger& log_;
   core::log_limit log_limit_;
+  core::log_limit over_budget_log_;
   object_sink& sink_;
   const object_format format_;
   watch_attempt* watch_ = nullptr;                ///< under way
@@ -208,7 +212,7 @@ asio::awaitable<action> list_watch::implementation::list(action step) {
     co_return page_failed(phase::decode, error);
   }
   const auto objects = page->items.size();
-  for (auto& each : page->items) sink_.put(std::move(each));
+  for (auto& each : page->items) put(std::move(each));
   auto next = reflector.listed(page->resource_version, page->continue_token, objects);
   if (next.error.code) {
     next.error.message = "cannot list " + type.plural + ": " + next.error.message;
@@ -265,6 +269,25 @@ asio::awaitable<action> list_watch::implementation::watch(action step) {
   co_return watch_ended(attempt, std::move(error));
 }
 
+void list_watch::implementation::put(object next) {
+  // A shorter text is within any budget, whatever it holds: 40 bytes of memory for each of its
+  // bytes.
+  constexpr std::size_t always_within = json_budget().least_memory / 64;
+  const auto text = next.text();
+  const auto over = options_.any_cost || text.size() < always_within
+                        ? std::string_view()
+                        : over_budget(text, {.depth = max_object_depth});
+  if (over.empty()) return sink_.put(std::move(next));
+  metrics.failure(phase::decode);
+  log_.limited(over_budget_log_, core::log_level::warning,
+               "an object is not taken in, what was known of it stays",
+               {{"resource", type.plural},
+                {"namespace", core::printable(next.ns())},
+                {"name", core::printable(next.name())},
+                {"reason", "it " + std::string(over)}});
+  sink_.keep(next);
+}
+
 bool list_watch::implementation::take(const decoded_event& event) {
   metrics.event(event.type);
   switch (reflector.event(event)) {
@@ -272,7 +295,7 @@ bool list_watch::implementation::take(const decoded_event& event) {
       if (event.type == decoded_event::kind::deleted) {
         sink_.remove(event.subject);
       } else {
-        sink_.put(event.subject);
+        put(event.subject);
       }
       return true;
     case k8s::reflector::verdict::nothing:

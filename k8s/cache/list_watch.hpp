@@ -27,6 +27,7 @@ struct list_watch_options {
   std::uint32_t page = 500;    ///< objects of one page of a list
   bool streaming_list = true;  ///< where the server has it (Kubernetes 1.32)
   bool any_version = false;    ///< objects may say another version of the type's group
+  bool any_cost = false;  ///< objects are not made DOMs of, and may be over the budget of read_json
 
   /// A watch lasts as long as chosen at random between this and twice this, then is begun anew.
   std::chrono::seconds watch_timeout = std::chrono::minutes(5);
@@ -55,6 +56,9 @@ class object_sink {
   /// A list begins, from its start: what an unfinished one has put counts as not listed.
   virtual void begin_listing() = 0;
   virtual void put(object next) = 0;
+  /// An object has a state that is over the budget of read_json, and is not given: only its
+  /// identity counts. It exists, so what was known of it stays.
+  virtual void keep(const object& over_budget) { static_cast<void>(over_budget); }
   /// `last`: the object's last state.
   virtual void remove(const object& last) = 0;
   /// The list is complete: an object that it did not put does not exist.

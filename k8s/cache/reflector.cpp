@@ -1,7 +1,8 @@
 #include "rw/k8s/cache/reflector.hpp"
 
+#include "rw/core/sip_hash.hpp"
+
 #include <algorithm>
-#include <functional>
 #include <initializer_list>
 #include <utility>
 
@@ -126,7 +127,7 @@ action reflector::listed(const std::string& resource_version, const std::string&
                          std::size_t objects) {
   empty_pages_ = objects == 0 ? empty_pages_ + 1 : 0;
   const bool repeats =
-      !continue_token.empty() && !tokens_.insert(std::hash<std::string>()(continue_token)).second;
+      !continue_token.empty() && !tokens_.insert(core::foreign_text_hash()(continue_token)).second;
   if (repeats || (!continue_token.empty() && empty_pages_ == empty_pages_at_most)) {
     failure error{.code = errc::bad_response,
                   .message = repeats ? "the continue token repeats: the list has no end"

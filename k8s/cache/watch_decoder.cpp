@@ -1,15 +1,13 @@
 #include "rw/k8s/cache/watch_decoder.hpp"
 
 #include "rw/core/http/message.hpp"
+#include "rw/core/json/json_view.hpp"
 #include "rw/k8s/objects/json_input.hpp"
 #include "rw/k8s/objects/object_reader.hpp"
 #include "rw/k8s/objects/status.hpp"
-#include "rw/k8s/objects/types.hpp"
 
-#include <boost/json/value.hpp>
-
+#include <algorithm>
 #include <optional>
-#include <type_traits>
 #include <utility>
 
 namespace rw::k8s {
@@ -33,29 +31,26 @@ struct bookmark {
   std::string_view resource_version;
   bool initial_events_end = false;
 
-  template <typename Walk>
-  bool read(Walk& walk) {
+  bool read(core::token_walk& walk) {
     *this = {};
-    return walk.object([&](std::string_view name, const char*) {
+    return walk.object([&](std::string_view name) {
       return name == "metadata" ? read_metadata(walk) : walk.skip();
     });
   }
 
  private:
-  template <typename Walk>
-  bool read_metadata(Walk& walk) {
+  bool read_metadata(core::token_walk& walk) {
     *this = {};
-    return walk.object([&](std::string_view name, const char*) {
+    return walk.object([&](std::string_view name) {
       if (name == "resourceVersion") return string_or_null(walk, resource_version);
       if (name == "annotations" && walk.peek() == '{') return read_annotations(walk);
       return walk.skip();
     });
   }
 
-  template <typename Walk>
-  bool read_annotations(Walk& walk) {
+  bool read_annotations(core::token_walk& walk) {
     initial_events_end = false;
-    return walk.object([&](std::string_view name, const char*) {
+    return walk.object([&](std::string_view name) {
       if (name != k8s::initial_events_end || walk.peek() != '"') return walk.skip();
       std::string_view value;
       const bool is_string = walk.string(value);
@@ -66,13 +61,14 @@ struct bookmark {
 };
 
 /// What an ERROR event's Status says.
-failure read_status(const std::string& text) {
+failure read_status(std::string text) {
   http::response response;
-  response.status = 0;
-  response.body = text;
-  std::string ignored;
-  const auto status = parse_json(text, ignored);
-  if (status) response.status = static_cast<unsigned>(find_number(*status, {"code"}));
+  {
+    const core::json_document status(text);
+    const auto code = status.root().find("code").unsigned_integer();
+    response.status = static_cast<unsigned>(std::min<std::uint64_t>(code.value_or(0), 999));
+  }
+  response.body = std::move(text);
   return failure_of(response, "the watch was ended by the server", {});
 }
 
@@ -83,8 +79,10 @@ constexpr std::size_t kept_part = 4096;
 
 /// What one line holds.
 struct watch_decoder::envelope {
-  std::optional<kind> type;
+  bool has_type = false;
+  std::optional<kind> type;  ///< nothing: it is not known
   bool has_subject = false;
+  bool is_unusual = false;
   bool initial_events_end = false;
   object subject;
   std::string text;   ///< a bookmark's resourceVersion, or an error's Status as JSON
@@ -145,7 +143,7 @@ bool watch_decoder::line(std::string_view text) {
   decoded_event event;
   event.type = *holds.type;
   if (event.type == kind::error) {
-    event.status = read_status(holds.text);
+    event.status = read_status(std::move(holds.text));
   } else if (event.type == kind::bookmark) {
     event.resource_version = holds.text;
     event.initial_events_end = holds.initial_events_end;
@@ -156,44 +154,45 @@ bool watch_decoder::line(std::string_view text) {
   return handler_(event);
 }
 
-template <typename Walk>
-bool watch_decoder::read(Walk& walk, envelope& into) const {
+bool watch_decoder::read(core::token_walk& walk, envelope& into) const {
   into = {};
-  if constexpr (std::is_same_v<Walk, exact_walk>) {
-    // The type may stand behind the object.
-    auto ahead = walk;
-    const bool whole = ahead.object([&](std::string_view name, const char*) {
-      return name == "type" ? read_type(ahead, into) : ahead.skip();
+  bool whole = read_members(walk, false, into);
+  if (!whole && into.is_unusual) {
+    into = {};
+    walk.restart();
+    whole = walk.object([&](std::string_view name) {
+      return name == "type" ? read_type(walk, into) : walk.skip();
     });
-    if (!whole) return false;
+    walk.restart();
+    whole = whole && read_members(walk, true, into);
   }
-  const bool whole = walk.object([&](std::string_view name, const char*) {
-    if (name == "type") return read_type(walk, into);
-    if (name == "object") return read_subject(walk, into);
-    return walk.skip();
-  });
   if (!whole || !into.has_subject) return false;
   if (!into.type) into.wrong = "has no type that is known";
   return true;
 }
 
-/// What is there twice, or not in the order in which servers write it, is for the exact walk; then
-/// the last one counts.
-template <typename Walk>
-bool watch_decoder::read_type(Walk& walk, envelope& into) {
-  constexpr bool exact = std::is_same_v<Walk, exact_walk>;
+/// Without its type being known: as servers write it, each once and the type first; everything else
+/// is unusual. With it, of what is there twice the last one counts.
+bool watch_decoder::read_members(core::token_walk& walk, bool type_is_known, envelope& into) const {
+  return walk.object([&](std::string_view name) {
+    if (name != "type" && name != "object") return walk.skip();
+    const bool is_type = name == "type";
+    into.is_unusual = !type_is_known && (is_type ? into.has_type : !into.type || into.has_subject);
+    if (into.is_unusual) return false;
+    if (!is_type) return read_subject(walk, into);
+    return type_is_known ? walk.skip() : read_type(walk, into);
+  });
+}
+
+bool watch_decoder::read_type(core::token_walk& walk, envelope& into) {
   std::string_view text;
   if (!walk.string(text)) return false;
-  const auto parsed = parse_kind(text);
-  if (!exact && (!parsed || into.type)) return false;
-  into.type = parsed;
+  into.has_type = true;
+  into.type = parse_kind(text);
   return true;
 }
 
-template <typename Walk>
-bool watch_decoder::read_subject(Walk& walk, envelope& into) const {
-  constexpr bool exact = std::is_same_v<Walk, exact_walk>;
-  if (!exact && (!into.type || into.has_subject)) return false;
+bool watch_decoder::read_subject(core::token_walk& walk, envelope& into) const {
   into.has_subject = true;
   into.wrong.clear();
   if (!into.type) return walk.skip();

@@ -56,12 +56,10 @@ class watch_decoder {
   bool gather(std::string_view part);
   bool too_large();
   bool give_up(errc code, const std::string& message);
-  template <typename Walk>
-  bool read(Walk& walk, envelope& into) const;
-  template <typename Walk>
-  static bool read_type(Walk& walk, envelope& into);
-  template <typename Walk>
-  bool read_subject(Walk& walk, envelope& into) const;
+  bool read(core::token_walk& walk, envelope& into) const;
+  bool read_members(core::token_walk& walk, bool type_is_known, envelope& into) const;
+  static bool read_type(core::token_walk& walk, envelope& into);
+  bool read_subject(core::token_walk& walk, envelope& into) const;
 
   const object_format expected_;
   const projection keep_;

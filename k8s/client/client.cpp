@@ -3,6 +3,7 @@
 #include "rw/k8s/client/call.hpp"
 #include "rw/k8s/client/discovery.hpp"
 #include "rw/k8s/client/session.hpp"
+#include "rw/k8s/objects/read_json.hpp"
 #include "rw/k8s/objects/status.hpp"
 #include "rw/k8s/objects/types.hpp"
 
@@ -49,10 +50,14 @@ asio::awaitable<result<json::value>> ask(session_ptr api, call request, call_opt
   request.bounds = bounds;
   auto response = co_await api->perform(&request);
   if (!response) co_return response.error();
-  std::string reason;
-  auto value = parse_json(response->body, reason);
-  if (!value) co_return bad_response(request, *response, reason);
-  reason = request.operation == verb::list ? list_defect(*value) : defect(*value, request.kind);
+  auto value = read_json(response->body);
+  if (!value) {
+    co_return bad_response(
+        request, *response,
+        "the answer " + value.error().message + ": " + quoted_line(response->body));
+  }
+  const auto reason =
+      request.operation == verb::list ? list_defect(*value) : defect(*value, request.kind);
   if (!reason.empty()) co_return bad_response(request, *response, reason);
   co_return std::move(*value);
 }

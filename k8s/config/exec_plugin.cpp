@@ -2,6 +2,7 @@
 
 #include "rw/core/text.hpp"
 #include "rw/k8s/objects/base64.hpp"
+#include "rw/k8s/objects/read_json.hpp"
 #include "rw/k8s/objects/status.hpp"
 #include "rw/k8s/objects/types.hpp"
 
@@ -22,9 +23,7 @@ json::object cluster_info(const config& configuration) {
   if (!configuration.ca.empty())
     out["certificate-authority-data"] = base64_encode(configuration.ca);
   if (!configuration.proxy_url.empty()) out["proxy-url"] = configuration.proxy_url;
-  std::string ignored;
-  if (auto more = parse_json(configuration.exec->cluster_config, ignored))
-    out["config"] = std::move(*more);
+  if (auto more = read_json(configuration.exec->cluster_config)) out["config"] = std::move(*more);
   return out;
 }
 
@@ -65,8 +64,7 @@ std::string read_status(const json::value& status, exec_credential& into) {
 
 std::string read_credential(const std::string& output, const std::string& version,
                             exec_credential& into) {
-  std::string reason;
-  const auto parsed = parse_json(output, reason);
+  const auto parsed = read_json(output);
   // The output may be half a credential: the message shows none of it.
   if (!parsed || !parsed->is_object()) return "wrote no JSON object";
   if (find_string(*parsed, {"kind"}) != "ExecCredential") return "wrote no ExecCredential";

@@ -22,8 +22,10 @@ struct entry {
 };
 using entry_map = std::map<std::string, entry>;
 
+/// A name in the file, for a message: whoever wrote the file chose it.
 std::string in_quotes(const std::string& name) {
-  return "'" + name + "'";
+  constexpr std::size_t longest = 253;
+  return "'" + core::printable(core::middle_cut(name, longest)) + "'";
 }
 
 std::string at(const std::string& file) {

@@ -1,5 +1,7 @@
 #include "rw/k8s/config/yaml_fields.hpp"
 
+#include "rw/core/text.hpp"
+
 #include <boost/json/serialize.hpp>
 
 namespace rw::k8s {
@@ -114,7 +116,8 @@ std::vector<std::string> yaml_fields::names() const {
 
 void yaml_fields::wrong(const std::string& sentence) {
   if (failed_) return;
-  failed_ = failure{.code = errc::not_configured, .message = path_ + ": " + sentence};
+  failed_ =
+      failure{.code = errc::not_configured, .message = core::printable(path_ + ": " + sentence)};
 }
 
 void yaml_fields::take(const yaml_fields& from) {

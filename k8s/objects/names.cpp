@@ -1,6 +1,6 @@
 #include "rw/k8s/objects/names.hpp"
 
-#include "rw/core/hash.hpp"
+#include "rw/core/sip_hash.hpp"
 #include "rw/k8s/objects/url.hpp"
 
 namespace rw::k8s {
@@ -10,7 +10,7 @@ std::string to_string(const object_key& key) {
 }
 
 std::size_t object_key_hash::operator()(const object_key& key) const noexcept {
-  return core::string_hash().add(key.name).add(key.ns).value();
+  return core::foreign_hash(key.name, key.ns);
 }
 
 bool parse_api_version(std::string_view text, group_version_kind& into) {

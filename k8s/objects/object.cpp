@@ -1,13 +1,13 @@
 #include "rw/k8s/objects/object.hpp"
 
 #include "rw/k8s/objects/object_builder.hpp"
-
-#include <boost/json/parse.hpp>
+#include "rw/k8s/objects/read_json.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <limits>
 #include <new>
+#include <stdexcept>
 
 namespace rw::k8s {
 
@@ -21,15 +21,14 @@ void intrusive_ptr_release(const object_block* block) noexcept {
 
 boost::json::value object::parse() const {
   if (block_ == nullptr) return nullptr;
-  boost::json::parse_options options;
-  options.max_depth = max_object_depth;
-  const auto json = text();
-  return boost::json::parse({json.data(), json.size()}, {}, options);
+  auto value = read_json(text(), {.depth = max_object_depth});
+  if (!value) throw std::logic_error("k8s::object: an object of a store " + value.error().message);
+  return std::move(*value);
 }
 
 std::size_t object::bytes() const noexcept {
   if (block_ == nullptr) return 0;
-  std::size_t end = block_->text_size_;
+  std::size_t end = block_->text_size_ + 1;
   for (std::size_t i = 0; i < std::size(block_->begin_); ++i) {
     end = std::max<std::size_t>(end, block_->begin_[i] + block_->size_[i]);
   }
@@ -38,7 +37,7 @@ std::size_t object::bytes() const noexcept {
 
 object object_builder::finish(std::string_view head, const place (&fields)[4]) const {
   const auto text_size = size_ - 1 + head.size();
-  auto total = text_size;
+  auto total = text_size + 1;
   for (const auto& field : fields) {
     if (field.value.size() > std::numeric_limits<std::uint16_t>::max()) return {};
     if (field.begin == place::elsewhere) total += field.value.size();
@@ -58,6 +57,7 @@ object object_builder::finish(std::string_view head, const place (&fields)[4]) c
     to += bytes;
     skipped = 0;
   }
+  *to++ = '\0';
   for (std::size_t i = 0; i < std::size(fields); ++i) {
     const auto& [value, at] = fields[i];
     block->size_[i] = static_cast<std::uint16_t>(value.size());

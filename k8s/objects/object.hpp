@@ -17,8 +17,8 @@ namespace rw::k8s {
 /// Maximum nesting of an object's JSON. Deeper objects are rejected as invalid JSON.
 inline constexpr std::size_t max_object_depth = 256;
 
-/// The memory of one object: this, then the text, then the unescaped values of fields that the text
-/// has with escapes.
+/// The memory of one object: this, then the text and a zero, then the unescaped values of fields
+/// that the text has with escapes.
 class object_block {
  public:
   enum field : std::uint8_t { ns, name, uid, resource_version };
@@ -67,7 +67,7 @@ class object {
   std::string_view resource_version() const noexcept { return get(object_block::resource_version); }
   object_key key() const { return {std::string(ns()), std::string(name())}; }
 
-  /// Returns the JSON text that the store's projection kept.
+  /// Returns the JSON text that the store's projection kept. A zero follows it.
   std::string_view text() const noexcept {
     return block_ == nullptr ? std::string_view() : block_->text();
   }

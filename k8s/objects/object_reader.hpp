@@ -48,10 +48,9 @@ class object_format {
 
 /// Reads one object: copies the fields that a projection keeps into a builder, and finds the fields
 /// that machinery reads. Used once for each object.
-template <typename Walk>
 class object_reader {
  public:
-  object_reader(Walk& walk, object_builder& builder) : walk_(walk), builder_(builder) {
+  object_reader(core::token_walk& walk, object_builder& builder) : walk_(walk), builder_(builder) {
     builder.clear();
   }
 
@@ -188,7 +187,7 @@ class object_reader {
     }) && close();
   }
 
-  Walk& walk_;
+  core::token_walk& walk_;
   object_builder& builder_;
   std::string_view api_version_;
   std::string_view kind_;

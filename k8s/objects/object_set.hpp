@@ -1,6 +1,6 @@
 #pragma once
 
-#include "rw/core/hash.hpp"
+#include "rw/core/sip_hash.hpp"
 #include "rw/k8s/objects/object.hpp"
 
 #include <boost/unordered/unordered_flat_set.hpp>
@@ -25,7 +25,7 @@ struct by_name {
   template <typename T>
   std::size_t operator()(const T& from) const noexcept {
     const auto key = of(from);
-    return core::string_hash().add(key.name).add(key.ns).value();
+    return core::foreign_hash(key.name, key.ns);
   }
 
   template <typename A, typename B>

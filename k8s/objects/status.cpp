@@ -1,9 +1,7 @@
 #include "rw/k8s/objects/status.hpp"
 
+#include "rw/core/json/json_view.hpp"
 #include "rw/core/text.hpp"
-#include "rw/k8s/objects/types.hpp"
-
-#include <boost/json/parse.hpp>
 
 #include <algorithm>
 #include <array>
@@ -13,7 +11,7 @@
 namespace rw::k8s {
 namespace {
 
-namespace json = boost::json;
+using core::json_view;
 
 constexpr std::size_t depth_limit = 256;
 constexpr std::size_t quoted_at_most = 300;
@@ -55,30 +53,30 @@ constexpr std::size_t message_bytes = 4096;
 constexpr std::size_t causes_at_most = 32;
 constexpr std::size_t cause_bytes = 512;  // of each text of a cause
 
-void read_causes(const json::value& status, failure& into) {
-  const auto* causes = find(status, {"details", "causes"});
-  if (causes == nullptr || !causes->is_array()) return;
-  for (const auto& each : causes->get_array()) {
-    if (!each.is_object() || into.causes.size() == causes_at_most) continue;
+std::string shortened(json_view of, std::size_t bytes) {
+  return core::printable(core::middle_cut(of.string(), bytes));
+}
+
+void read_causes(json_view status, failure& into) {
+  status.find({"details", "causes"}).elements([&](json_view each) {
+    if (!each.is_object() || into.causes.size() == causes_at_most) return;
     const auto text = [&](std::string_view name) {
-      return core::printable(core::middle_cut(find_string(each, {name}), cause_bytes));
+      return shortened(each.find(name), cause_bytes);
     };
     into.causes.push_back({text("reason"), text("message"), text("field")});
-  }
+  });
 }
 
 /// Fills in what the body says. Returns false if it is not a Status.
-bool read_status(std::string_view body, failure& into) {
-  std::string ignored;
-  const auto status = parse_json(body, ignored);
-  if (!status || find_string(*status, {"kind"}) != "Status") return false;
-  const auto text = [&](std::string_view name) {
-    return core::printable(core::middle_cut(find_string(*status, {name}), message_bytes));
-  };
-  into.reason = text("reason");
-  into.message = text("message");
-  into.retry_after = seconds_of(find_number(*status, {"details", "retryAfterSeconds"}));
-  read_causes(*status, into);
+bool read_status(const std::string& body, failure& into) {
+  const core::json_document document(body, depth_limit);
+  const auto status = document.root();
+  if (status.find("kind").string() != "Status") return false;
+  into.reason = shortened(status.find("reason"), message_bytes);
+  into.message = shortened(status.find("message"), message_bytes);
+  const auto delay = status.find({"details", "retryAfterSeconds"}).integer();
+  into.retry_after = seconds_of(delay.value_or(0));
+  read_causes(status, into);
   return true;
 }
 
@@ -116,16 +114,6 @@ std::chrono::seconds retry_after(std::string_view field,
   const auto time = std::chrono::system_clock::from_time_t(::timegm(&parts));
   const auto wait = std::chrono::ceil<std::chrono::seconds>(time - now);
   return std::clamp(wait, std::chrono::seconds(0), longest_delay);
-}
-
-std::optional<json::value> parse_json(std::string_view text, std::string& reason) {
-  json::parse_options options;
-  options.max_depth = depth_limit;
-  boost::system::error_code error;
-  auto value = json::parse(text, error, {}, options);
-  if (!error) return value;
-  reason = "the response is not JSON (" + error.message() + "): " + quoted_line(text);
-  return std::nullopt;
 }
 
 std::string quoted_line(std::string_view text) {

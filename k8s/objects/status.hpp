@@ -3,10 +3,7 @@
 #include "rw/core/http/message.hpp"
 #include "rw/k8s/objects/failure.hpp"
 
-#include <boost/json/value.hpp>
-
 #include <chrono>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -21,10 +18,6 @@ failure failure_of(const http::response& response, const std::string& attempt,
 /// Returns Retry-After (RFC 9110, section 10.2.3), seconds or a date, at most five
 /// minutes; 0 if absent.
 std::chrono::seconds retry_after(std::string_view field, std::chrono::system_clock::time_point now);
-
-/// Parses JSON with a bound on its depth; of duplicate names the last one counts. Without a value
-/// `reason` is the end of a sentence.
-std::optional<boost::json::value> parse_json(std::string_view text, std::string& reason);
 
 /// Returns `text` for a message: its first line, at most 300 bytes, without control characters.
 std::string quoted_line(std::string_view text);

@@ -1,14 +1,12 @@
 #include "rw/reactors/admission/admission.hpp"
 
+#include "rw/core/json/json_view.hpp"
 #include "rw/core/within.hpp"
-#include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/admission/review.hpp"
 #include "rw/reactors/shared/heartbeat.hpp"
 #include "rw/reactors/shared/probe.hpp"
 
 #include <boost/asio/error.hpp>
-#include <boost/json/parse.hpp>
-#include <boost/json/value.hpp>
 
 #include <array>
 #include <exception>
@@ -254,9 +252,8 @@ void webhook::respond_to_probe(const http::request& from, const review_decision&
                                http::response& into) const {
   std::string nonce;
   if (from.body.size() <= max_probe) {
-    boost::system::error_code error;  // the reader accepts deeper ones
-    const auto review = boost::json::parse(from.body, error);
-    nonce = probe_nonce(k8s::find_string(review, {"request", "name"}));
+    const core::json_document review(from.body);
+    nonce = probe_nonce(review.root().find({"request", "name"}).string());
   }
   const auto warning = options_.probe(nonce);
   respond(decided, into, std::array{std::string_view(warning)});

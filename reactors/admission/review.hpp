@@ -47,7 +47,8 @@ std::string_view message(review_effect effect) noexcept;
 /// Why a body is rejected. The response to each is 400 with `reason`.
 enum class review_error : std::uint8_t {
   empty_body = 1,
-  malformed_json,        ///< truncated, not UTF-8, trailing bytes, lone surrogates, ...
+  malformed_json,        ///< truncated, not UTF-8, trailing bytes, lone surrogates, exponents
+                         ///< beyond 32 bits, ...
   too_deep,              ///< more than `max_review_depth` levels
   not_admission_review,  ///< not an object, or its apiVersion is not admission.k8s.io/v1 or
                          ///< v1beta1, or its kind not AdmissionReview
@@ -64,8 +65,9 @@ using review_result = boost::system::result<review_decision, review_error>;
 /// Maximum nesting of arrays and objects in a review.
 inline constexpr std::size_t max_review_depth = 512;
 
-/// Decides about a review by the documented rules, through a Boost.JSON DOM: clear rather than
-/// fast. It is the reference for `reader`, which calls it in every unusual case.
+/// Decides about reviews: simdjson finds the tokens, and one walk over them checks the grammar of
+/// the whole document and records the positions of the relevant values. Builds no DOM; time and
+/// memory are linear in the length of the body, whatever it holds.
 ///
 /// - A review without apiVersion is of v1, one without kind is an AdmissionReview: empty counts as
 ///   absent.
@@ -87,18 +89,6 @@ inline constexpr std::size_t max_review_depth = 512;
 /// - Contract v1: the annotation `operator.kyma-project.io/owned-by: <namespace>/<name>` of the
 ///   object names the owner. Contract v2 ignores annotations.
 ///
-/// `event.manager` is left empty. Thread-safe.
-review_result read_review_reference(std::string_view body, contract agreed,
-                                    std::span<const std::string> subresources = {});
-
-/// Decides about reviews as `read_review_reference` does, several times faster: simdjson finds the
-/// tokens, and one walk over them checks the grammar and records the positions of the relevant
-/// values. It builds no DOM as long as nothing is unusual and the compared parts are equal byte by
-/// byte, or differ in a way that no spelling explains.
-///
-/// It validates the whole document, skipped parts included: it never accepts what the reference
-/// rejects, and never decides differently.
-///
 /// Keeps a token index of 4 bytes per byte of the largest body up to 256 KiB, and frees the memory
 /// of larger bodies at once. Not thread-safe: one for each thread.
 class reader {
@@ -112,16 +102,9 @@ class reader {
                                                       const std::string& body,
                                                       std::span<const std::string> subresources);
 
-  /// Returns the number of bodies passed to the reference so far.
-  std::uint64_t deferred() const noexcept { return deferred_; }
-
  private:
-  bool decide(const std::string& body, std::span<const std::string> subresources,
-              review_decision& decided);
-
   contract contract_;
   core::token_index index_;
-  std::uint64_t deferred_ = 0;
 };
 
 /// Appends the AdmissionReview in response to a review: with its apiVersion and uid, `allowed:

@@ -1,3 +1,4 @@
+#include "rw/core/json/json_view.hpp"
 #include "rw/core/json/token_index.hpp"
 #include "rw/core/json/token_walk.hpp"
 #include "rw/reactors/admission/decide.hpp"
@@ -9,212 +10,251 @@
 namespace rw::admission {
 namespace {
 
-using core::escapes_are_valid;
-using core::token_index;
+using core::json_flaw;
+using core::json_view;
 using core::token_list;
 using core::token_walk;
 
-/// Walks a string or null; returns false for other values. Null counts as empty, as an absent field
-/// does.
-bool string_or_null(token_walk& walk, std::string_view& text) {
-  if (walk.peek() == '"') return walk.string(text);
-  text = {};
-  return walk.peek() == 'n' && walk.skip();
-}
-
-bool bool_or_null(token_walk& walk, bool& value) {
-  value = walk.peek() == 't';
-  return (value || walk.peek() == 'f' || walk.peek() == 'n') && walk.skip();
-}
-
-/// Walks an object, calling `member` as token_walk::object does, or null.
-template <typename Member>
-bool object_or_null(token_walk& walk, Member&& member) {
-  if (walk.peek() == '{') return walk.object(std::forward<Member>(member));
-  return walk.peek() == 'n' && walk.skip();
-}
-
-/// Position of a value; absent, or null, if `begin` is null.
-struct value_place {
-  const std::uint32_t* begin = nullptr;
-  const std::uint32_t* end = nullptr;
+/// A field that has to be a string. Absent, it is empty, and so is null. Read again, the last one
+/// counts.
+struct text_field {
   std::string_view text;
-
-  bool present() const noexcept { return begin != nullptr; }
+  bool is_wrong = false;
 
   bool read(token_walk& walk) {
-    *this = {};
+    is_wrong = false;
+    if (walk.peek() == '"') return walk.string(text);
+    text = {};
+    is_wrong = walk.peek() != 'n';
+    return walk.skip();
+  }
+};
+
+struct bool_field {
+  bool value = false;
+  bool is_wrong = false;
+
+  bool read(token_walk& walk) {
+    value = walk.peek() == 't';
+    is_wrong = !value && walk.peek() != 'f' && walk.peek() != 'n';
+    return walk.skip();
+  }
+};
+
+/// A field of any type; null counts as absent.
+struct value_field {
+  const std::uint32_t* begin = nullptr;
+  const std::uint32_t* end = nullptr;
+
+  bool present() const noexcept { return begin != nullptr; }
+  json_view view(const token_list& tokens) const noexcept { return {tokens, begin, end}; }
+
+  bool read(token_walk& walk) {
     const bool null = walk.peek() == 'n';
-    const auto* from = walk.position();
-    if (!walk.skip(text)) return false;
-    if (!null) {
-      begin = from;
-      end = walk.position();
-    }
+    const auto* const from = walk.position();
+    if (!walk.skip()) return false;
+    begin = null ? nullptr : from;
+    end = walk.position();
     return true;
   }
 };
 
-/// The relevant values in `object` or `oldObject`.
-struct object_spans {
-  bool seen = false;
+/// Whether a field is an object.
+struct object_field {
+  bool is_read = false;
   bool present = false;
-  bool metadata_seen = false;
-  bool annotations_seen = false;
-  std::string_view api_version, kind, ns, name, owned_by;
-  value_place spec, status;
+  bool is_wrong = false;
 
-  /// A second object of the same name would override the first: the reference handles that.
-  bool read(token_walk& walk, contract agreed) {
-    if (std::exchange(seen, true)) return false;
+  /// Walks the field, calling `member` as token_walk::object does.
+  template <typename Member>
+  bool read(token_walk& walk, Member&& member) {
+    is_read = true;
     present = walk.peek() == '{';
-    return object_or_null(walk, [&](std::string_view member) {
-      if (member == "spec") return spec.read(walk);
-      if (member == "status") return status.read(walk);
-      if (member == "metadata") return read_metadata(walk, agreed);
-      if (member == "apiVersion") return string_or_null(walk, api_version);
-      if (member == "kind") return string_or_null(walk, kind);
-      return walk.skip();
-    });
+    if (present) return walk.object(std::forward<Member>(member));
+    is_wrong = walk.peek() != 'n';
+    return walk.skip();
   }
+};
 
- private:
-  bool read_metadata(token_walk& walk, contract agreed) {
-    if (std::exchange(metadata_seen, true)) return false;
-    return object_or_null(walk, [&](std::string_view member) {
-      if (member == "name") return string_or_null(walk, name);
-      if (member == "namespace") return string_or_null(walk, ns);
+/// The relevant values in `metadata`.
+struct metadata_fields : object_field {
+  text_field name, ns, owned_by;
+  bool annotations_are_wrong = false;
+
+  bool read(token_walk& walk, contract agreed) {
+    if (is_read) *this = {};
+    return object_field::read(walk, [&](std::string_view member) {
+      if (member == "name") return name.read(walk);
+      if (member == "namespace") return ns.read(walk);
       if (agreed == contract::v1 && member == "annotations") return read_annotations(walk);
       return walk.skip();
     });
   }
-
-  bool read_annotations(token_walk& walk) {
-    if (std::exchange(annotations_seen, true)) return false;
-    return object_or_null(walk, [&](std::string_view member) {
-      if (member != owner_annotation) return walk.skip();
-      owned_by = {};
-      return walk.peek() == '"' ? walk.string(owned_by) : walk.skip();
-    });
-  }
-};
-
-/// The relevant values in a review.
-struct review_spans {
-  std::string_view api_version, kind;
-  bool request_seen = false;
-  bool gvk_seen = false;
-  bool dry_run = false;
-  std::string_view uid, operation, subresource, name, ns;
-  std::string_view gvk_group, gvk_version, gvk_kind;
-  object_spans object, old_object;
-
-  bool read(token_walk& walk, contract agreed) {
-    return walk.object([&](std::string_view member) {
-      if (member == "request") return read_request(walk, agreed);
-      if (member == "apiVersion") return string_or_null(walk, api_version);
-      if (member == "kind") return string_or_null(walk, kind);
-      return walk.skip();
-    });
+  bool has_wrong() const noexcept {
+    return is_wrong || annotations_are_wrong || name.is_wrong || ns.is_wrong;
   }
 
  private:
-  bool read_request(token_walk& walk, contract agreed) {
-    if (std::exchange(request_seen, true)) return false;
-    return walk.object([&](std::string_view member) {
-      if (member == "uid") return walk.string(uid);
-      if (member == "kind") return read_gvk(walk);
-      if (member == "name") return string_or_null(walk, name);
-      if (member == "namespace") return string_or_null(walk, ns);
-      if (member == "operation") return string_or_null(walk, operation);
-      if (member == "subResource") return string_or_null(walk, subresource);
-      if (member == "dryRun") return bool_or_null(walk, dry_run);
+  bool read_annotations(token_walk& walk) {
+    object_field annotations;
+    owned_by = {};
+    const bool whole = annotations.read(walk, [&](std::string_view member) {
+      return member == owner_annotation ? owned_by.read(walk) : walk.skip();
+    });
+    annotations_are_wrong = annotations.is_wrong;
+    return whole;
+  }
+};
+
+/// The relevant values in `object` or `oldObject`.
+struct object_fields : object_field {
+  metadata_fields metadata;
+  text_field api_version, kind;
+  value_field spec, status;
+
+  bool read(token_walk& walk, contract agreed) {
+    if (is_read) *this = {};
+    return object_field::read(walk, [&](std::string_view member) {
+      if (member == "spec") return spec.read(walk);
+      if (member == "status") return status.read(walk);
+      if (member == "metadata") return metadata.read(walk, agreed);
+      if (member == "apiVersion") return api_version.read(walk);
+      if (member == "kind") return kind.read(walk);
+      return walk.skip();
+    });
+  }
+  bool has_wrong() const noexcept {
+    return is_wrong || metadata.has_wrong() || api_version.is_wrong || kind.is_wrong;
+  }
+};
+
+/// The request's `kind`.
+struct gvk_fields : object_field {
+  text_field group, version, kind;
+
+  bool read(token_walk& walk) {
+    if (is_read) *this = {};
+    return object_field::read(walk, [&](std::string_view member) {
+      if (member == "group") return group.read(walk);
+      if (member == "version") return version.read(walk);
+      if (member == "kind") return kind.read(walk);
+      return walk.skip();
+    });
+  }
+  bool has_wrong() const noexcept {
+    return is_wrong || group.is_wrong || version.is_wrong || kind.is_wrong;
+  }
+};
+
+struct request_fields : object_field {
+  text_field uid, operation, subresource, name, ns;
+  bool_field dry_run;
+  gvk_fields gvk;
+  object_fields object, old_object;
+
+  bool read(token_walk& walk, contract agreed) {
+    if (is_read) *this = {};
+    return object_field::read(walk, [&](std::string_view member) {
+      if (member == "uid") return uid.read(walk);
+      if (member == "kind") return gvk.read(walk);
+      if (member == "name") return name.read(walk);
+      if (member == "namespace") return ns.read(walk);
+      if (member == "operation") return operation.read(walk);
+      if (member == "subResource") return subresource.read(walk);
+      if (member == "dryRun") return dry_run.read(walk);
       if (member == "object") return object.read(walk, agreed);
       if (member == "oldObject") return old_object.read(walk, agreed);
       return walk.skip();
     });
   }
+  bool has_wrong() const noexcept {
+    return uid.is_wrong || operation.is_wrong || subresource.is_wrong || name.is_wrong ||
+           ns.is_wrong || dry_run.is_wrong || gvk.has_wrong() || object.has_wrong() ||
+           old_object.has_wrong();
+  }
+};
 
-  bool read_gvk(token_walk& walk) {
-    if (std::exchange(gvk_seen, true)) return false;
-    return object_or_null(walk, [&](std::string_view member) {
-      if (member == "group") return string_or_null(walk, gvk_group);
-      if (member == "version") return string_or_null(walk, gvk_version);
-      if (member == "kind") return string_or_null(walk, gvk_kind);
+struct review_fields {
+  text_field api_version, kind;
+  request_fields request;
+
+  /// The position is at an object.
+  bool read(token_walk& walk, contract agreed) {
+    return walk.object([&](std::string_view member) {
+      if (member == "request") return request.read(walk, agreed);
+      if (member == "apiVersion") return api_version.read(walk);
+      if (member == "kind") return kind.read(walk);
       return walk.skip();
     });
   }
 };
 
-bool same(const token_list& tokens, const value_place& a, const value_place& b) {
-  if (a.text == b.text) return true;
-  switch (compare_tokens(tokens, a.begin, a.end, b.begin, b.end)) {
-    case relation::equal:
-      return true;
-    case relation::different:
-      return false;
-    case relation::unclear:
-      break;
-  }
-  return json_equal(a.text, b.text);
-}
-
-bool changed(const token_list& tokens, first_look::part compare, const object_spans& object,
-             const object_spans& old) {
+bool changed(const token_list& tokens, first_look::part compare, const object_fields& object,
+             const object_fields& old) {
+  const auto same = [&](const value_field& a, const value_field& b) {
+    return json_equal(a.view(tokens), b.view(tokens));
+  };
   switch (compare) {
     case first_look::part::spec:
-      return !object.spec.present() || !old.spec.present() || !same(tokens, object.spec, old.spec);
+      return !object.spec.present() || !old.spec.present() || !same(object.spec, old.spec);
     case first_look::part::status:
       if (!object.status.present() || !old.status.present()) {
         return object.status.present() != old.status.present();
       }
-      return !same(tokens, object.status, old.status);
+      return !same(object.status, old.status);
     case first_look::part::nothing:
       break;
   }
   return true;
 }
 
-/// Decides. Returns false if the reference must decide; `decided` is then invalid.
-bool decide(const token_list& tokens, contract agreed, std::span<const std::string> subresources,
-            review_decision& decided) {
-  review_spans review;
-  token_walk walk(tokens, max_review_depth);
-  if (!review.read(walk, agreed) || !walk.at_end()) return false;
-  const auto version = parse_review_version(review.api_version, review.kind);
-  if (!version || !review.request_seen) return false;
-  if (review.uid.empty() || !names_fit({review.uid})) return false;
-
-  decided.version = *version;
-  decided.uid = review.uid;
-  const auto first = look(review.dry_run, review.operation, review.subresource, subresources);
-  decided.effect = first.settled.value_or(review_effect::event);
-  if (first.settled) return true;
-  if (!changed(tokens, first.compare, review.object, review.old_object)) {
-    decided.effect = review_effect::no_change;
-    return true;
+review_effect effect_of(const token_list& tokens, const request_fields& request, contract agreed,
+                        std::span<const std::string> subresources, watch_event& event) {
+  const auto first =
+      look(request.dry_run.value, request.operation.text, request.subresource.text, subresources);
+  if (first.settled) return *first.settled;
+  if (!changed(tokens, first.compare, request.object, request.old_object)) {
+    return review_effect::no_change;
   }
   const bool use_old =
-      (first.prefers_old_object || !review.object.present) && review.old_object.present;
-  const auto& source = use_old ? review.old_object : review.object;
-  decided.effect =
-      make_event({review.name, review.ns, review.gvk_group, review.gvk_version, review.gvk_kind,
-                  source.name, source.ns, source.api_version, source.kind, source.owned_by},
-                 agreed, decided.event);
-  return true;
+      (first.prefers_old_object || !request.object.present) && request.old_object.present;
+  const auto& source = use_old ? request.old_object : request.object;
+  return make_event(
+      {request.name.text, request.ns.text, request.gvk.group.text, request.gvk.version.text,
+       request.gvk.kind.text, source.metadata.name.text, source.metadata.ns.text,
+       source.api_version.text, source.kind.text, source.metadata.owned_by.text},
+      agreed, event);
+}
+
+boost::system::result<void, review_error> decide(const token_list& tokens, contract agreed,
+                                                 std::span<const std::string> subresources,
+                                                 review_decision& decided) {
+  token_walk walk(tokens, max_review_depth);
+  review_fields review;
+  const bool is_object = walk.peek() == '{';
+  const bool whole = is_object ? review.read(walk, agreed) : walk.skip();
+  if (!whole || !walk.at_end()) {
+    return walk.flaw() == json_flaw::too_deep ? review_error::too_deep
+                                              : review_error::malformed_json;
+  }
+  const auto version =
+      is_object ? parse_review_version(review.api_version.text, review.kind.text) : std::nullopt;
+  if (!version) return review_error::not_admission_review;
+  const auto& request = review.request;
+  if (review.api_version.is_wrong || review.kind.is_wrong || request.is_wrong) {
+    return review_error::wrong_type;
+  }
+  if (!request.present) return review_error::no_request;
+  if (request.has_wrong()) return review_error::wrong_type;
+  const auto uid = request.uid.text;
+  if (uid.empty() || !names_fit({uid})) return review_error::no_uid;
+  decided.version = *version;
+  decided.uid = uid;
+  decided.effect = effect_of(tokens, request, agreed, subresources, decided.event);
+  return {};
 }
 
 }  // namespace
-
-/// Returns false if the reference must decide; `decided` is then invalid.
-bool reader::decide(const std::string& body, std::span<const std::string> subresources,
-                    review_decision& decided) {
-  token_list tokens;
-  const bool done = index_.build(body, tokens) && escapes_are_valid(body) &&
-                    admission::decide(tokens, contract_, subresources, decided);
-  index_.release();
-  return done;
-}
 
 review_result reader::read(const std::string& body, std::span<const std::string> subresources) {
   review_decision decided;
@@ -226,12 +266,12 @@ review_result reader::read(const std::string& body, std::span<const std::string>
 boost::system::result<void, review_error> reader::read_into(
     review_decision& decided, const std::string& body, std::span<const std::string> subresources) {
   decided.event = {};
-  if (decide(body, subresources, decided)) return {};
-  ++deferred_;
-  auto by_reference = read_review_reference(body, contract_, subresources);
-  if (!by_reference) return by_reference.error();
-  decided = std::move(*by_reference);
-  return {};
+  if (body.empty()) return review_error::empty_body;
+  token_list tokens;
+  boost::system::result<void, review_error> out = review_error::malformed_json;
+  if (index_.build(body, tokens)) out = decide(tokens, contract_, subresources, decided);
+  index_.release();
+  return out;
 }
 
 }  // namespace rw::admission

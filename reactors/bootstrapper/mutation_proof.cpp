@@ -4,13 +4,13 @@
 #include "rw/k8s/client/client_pool.hpp"
 #include "rw/k8s/objects/label_selector.hpp"
 #include "rw/k8s/objects/manifests.hpp"
+#include "rw/k8s/objects/read_json.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/bootstrapper/validation.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
-#include <boost/json/parse.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -75,9 +75,8 @@ void demand_registry(const json::value& configuration, demanded_mutation& of) {
 json::value configuration_of(const revision& of) {
   for (const auto& each : of.objects) {
     if (each.from != source_kind::config) continue;
-    boost::system::error_code error;
-    auto out = json::parse(find_string(each.object, {"data", configuration_key}), error);
-    if (!error) return out;
+    auto out = k8s::read_json(find_string(each.object, {"data", configuration_key}));
+    if (out) return std::move(*out);
   }
   return nullptr;
 }

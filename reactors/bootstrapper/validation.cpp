@@ -3,12 +3,12 @@
 #include "rw/k8s/objects/base64.hpp"
 #include "rw/k8s/objects/object.hpp"
 #include "rw/k8s/objects/qualified_name.hpp"
+#include "rw/k8s/objects/read_json.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/tls/certificate.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
-#include <boost/json/parser.hpp>
 
 #include <algorithm>
 #include <array>
@@ -61,15 +61,9 @@ bool contains(const std::vector<std::string>& list, std::string_view name) {
 }
 
 std::optional<json::value> parse_json(std::string_view text, const field_path& path) {
-  json::parse_options options;
-  options.max_depth = k8s::max_object_depth;
-  json::parser parser({}, options);
-  boost::system::error_code error;
-  const auto read = parser.write_some(text.data(), text.size(), error);
-  const bool complete = !error && text.find_first_not_of(" \t\r\n", read) == std::string_view::npos;
-  if (complete) return parser.release();
-  path.error("is no JSON, from byte " + std::to_string(read + 1) + " on" +
-             (error ? " (" + error.message() + ")" : std::string()));
+  auto read = k8s::read_json(text);
+  if (read) return std::move(*read);
+  path.error(read.error().message);
   return std::nullopt;
 }
 

@@ -2,11 +2,11 @@
 
 #include "rw/k8s/objects/label_selector.hpp"
 #include "rw/k8s/objects/manifests.hpp"
+#include "rw/k8s/objects/read_json.hpp"
 #include "rw/k8s/objects/types.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
 #include <utility>
@@ -97,14 +97,14 @@ std::string render_leader_settings(const manager_settings& from,
 
 leader_settings parse_leader_settings(std::string_view text) {
   leader_settings out;
-  boost::system::error_code error;
-  const auto parsed = json::parse({text.data(), text.size()}, error);
-  const auto* const from = error ? nullptr : parsed.if_object();
+  const auto read = k8s::read_json(text);
+  const auto* const from = read ? read->if_object() : nullptr;
   if (from == nullptr) {
     out.unknown_because = "its annotation " + std::string(settings_annotation) + " is no JSON";
     return out;
   }
   out.known = true;
+  const auto& parsed = *read;
   const auto mode = parse_bootstrapper_mode(k8s::find_string(parsed, {"bootstrapper-mode"}));
   out.bootstrapper = mode.value_or(out.bootstrapper);
   read_flag(*from, "gardener-certificates", out.gardener_certificates);

@@ -4,12 +4,12 @@
 
 #include "rw/core/hash.hpp"
 #include "rw/core/text.hpp"
+#include "rw/k8s/objects/read_json.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/cli/manager_options.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 #include "rw/reactors/shared/recent_events.hpp"
 
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
@@ -298,9 +298,8 @@ boost::json::object manager_app::view::state() {
   out["rollouts"] = rollouts();
   auto& warnings = out["warnings"].emplace_array();
   for (const auto& line : manager_.services_.log.latest_warnings()) {
-    boost::system::error_code error;
-    auto parsed = boost::json::parse(line, error);
-    if (!error) warnings.push_back(std::move(parsed));
+    auto parsed = k8s::read_json(line);
+    if (parsed) warnings.push_back(std::move(*parsed));
   }
   return out;
 }

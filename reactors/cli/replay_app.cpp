@@ -1,11 +1,10 @@
 #include "rw/reactors/cli/replay_app.hpp"
 
 #include "rw/core/text.hpp"
+#include "rw/k8s/objects/read_json.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/tls/files.hpp"
 #include "rw/tls/transport.hpp"
-
-#include <boost/json/parse.hpp>
 
 #include <unistd.h>
 #include <utility>
@@ -38,14 +37,14 @@ std::string text_at(const json::value& of, std::initializer_list<std::string_vie
 }  // namespace
 
 std::string verdict_of(const std::string& review, unsigned status, const std::string& response) {
-  boost::system::error_code wrong;
-  const auto sent = json::parse(review, wrong);
-  const auto uid = wrong ? std::string() : text_at(sent, {"request", "uid"});
-  const auto read = json::parse(response, wrong);
+  const auto sent = k8s::read_json(review);
+  const auto uid = sent ? text_at(*sent, {"request", "uid"}) : std::string();
+  const auto parsed = k8s::read_json(response);
   if (status != 200) return "status " + std::to_string(status);
-  if (wrong || k8s::find_string(read, {"kind"}) != "AdmissionReview") {
+  if (!parsed || k8s::find_string(*parsed, {"kind"}) != "AdmissionReview") {
     return "the response is no AdmissionReview";
   }
+  const auto& read = *parsed;
   if (text_at(read, {"response", "uid"}) != uid) return "the response has another uid";
   const auto* const allowed = k8s::find(read, {"response", "allowed"});
   const auto reason = text_at(read, {"response", "status", "message"});

@@ -1,5 +1,7 @@
 #include "rw/reactors/cli/runtimes_client.hpp"
 
+#include "rw/core/text.hpp"
+#include "rw/k8s/objects/read_json.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/k8s/objects/url.hpp"
 #include "rw/reactors/admin/admin.hpp"
@@ -10,7 +12,6 @@
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
-#include <boost/json/parse.hpp>
 
 #include <utility>
 
@@ -23,6 +24,18 @@ namespace json = boost::json;
 bool is_page_of_runtimes(const json::value& of) {
   const auto* const states = k8s::find(of, {"states"});
   return k8s::find_array(of, {"runtimes"}) != nullptr && states != nullptr && states->is_object();
+}
+
+/// Runtimes chose some of the texts, and a terminal shows them: nothing in them controls it. The
+/// depth is bounded by read_json.
+void make_printable(json::value& value) {
+  if (auto* const text = value.if_string()) *text = core::printable(*text);
+  if (auto* const array = value.if_array()) {
+    for (auto& element : *array) make_printable(element);
+  }
+  if (auto* const object = value.if_object()) {
+    for (auto& [name, member] : *object) make_printable(member);
+  }
 }
 
 }  // namespace
@@ -133,13 +146,14 @@ asio::awaitable<runtimes_client::answer> runtimes_client::ask(std::string query)
     out.error = got.error;
     out.no_way = got.no_way;
     if (!out.error.empty()) co_return out;
-    boost::system::error_code wrong;
-    auto next = json::parse(got.body, wrong);
-    if (wrong || !is_page_of_runtimes(next)) {
+    auto read = k8s::read_json(got.body);
+    if (!read || !is_page_of_runtimes(*read)) {
       out.error = (kcp_ == nullptr ? core::to_string(address_) : pod.target) +
                   " does not respond as a manager does";
       co_return out;
     }
+    auto& next = *read;
+    make_printable(next);
     const std::string more(k8s::find_string(next, {"continue"}));
     if (out.runtimes.is_null()) {
       out.runtimes = std::move(next);

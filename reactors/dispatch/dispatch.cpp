@@ -1,5 +1,6 @@
 #include "rw/reactors/dispatch/dispatch.hpp"
 
+#include "rw/core/json/json_view.hpp"
 #include "rw/core/wake.hpp"
 #include "rw/reactors/shared/heartbeat.hpp"
 
@@ -7,8 +8,6 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/json/parse.hpp>
-#include <boost/json/value.hpp>
 
 #include <algorithm>
 #include <array>
@@ -25,21 +24,16 @@ constexpr auto publish_ages_every = std::chrono::seconds(1);
 
 /// What a receiver says of the elements of a batch that it did not take (status 207):
 /// `[{"index":3,"status":403}]`. False if it is something else.
-bool read_partial(std::string_view body, std::vector<unsigned>& statuses) {
-  boost::system::error_code error;
-  const auto parsed = boost::json::parse(body, error);
-  if (error || !parsed.is_array()) return false;
-  for (const auto& element : parsed.get_array()) {
-    const auto* object = element.if_object();
-    const auto* index = object != nullptr ? object->if_contains("index") : nullptr;
-    const auto* status = object != nullptr ? object->if_contains("status") : nullptr;
-    if (index == nullptr || status == nullptr) return false;
-    const auto i = index->is_int64() ? index->get_int64() : -1;
-    const auto s = status->is_int64() ? status->get_int64() : 0;
-    if (i < 0 || static_cast<std::size_t>(i) >= statuses.size()) return false;
-    statuses[static_cast<std::size_t>(i)] = static_cast<unsigned>(s);
-  }
-  return true;
+bool read_partial(const std::string& body, std::vector<unsigned>& statuses) {
+  const core::json_document document(body);
+  bool fits = document.root().is_array();
+  document.root().elements([&](core::json_view element) {
+    const auto index = element.find("index").unsigned_integer();
+    const auto status = element.find("status").integer();
+    fits = fits && index && *index < statuses.size() && status;
+    if (fits) statuses[*index] = static_cast<unsigned>(*status);
+  });
+  return fits;
 }
 
 /// Whose failure an exchange's error is, once there was a connection.

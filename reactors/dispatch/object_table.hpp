@@ -1,6 +1,6 @@
 #pragma once
 
-#include "rw/core/hash.hpp"
+#include "rw/core/sip_hash.hpp"
 #include "rw/reactors/dispatch/observed_objects.hpp"
 
 #include <algorithm>
@@ -20,13 +20,6 @@ namespace rw::dispatch {
 
 /// Queues have two ranks: changes of live watches, and resyncs.
 class observed_objects::table {
-  struct key_hash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view key) const noexcept {
-      return core::string_hash().add(key).value();
-    }
-  };
-
  public:
   table(managed_watch of, std::shared_ptr<backlog> into, std::uint32_t as)
       : watch(std::move(of)), number(as), waiting(std::move(into)) {}
@@ -35,7 +28,7 @@ class observed_objects::table {
   const std::uint32_t number;
   const std::shared_ptr<backlog> waiting;
   k8s::group_version_kind kind;  ///< empty: unknown
-  std::unordered_map<std::string, record, key_hash, std::equal_to<>> records;
+  std::unordered_map<std::string, record, core::foreign_text_hash, std::equal_to<>> records;
   std::array<queue, 2> deletions;
   std::size_t taken = 0;      ///< which the schedule bounds
   std::size_t listed = 0;     ///< by the listing that is under way

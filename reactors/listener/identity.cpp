@@ -30,6 +30,15 @@ std::string forwarded(const http::fields& headers) {
   return joined;
 }
 
+identity_error error_of(const boost::system::error_code& of_header) {
+  if (of_header == tls::xfcc_error::missing) return identity_error::no_header;
+  if (of_header == tls::xfcc_error::no_certificate) return identity_error::no_certificate;
+  if (of_header == tls::xfcc_error::several_certificates) {
+    return identity_error::several_certificates;
+  }
+  return identity_error::malformed_header;
+}
+
 /// Returns the network of an address, IPv4 ones mapped.
 asio::ip::network_v6 network(const asio::ip::address& address, unsigned short bits) {
   const auto mapped = address.is_v6()
@@ -45,8 +54,16 @@ std::string_view reason(identity_error error) noexcept {
     case identity_error::untrusted_peer:
       return "the peer is not in --xfcc-trusted-proxies, so its X-Forwarded-Client-Cert is not "
              "believed";
-    case identity_error::unidentified:
-      return "no client certificate could be read";
+    case identity_error::no_header:
+      return "the request has no X-Forwarded-Client-Cert";
+    case identity_error::malformed_header:
+      return "X-Forwarded-Client-Cert cannot be read";
+    case identity_error::no_certificate:
+      return "the request names no client certificate";
+    case identity_error::several_certificates:
+      return "X-Forwarded-Client-Cert has more than one Cert, and may be forged";
+    case identity_error::unreadable:
+      return "the client certificate cannot be read";
     case identity_error::untrusted:
       return "the client certificate is not trusted";
     case identity_error::nameless:
@@ -55,6 +72,30 @@ std::string_view reason(identity_error error) noexcept {
       return "the client certificate was checked before the CA changed";
   }
   return "unknown error";
+}
+
+std::string_view label(identity_error error) noexcept {
+  switch (error) {
+    case identity_error::untrusted_peer:
+      return "untrusted_peer";
+    case identity_error::no_header:
+      return "no_header";
+    case identity_error::malformed_header:
+      return "malformed_header";
+    case identity_error::no_certificate:
+      return "no_certificate";
+    case identity_error::several_certificates:
+      return "several_certificates";
+    case identity_error::unreadable:
+      return "unreadable";
+    case identity_error::untrusted:
+      return "untrusted";
+    case identity_error::nameless:
+      return "nameless";
+    case identity_error::outdated:
+      return "outdated";
+  }
+  return "unknown";
 }
 
 network_list network_list::parse(std::string_view text) {
@@ -104,7 +145,9 @@ sender_result identifier::identify(const http::request& from) {
     }
     evidence = forwarded(from.headers);
   }
-  if (evidence.empty()) return identity_error::unidentified;
+  if (evidence.empty()) {
+    return options_.terminates_tls ? identity_error::no_certificate : identity_error::no_header;
+  }
   const auto current = generation();
   const auto digest = tls::sha256(evidence);  // so that a long header does not stay in memory
   const std::string key(digest.begin(), digest.end());
@@ -127,11 +170,13 @@ boost::system::result<identifier::entry, identity_error> identifier::examine(
   std::optional<tls::certificate> leaf;
   if (options_.terminates_tls) {
     if (auto parsed = tls::certificate::from_der(evidence)) leaf = std::move(*parsed);
-  } else if (const auto element = tls::nearest(evidence)) {
-    if (auto parsed = element->client_certificate()) leaf = std::move(*parsed);
-    if (auto more = element->intermediates()) intermediates = std::move(*more);
+  } else {
+    const auto client = tls::parse_xfcc(evidence);
+    if (!client) return error_of(client.error());
+    if (auto parsed = client->client_certificate()) leaf = std::move(*parsed);
+    if (auto more = client->intermediates()) intermediates = std::move(*more);
   }
-  if (!leaf) return identity_error::unidentified;
+  if (!leaf) return identity_error::unreadable;
   const auto now = clock_.wall();
   if (!leaf->valid_at(now)) return identity_error::untrusted;
   entry made{.peer = {}, .until = leaf->not_after()};

@@ -9,6 +9,7 @@
 #include <boost/asio/ip/network_v6.hpp>
 #include <boost/system/result.hpp>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -35,16 +36,34 @@ class network_list {
 
 /// Why a request has no sender, and the status of the response.
 enum class identity_error {
-  untrusted_peer = 1,  ///< X-Forwarded-Client-Cert from a peer outside the trusted proxies: 401
-  unidentified,        ///< no certificate, or an unreadable one: 401
-  untrusted,           ///< the certificate does not chain to the CA, or is not valid now: 401
-  nameless,            ///< no common name, which is the runtime's id: 400
+  untrusted_peer = 1,    ///< X-Forwarded-Client-Cert from a peer outside the trusted proxies: 401
+  no_header,             ///< no X-Forwarded-Client-Cert: 401
+  malformed_header,      ///< it cannot be read, or is too large: 401
+  no_certificate,        ///< it has no Cert; with TLS the client sent no certificate: 401
+  several_certificates,  ///< it has more than one Cert, and may be forged: 401
+  unreadable,            ///< the certificate cannot be read: 401
+  untrusted,             ///< the certificate does not chain to the CA, or is not valid now: 401
+  nameless,              ///< no common name, which is the runtime's id: 400
   outdated,  ///< TLS: the certificate was verified before the CA changed, and can't be verified
              ///< again without its intermediates: the client must reconnect
 };
 
+/// All of them.
+inline constexpr std::array identity_errors{identity_error::untrusted_peer,
+                                            identity_error::no_header,
+                                            identity_error::malformed_header,
+                                            identity_error::no_certificate,
+                                            identity_error::several_certificates,
+                                            identity_error::unreadable,
+                                            identity_error::untrusted,
+                                            identity_error::nameless,
+                                            identity_error::outdated};
+
 /// Returns a line for the response, without a newline. Static storage.
 std::string_view reason(identity_error error) noexcept;
+
+/// Returns a metric's label, such as "several_certificates". Static storage.
+std::string_view label(identity_error error) noexcept;
 
 /// The sender of a request. A cheap value.
 struct event_sender {

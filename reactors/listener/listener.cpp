@@ -71,12 +71,19 @@ struct listener::counters {
                                      "Number of accepted events that were lost at the end")),
         share_full(rejected("share")),
         full(rejected("full")),
-        closed(rejected("closed")) {}
+        closed(rejected("closed")) {
+    for (const auto error : identity_errors) static_cast<void>(unidentified(error));
+  }
 
   static core::labels server() { return {{"server_name", "listener"}}; }
   core::counter& rejected(const std::string& reason) {
     return core::make_counter(registry, "rw_listener_rejected_events_total",
                               "Number of events rejected with 503", {{"reason", reason}});
+  }
+  core::counter& unidentified(identity_error error) {
+    return core::make_counter(registry, "rw_listener_unidentified_requests_total",
+                              "Number of requests whose sender is not known",
+                              {{"reason", std::string(label(error))}});
   }
   core::counter& refused_by_verify(const std::string& path) {
     return core::make_counter(registry, "watcher_listener_failed_verification_requests_total",
@@ -303,6 +310,7 @@ bool listener::identify(exchange& current) {
     current.peer = std::move(*sender);
     return true;
   }
+  counters_->unidentified(sender.error()).Increment();
   const bool nameless = sender.error() == identity_error::nameless;
   refuse(current, nameless ? 400 : 401, reason(sender.error()));
   if (sender.error() == identity_error::outdated) {

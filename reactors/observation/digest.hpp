@@ -1,5 +1,6 @@
 #pragma once
 
+#include "rw/core/json/json_view.hpp"
 #include "rw/reactors/dispatch/observed_objects.hpp"
 
 #include <boost/json/value.hpp>
@@ -29,6 +30,7 @@ struct state_hashes {
 /// in nothing else have the same mark. `field`: "spec" or "status". The order of members does not
 /// matter. An object without a spec, or for `status` with neither part, is marked by its
 /// resourceVersion too.
+state_hashes state_hashes_of(core::json_view object, std::string_view field, bool has_status);
 state_hashes state_hashes_of(const boost::json::value& object, std::string_view field,
                              bool has_status);
 

@@ -40,7 +40,8 @@ const k8s::discovered_resource* find(const std::vector<k8s::discovered_resource>
 k8s::list_watch_options options_of(const observed_resource& resource) {
   return {.objects = {.labels = selector_of(resource)},
           .keep = k8s::projection::fields(
-              {"spec", "status", "metadata.deletionTimestamp", "metadata.generation"})};
+              {"spec", "status", "metadata.deletionTimestamp", "metadata.generation"}),
+          .any_cost = true};
 }
 
 }  // namespace
@@ -228,9 +229,9 @@ void feed::begin_listing() {
 
 void feed::put(k8s::object next) {
   if (ended_ || !reason_.empty()) return;
-  const auto value = next.parse();
+  const core::json_document document(next.text(), k8s::max_object_depth);
   for (const auto& watch : resource_.watches) {
-    const auto state = state_hashes_of(value, watch.field, has_status_);
+    const auto state = state_hashes_of(document.root(), watch.field, has_status_);
     const bool taken = environment_.into.put(watch, next.key(), state, environment_.clock.now());
     if (!taken) stop("there are more objects than may be observed");
   }

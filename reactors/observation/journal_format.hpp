@@ -1,5 +1,6 @@
 #pragma once
 
+#include "rw/core/sip_hash.hpp"
 #include "rw/k8s/objects/names.hpp"
 #include "rw/reactors/observation/digest.hpp"
 #include "rw/reactors/shared/gap_account.hpp"
@@ -44,7 +45,7 @@ struct journal_content {
     bool outdated = false;         ///< no state is known (kept_objects.hpp)
     bool inherited = false;        ///< by another Watcher, likewise
     /// By key; unknown_mark: the newest state is not delivered.
-    std::unordered_map<std::string, state_hash> states = {};
+    std::unordered_map<std::string, state_hash, core::foreign_text_hash> states = {};
   };
 
   std::map<managed_watch, objects> watches = {};

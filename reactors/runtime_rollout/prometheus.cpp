@@ -1,12 +1,12 @@
 #include "rw/reactors/runtime_rollout/prometheus.hpp"
 
 #include "rw/core/text.hpp"
+#include "rw/k8s/objects/read_json.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/tls/files.hpp"
 #include "rw/tls/transport.hpp"
 
 #include <boost/json/array.hpp>
-#include <boost/json/parse.hpp>
 
 #include <cmath>
 #include <memory>
@@ -68,9 +68,10 @@ k8s::url_result<k8s::server_url> parse_prometheus_url(std::string_view text, boo
 }
 
 query_result read_query_response(std::string_view body) {
-  boost::system::error_code wrong;
-  const auto read = json::parse(body, wrong);
-  const auto status = wrong ? std::string_view() : k8s::find_string(read, {"status"});
+  const auto response = k8s::read_json(body);
+  if (!response) return text_error{"has a response that is not Prometheus': " + shortened(body)};
+  const auto& read = *response;
+  const auto status = k8s::find_string(read, {"status"});
   if (status == "error") {
     return text_error{"is rejected: " + shortened(k8s::find_string(read, {"error"}))};
   }

@@ -1,9 +1,9 @@
 #include "rw/reactors/shared/access_right.hpp"
 
+#include "rw/k8s/objects/read_json.hpp"
 #include "rw/k8s/objects/types.hpp"
 
 #include <boost/json/object.hpp>
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
 #include <utility>
@@ -24,9 +24,8 @@ json::value review_of(const access_right& right) {
 }
 
 bool is_allowed(std::string_view review) {
-  boost::system::error_code wrong;
-  const auto read = json::parse(review, wrong);
-  const auto* const allowed = wrong ? nullptr : k8s::find(read, {"status", "allowed"});
+  const auto read = k8s::read_json(review);
+  const auto* const allowed = read ? k8s::find(*read, {"status", "allowed"}) : nullptr;
   return allowed != nullptr && *allowed == true;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "rw/core/sip_hash.hpp"
 #include "rw/k8s/objects/names.hpp"
 
 #include <chrono>
@@ -63,7 +64,7 @@ class cluster_owners {
   bool is_recorded(const std::string& cluster, const cluster_claim& of) const;
 
   std::size_t changes_ = 0;
-  std::unordered_map<std::string, owner> owners_;
+  std::unordered_map<std::string, owner, core::foreign_text_hash> owners_;
   std::unordered_map<k8s::object_key, std::vector<std::string>, k8s::object_key_hash> owned_;
 };
 

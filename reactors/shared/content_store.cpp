@@ -1,12 +1,12 @@
 #include "rw/reactors/shared/content_store.hpp"
 
+#include "rw/k8s/objects/read_json.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/shared/content_digest.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
@@ -43,9 +43,8 @@ json::value fold(const content& of, bool in_parts) {
 }
 
 json::array parse_list(std::string_view annotation) {
-  boost::system::error_code damaged;
-  auto all = json::parse(annotation, damaged);
-  return !damaged && all.is_array() ? std::move(all.get_array()) : json::array();
+  auto all = k8s::read_json(annotation);
+  return all && all->is_array() ? std::move(all->get_array()) : json::array();
 }
 
 void mark(const json::value& listed, std::unordered_set<std::string>& digests) {
@@ -99,9 +98,8 @@ asio::awaitable<k8s::result<content_ptr>> content_store::read(std::string digest
   const auto got = co_await kcp_.get(secrets_type(), std::move(key));
   if (!got && !got.error().is(k8s::errc::not_found)) co_return got.error();
   if (!got) co_return content_ptr();
-  boost::system::error_code damaged;
-  auto value = json::parse(k8s::secret_data(*got, content_key).value_or(std::string()), damaged);
-  auto found = damaged ? content_ptr() : make_content(std::move(value));
+  auto value = k8s::read_json(k8s::secret_data(*got, content_key).value_or(std::string()));
+  auto found = value ? make_content(std::move(*value)) : content_ptr();
   if (!found || found->digest != digest) co_return content_ptr();
   loaded_[digest] = found;
   kept_.insert(digest);
@@ -189,10 +187,8 @@ asio::awaitable<k8s::result<void>> content_store::fetch(std::string source) {
         if (!stored) co_return stored.error();
         found = std::move(*stored);
       }
-      boost::system::error_code damaged;
-      auto value =
-          json::parse(k8s::secret_data(*got, content_keys[i]).value_or(std::string()), damaged);
-      if (!found && !damaged) found = make_content(std::move(value));
+      auto value = k8s::read_json(k8s::secret_data(*got, content_keys[i]).value_or(std::string()));
+      if (!found && value) found = make_content(std::move(*value));
       if (found) out.stored.push_back(std::move(found));
     }
   }

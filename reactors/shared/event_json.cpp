@@ -1,11 +1,8 @@
 #include "rw/reactors/shared/event_json.hpp"
 
+#include "rw/core/json/json_view.hpp"
 #include "rw/core/json_text.hpp"
 #include "rw/core/text.hpp"
-
-#include <boost/json/monotonic_resource.hpp>
-#include <boost/json/parse.hpp>
-#include <boost/json/value.hpp>
 
 #include <algorithm>
 #include <optional>
@@ -14,37 +11,40 @@
 namespace rw {
 namespace {
 
-namespace json = boost::json;
+using core::json_document;
+using core::json_view;
+
+constexpr std::size_t wire_depth = 32;
 
 /// Reads a string, or null as empty; returns false for other values.
-bool read_text(const json::value& value, std::string& into) {
-  if (value.is_null()) return true;
-  const auto* text = value.if_string();
-  if (text != nullptr) into.assign(text->data(), text->size());
-  return text != nullptr;
+bool read_text(json_view value, std::string& into) {
+  into = value.string();
+  return value.is_string() || value.is_null();
 }
 
-bool read_key(const json::value& value, object_key& key) {
-  if (value.is_null()) return true;
-  const auto* object = value.if_object();
-  if (object == nullptr) return false;
-  for (const auto& [name, member] : *object) {
-    if (core::iequals(name, "namespace") && !read_text(member, key.ns)) return false;
-    if (core::iequals(name, "name") && !read_text(member, key.name)) return false;
-  }
-  return true;
+/// Each field is read again where it is there again, so that the last one counts.
+bool read_key(json_view value, object_key& key) {
+  key = {};
+  bool ns_fits = true;
+  bool name_fits = true;
+  value.members([&](std::string_view name, json_view member) {
+    if (core::iequals(name, "namespace")) ns_fits = read_text(member, key.ns);
+    if (core::iequals(name, "name")) name_fits = read_text(member, key.name);
+  });
+  return (value.is_object() || value.is_null()) && ns_fits && name_fits;
 }
 
-bool read_gvk(const json::value& value, group_version_kind& gvk) {
-  if (value.is_null()) return true;
-  const auto* object = value.if_object();
-  if (object == nullptr) return false;
-  for (const auto& [name, member] : *object) {
-    if (core::iequals(name, "group") && !read_text(member, gvk.group)) return false;
-    if (core::iequals(name, "version") && !read_text(member, gvk.version)) return false;
-    if (core::iequals(name, "kind") && !read_text(member, gvk.kind)) return false;
-  }
-  return true;
+bool read_gvk(json_view value, group_version_kind& gvk) {
+  gvk = {};
+  bool group_fits = true;
+  bool version_fits = true;
+  bool kind_fits = true;
+  value.members([&](std::string_view name, json_view member) {
+    if (core::iequals(name, "group")) group_fits = read_text(member, gvk.group);
+    if (core::iequals(name, "version")) version_fits = read_text(member, gvk.version);
+    if (core::iequals(name, "kind")) kind_fits = read_text(member, gvk.kind);
+  });
+  return (value.is_object() || value.is_null()) && group_fits && version_fits && kind_fits;
 }
 
 /// What an event must have.
@@ -59,22 +59,19 @@ std::optional<wire_error> flaw_of(const watch_event& event, contract agreed) {
   return {};
 }
 
-wire_result read_event(const json::value& value, contract agreed) {
-  const auto* object = value.if_object();
-  if (object == nullptr) return wire_error::not_an_object;
+wire_result read_event(json_view value, contract agreed) {
+  if (!value.is_object()) return wire_error::not_an_object;
   const bool with_owner = agreed == contract::v1;
   watch_event event;
-  for (const auto& [name, member] : *object) {
-    bool fits = true;
-    if (core::iequals(name, "watched")) {
-      fits = read_key(member, event.watched);
-    } else if (core::iequals(name, "watchedgvk")) {
-      fits = read_gvk(member, event.gvk);
-    } else if (with_owner && core::iequals(name, "owner")) {
-      fits = read_key(member, event.owner);
-    }
-    if (!fits) return wire_error::wrong_type;
-  }
+  bool watched_fits = true;
+  bool gvk_fits = true;
+  bool owner_fits = true;
+  value.members([&](std::string_view name, json_view member) {
+    if (core::iequals(name, "watched")) watched_fits = read_key(member, event.watched);
+    if (core::iequals(name, "watchedgvk")) gvk_fits = read_gvk(member, event.gvk);
+    if (with_owner && core::iequals(name, "owner")) owner_fits = read_key(member, event.owner);
+  });
+  if (!watched_fits || !gvk_fits || !owner_fits) return wire_error::wrong_type;
   if (const auto flaw = flaw_of(event, agreed)) return *flaw;
   return event;
 }
@@ -197,12 +194,9 @@ wire_result parse_wire_event(std::string_view body, contract agreed) {
   wire_result written;
   auto rest = body;
   if (read_as_written(rest, agreed, *written) && rest.empty()) return written;
-  unsigned char memory[4096];
-  json::monotonic_resource resource(memory, sizeof memory);
-  boost::system::error_code error;
-  const auto value = json::parse(body, error, &resource);
-  if (error) return wire_error::malformed_json;
-  return read_event(value, agreed);
+  const json_document document(body, wire_depth);
+  if (!document.root().exists()) return wire_error::malformed_json;
+  return read_event(document.root(), agreed);
 }
 
 boost::system::result<void, wire_error> parse_wire_batch(std::string_view body, contract agreed,
@@ -211,16 +205,14 @@ boost::system::result<void, wire_error> parse_wire_batch(std::string_view body, 
   boost::system::result<void, wire_error> out;
   if (read_batch_as_written(body, agreed, max_events, into)) return out;
   into.clear();
-  unsigned char memory[4096];
-  json::monotonic_resource resource(memory, sizeof memory);
-  boost::system::error_code error;
-  const auto value = json::parse(body, error, &resource);
-  if (error) return wire_error::malformed_json;
-  const auto* array = value.if_array();
-  if (array == nullptr) return wire_error::not_an_array;
-  if (array->size() > max_events) return wire_error::too_many_events;
-  into.reserve(array->size());
-  for (const auto& element : *array) into.push_back(read_event(element, agreed));
+  const json_document document(body, wire_depth);
+  const auto value = document.root();
+  if (!value.exists()) return wire_error::malformed_json;
+  if (!value.is_array()) return wire_error::not_an_array;
+  const auto events = value.size();
+  if (events > max_events) return wire_error::too_many_events;
+  into.reserve(events);
+  value.elements([&](json_view element) { into.push_back(read_event(element, agreed)); });
   return out;
 }
 

@@ -51,6 +51,7 @@ void append_wire_batch(std::string& out, contract agreed, std::span<const watch_
 /// Reads one event. Names of fields match case-insensitively (as in Go's encoding/json, which
 /// existing senders and receivers use), unknown fields are ignored, null counts as missing, of
 /// duplicates the last wins. `manager` stays empty: it is in the URL. `owner` is read for v1 only.
+/// The byte after `body` has to be readable, and zero or white space.
 using wire_result = boost::system::result<watch_event, wire_error>;
 wire_result parse_wire_event(std::string_view body, contract agreed);
 

@@ -1,6 +1,6 @@
 #include "rw/reactors/shared/events.hpp"
 
-#include "rw/core/hash.hpp"
+#include "rw/core/sip_hash.hpp"
 
 #include <algorithm>
 
@@ -20,16 +20,8 @@ bool is_path_segment(std::string_view name) noexcept {
 }
 
 std::size_t watch_event_hash::operator()(const watch_event& event) const {
-  return core::string_hash()
-      .add(event.watched.name)
-      .add(event.watched.ns)
-      .add(event.gvk.kind)
-      .add(event.gvk.group)
-      .add(event.gvk.version)
-      .add(event.manager)
-      .add(event.owner.name)
-      .add(event.owner.ns)
-      .value();
+  return core::foreign_hash(event.watched.name, event.watched.ns, event.gvk.kind, event.gvk.group,
+                            event.gvk.version, event.manager, event.owner.name, event.owner.ns);
 }
 
 }  // namespace rw

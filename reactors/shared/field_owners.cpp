@@ -1,10 +1,10 @@
 #include "rw/reactors/shared/field_owners.hpp"
 
 #include "rw/k8s/objects/difference.hpp"
+#include "rw/k8s/objects/read_json.hpp"
 #include "rw/k8s/objects/types.hpp"
 
 #include <boost/json/object.hpp>
-#include <boost/json/parse.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -40,9 +40,9 @@ const json::value* select(const json::value* from, std::string_view element) {
   if (element.front() == 'f')
     return from->is_object() ? from->get_object().if_contains(rest) : nullptr;
   if (!from->is_array()) return nullptr;
-  boost::system::error_code failed;
-  const auto wanted = json::parse(rest, failed);
-  if (failed) return nullptr;
+  const auto read = k8s::read_json(rest);
+  if (!read) return nullptr;
+  const auto& wanted = *read;
   const auto& all = from->get_array();
   if (element.front() == 'i') {
     const auto index = wanted.is_int64() ? wanted.get_int64() : -1;

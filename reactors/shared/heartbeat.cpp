@@ -1,24 +1,28 @@
 #include "rw/reactors/shared/heartbeat.hpp"
 
+#include "rw/core/json/json_view.hpp"
 #include "rw/core/text.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/shared/events.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <functional>
+#include <map>
+#include <string>
 #include <utility>
 
 namespace rw {
 namespace {
 
 namespace json = boost::json;
+using core::json_view;
 
 constexpr std::size_t heartbeat_depth = 4;
 constexpr std::chrono::hours longest_age(240);
@@ -44,28 +48,39 @@ constexpr std::array<named_count, 8> event_count_names{
 constexpr std::array watch_states{watch_state::live, watch_state::catching_up,
                                   watch_state::unobserved};
 
+constexpr std::size_t max_members = 64;  // of an object
+
 /// Reads the members of one object; keeps the first error.
 class heartbeat_reader {
  public:
-  heartbeat_reader(const json::value& from, std::string path, std::string& error)
-      : object_(from.if_object()), path_(std::move(path)), error_(error) {
-    if (object_ == nullptr) fail("", "an object");
+  heartbeat_reader(json_view from, std::string path, std::string& error)
+      : path_(std::move(path)), error_(error) {
+    if (!from.is_object()) fail("", "an object");
+    std::size_t members = 0;
+    from.members([&](std::string_view name, json_view value) {
+      if (++members > max_members) return;
+      if (!value.is_null())
+        members_.insert_or_assign(std::string(name), value);
+      else
+        members_.erase(std::string(name));
+    });
+    if (members > max_members) fail("", "an object of at most 64 members");
   }
 
   std::string text(std::string_view name) {
-    const auto* const value = find(name);
-    return value == nullptr ? std::string() : text_of(*value, name);
+    const auto value = find(name);
+    return value.exists() ? text_of(value, name) : std::string();
   }
 
   /// `name` is the member's, or that of the array that it is in.
-  std::string text_of(const json::value& value, std::string_view name) {
-    const auto* const found = value.if_string();
+  std::string text_of(json_view value, std::string_view name) {
+    const auto found = value.string();
     const auto control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
-    if (found == nullptr || found->size() > max_name || std::ranges::any_of(*found, control)) {
+    if (!value.is_string() || found.size() > max_name || std::ranges::any_of(found, control)) {
       fail(name, "a string of at most 253 bytes without control characters");
       return {};
     }
-    return core::printable(*found);
+    return core::printable(found);
   }
 
   std::optional<std::chrono::system_clock::time_point> time(std::string_view name) {
@@ -82,19 +97,16 @@ class heartbeat_reader {
   }
 
   std::uint64_t number(std::string_view name) {
-    const auto* const value = find(name);
-    if (value == nullptr) return 0;
-    if (value->is_uint64()) return value->get_uint64();
-    if (value->is_int64() && value->get_int64() >= 0) {
-      return static_cast<std::uint64_t>(value->get_int64());
-    }
-    fail(name, "a number from 0");
-    return 0;
+    const auto value = find(name);
+    const auto number = value.unsigned_integer();
+    if (value.exists() && !number) fail(name, "a number from 0");
+    return number.value_or(0);
   }
 
-  const json::value* find(std::string_view name) const {
-    const auto* const found = object_ == nullptr ? nullptr : object_->if_contains(name);
-    return found == nullptr || found->is_null() ? nullptr : found;
+  /// Null counts as absent.
+  json_view find(std::string_view name) const {
+    const auto found = members_.find(name);
+    return found == members_.end() ? json_view() : found->second;
   }
 
   void fail(std::string_view name, std::string_view allowed) {
@@ -104,7 +116,7 @@ class heartbeat_reader {
   }
 
  private:
-  const json::object* object_;
+  std::map<std::string, json_view, std::less<>> members_;  ///< the last of each name
   std::string path_;
   std::string& error_;
 };
@@ -128,6 +140,13 @@ manager_gaps read_gaps(heartbeat_reader from) {
     from.fail("manager", "an element of a path");
   }
   return out;
+}
+
+bool names_one_twice(const std::vector<manager_gaps>& all) {
+  std::vector<std::string_view> names;
+  for (const auto& each : all) names.push_back(each.manager);
+  std::ranges::sort(names);
+  return std::ranges::adjacent_find(names) != names.end();
 }
 
 constexpr std::uint64_t max_status = 999;
@@ -266,13 +285,12 @@ std::string render_heartbeat(const heartbeat& from) {
 }
 
 boost::system::result<heartbeat, core::text_error> parse_heartbeat(std::string_view body) {
-  boost::system::error_code failed;
-  json::parse_options options;
-  options.max_depth = heartbeat_depth;
-  const auto document = json::parse({body.data(), body.size()}, failed, {}, options);
-  if (failed) return core::text_error{"it is no JSON: " + failed.message()};
+  const core::json_document document(body, heartbeat_depth);
+  if (document.flaw() != core::json_flaw::none) {
+    return core::text_error{"it " + std::string(core::reason(document.flaw()))};
+  }
   std::string error;
-  heartbeat_reader root(document, "", error);
+  heartbeat_reader root(document.root(), "", error);
   heartbeat out;
   out.boot_id = root.text("bootId");
   if (out.boot_id.empty()) root.fail("bootId", "a text");
@@ -284,7 +302,7 @@ boost::system::result<heartbeat, core::text_error> parse_heartbeat(std::string_v
   out.source = root.text("source");
   out.ledger = root.text("ledger");
   out.oldest_undelivered = milliseconds(root.number("oldestUndeliveredMilliseconds"));
-  if (root.find("deliveryMilliseconds") != nullptr) {
+  if (root.find("deliveryMilliseconds").exists()) {
     out.delivery = milliseconds(root.number("deliveryMilliseconds"));
   }
   out.certificate_not_after = root.time("certificateNotAfter");
@@ -294,42 +312,42 @@ boost::system::result<heartbeat, core::text_error> parse_heartbeat(std::string_v
   out.managers_digest = root.digest("managersDigest");
   out.ca_digest = root.digest("caDigest");
   out.certificate_digest = root.digest("certificateDigest");
-  if (const auto* const events = root.find("events"); events != nullptr) {
-    heartbeat_reader from(*events, "events", error);
+  if (const auto events = root.find("events"); events.exists()) {
+    heartbeat_reader from(events, "events", error);
     for (const auto& each : event_count_names) out.events.*each.value = from.number(each.name);
   }
-  if (const auto* const refused = root.find("refused"); refused != nullptr) {
-    out.refused = read_refused(heartbeat_reader(*refused, "refused", error));
+  if (const auto refused = root.find("refused"); refused.exists()) {
+    out.refused = read_refused(heartbeat_reader(refused, "refused", error));
   }
-  if (const auto* const gaps = root.find("gaps"); gaps != nullptr) {
-    heartbeat_reader from(*gaps, "gaps", error);
+  if (const auto gaps = root.find("gaps"); gaps.exists()) {
+    heartbeat_reader from(gaps, "gaps", error);
     out.gaps.emplace().series = from.text("series");
-    const auto* const managers = from.find("managers");
-    const auto* const list = managers == nullptr ? nullptr : managers->if_array();
-    if (list == nullptr || list->size() > max_heartbeat_gaps) {
+    const auto list = from.find("managers");
+    if (!list.is_array() || list.size() > max_heartbeat_gaps) {
       return core::text_error{"gaps.managers must be an array of at most 256 objects"};
     }
-    for (const auto& each : *list) {
+    list.elements([&](json_view each) {
       out.gaps->managers.push_back(read_gaps(heartbeat_reader(each, "gaps.managers", error)));
+    });
+    if (names_one_twice(out.gaps->managers)) {
+      return core::text_error{"gaps.managers must name each manager once"};
     }
   }
-  if (const auto* const probes = root.find("probes"); probes != nullptr) {
-    const auto* const list = probes->if_array();
-    if (list == nullptr || list->size() > max_heartbeat_probes) {
+  if (const auto probes = root.find("probes"); probes.exists()) {
+    if (!probes.is_array() || probes.size() > max_heartbeat_probes) {
       return core::text_error{"probes must be an array of at most 4 strings"};
     }
-    for (const auto& each : *list) out.probes.push_back(root.text_of(each, "probes"));
+    probes.elements([&](json_view each) { out.probes.push_back(root.text_of(each, "probes")); });
   }
   out.more_watches = root.number("moreWatches");
-  if (const auto* const watches = root.find("watches"); watches != nullptr) {
-    const auto* const list = watches->if_array();
-    if (list == nullptr || list->size() > max_heartbeat_watches) {
+  if (const auto watches = root.find("watches"); watches.exists()) {
+    if (!watches.is_array() || watches.size() > max_heartbeat_watches) {
       return core::text_error{"watches must be an array of at most 64 objects"};
     }
-    for (std::size_t i = 0; i < list->size(); ++i) {
-      out.watches.push_back(
-          read_watch(heartbeat_reader((*list)[i], "watches[" + std::to_string(i) + "]", error)));
-    }
+    watches.elements([&](json_view each) {
+      const auto path = "watches[" + std::to_string(out.watches.size()) + "]";
+      out.watches.push_back(read_watch(heartbeat_reader(each, path, error)));
+    });
   }
   if (!error.empty()) return core::text_error{std::move(error)};
   return out;

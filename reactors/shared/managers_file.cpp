@@ -2,11 +2,11 @@
 
 #include "rw/core/text.hpp"
 #include "rw/k8s/objects/qualified_name.hpp"
+#include "rw/k8s/objects/read_json.hpp"
 #include "rw/tls/digest.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 
@@ -139,12 +139,9 @@ managers_result parse_managers(std::string_view text) {
   if (text.size() > managers_file_bytes) {
     return core::text_error{"it is larger than " + std::to_string(managers_file_bytes) + " bytes"};
   }
-  boost::system::error_code error;
-  json::parse_options options;
-  options.max_depth = max_depth;
-  const auto document = json::parse({text.data(), text.size()}, error, {}, options);
-  if (error) return core::text_error{"it is no JSON: " + error.message()};
-  const auto* const root = document.if_object();
+  const auto document = k8s::read_json(text, {.depth = max_depth});
+  if (!document) return core::text_error{"it " + document.error().message};
+  const auto* const root = document->if_object();
   if (root == nullptr) return core::text_error{"it must be a JSON object"};
   const auto* const version = root->if_contains("version");
   if (version == nullptr || *version != format_version) {

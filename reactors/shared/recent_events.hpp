@@ -1,6 +1,7 @@
 #pragma once
 
 #include "rw/core/clock.hpp"
+#include "rw/core/sip_hash.hpp"
 #include "rw/k8s/controller/event_sink.hpp"
 #include "rw/k8s/objects/names.hpp"
 
@@ -63,8 +64,9 @@ class recent_events final : public k8s::event_sink {
   k8s::event_sink& sink_;
   core::clock& clock_;
   const std::size_t max_bytes_;
-  std::list<entry> entries_;                                          ///< the oldest first
-  std::unordered_map<std::string, std::vector<position>> by_object_;  ///< likewise
+  std::list<entry> entries_;  ///< the oldest first
+  std::unordered_map<std::string, std::vector<position>, core::foreign_text_hash>
+      by_object_;  ///< likewise
   std::size_t bytes_ = 0;
 };
 

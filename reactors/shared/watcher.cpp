@@ -2,13 +2,13 @@
 
 #include "rw/core/text.hpp"
 #include "rw/k8s/objects/qualified_name.hpp"
+#include "rw/k8s/objects/read_json.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/shared/heartbeat.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
@@ -326,13 +326,12 @@ std::optional<watcher> last_valid_watcher(const json::value& object,
   const auto is_own = [&](const auto& owner) { return owner.uid == k8s::uid_of(object); };
   const auto text = k8s::annotation(virtual_service, last_valid_annotation);
   if (text.empty() || std::ranges::none_of(owners, is_own)) return std::nullopt;
-  boost::system::error_code error;
-  const auto kept = json::parse(text, error);
-  if (error || !kept.is_object()) return std::nullopt;
+  const auto kept = k8s::read_json(text);
+  if (!kept || !kept->is_object()) return std::nullopt;
   auto before = object;
-  const auto* const spec = kept.get_object().if_contains("spec");
+  const auto* const spec = kept->get_object().if_contains("spec");
   before.as_object()["spec"] = spec == nullptr ? json::value() : *spec;
-  k8s::set_label(before, managed_by_label, k8s::find_string(kept, {"manager"}));
+  k8s::set_label(before, managed_by_label, k8s::find_string(*kept, {"manager"}));
   if (auto valid = read_watcher(before)) return std::move(*valid);
   return std::nullopt;
 }

@@ -8,8 +8,11 @@ only what the attack adds counts. kubelet's livenessProbe would never fail. RW_E
 RW_E2E_HOSTILE_WITHOUT=managers,names leaves attacks out.
 """
 
+import http.client
+import itertools
 import multiprocessing
 import os
+import pathlib
 import re
 import signal
 import socket
@@ -208,6 +211,26 @@ class Newcomer(threading.Thread):
             pause(0.5)
 
 
+def keys_of_one_bucket(bits, salt):
+    """2^bits names whose FNV-1a, salted as Boost.JSON 1.81 does with a table's address that ends in `salt`, has its lowest bits 0: in
+    a table of as many members they are all in one bucket."""
+    letters = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+    prime, mask = 0x100000001B3, (1 << bits) - 1
+    made, known = [], set(letters)
+    for first in itertools.product(letters, repeat=5):
+        hashed = (0xCBF29CE484222325 + salt) & mask
+        for byte in first:
+            hashed = ((hashed ^ byte) * prime) & mask
+        # The last step but one has to leave a byte, which the last takes away.
+        for byte in letters:
+            last = ((hashed ^ byte) * prime) & mask
+            if last in known:
+                made.append(bytes((*first, byte, last)).decode())
+        if len(made) >= 1 << bits:
+            return made[:1 << bits]
+    raise AssertionError("there are too few letters")
+
+
 class Hostile(harness.TestCase):
     def setUp(self):
         super().setUp()
@@ -279,6 +302,58 @@ class Hostile(harness.TestCase):
         most = max(held())
         self.note(f"{most / 1024:.0f} KiB at most for a connection that is not read")
         self.assertLess(MOST_CONNECTIONS * most, (LIMIT_MIB - RSS_MIB) * harness.MIB)
+
+    def test_bodies_of_any_shape_cost_what_they_weigh(self):
+        """As large as a body may be, and of what a parser builds most from; an honest review waits no longer than one of them."""
+        webhook = self.start_webhook("webhook", EventLog())
+        status = lambda key: int(re.search(rf"^{key}:\s+(\d+) kB", pathlib.Path(f"/proc/{webhook.popen.pid}/status").read_text(),
+                                           re.MULTILINE)[1]) * 1024
+        def forget_peak():
+            pathlib.Path(f"/proc/{webhook.popen.pid}/clear_refs").write_text("5")
+        def post(body):
+            client = http.client.HTTPSConnection("127.0.0.1", webhook.port, timeout=30, context=ssl._create_unverified_context())
+            try:
+                client.request("POST", "/validate/x", body, {"content-type": "application/json"})
+                return client.getresponse().status
+            finally:
+                client.close()
+        size = 8 * harness.MIB - 300
+        half = size // 2
+        array = lambda element, of=size: "[" + (element + ",") * ((of - 4) // (len(element) + 1)) + "0]"
+        names = lambda order: "{" + ",".join(f'"{i:06x}":0' for i in order(range(half // 11 - 20))) + "}"
+        def review(spec, old):
+            return ('{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","operation":"UPDATE",'
+                    '"kind":{"group":"","version":"v1","kind":"Secret"},"name":"a","namespace":"b","object":{"spec":' + spec +
+                    '},"oldObject":{"spec":' + old + "}}}")
+        shapes = {"zeros": array("0"), "small arrays": array("[0]"), "small objects": array('{"":0}'), "empty strings": array('""'),
+                  "one bucket": "{" + ",".join(f'"{key}":0' for key in keys_of_one_bucket(14, 0x30)) + "}",
+                  "another order": review(names(list), names(reversed)),
+                  "numbers": review(array("1.0", half - 500), array("1e0", half - 500)),
+                  "a number": review("1" * (half - 500), "1" * (half - 500) + ".0"),
+                  "deep": review("[" * 100000 + "]" * 100000, "1")}
+        self.assertEqual(post(review("1", "2")), 200)
+        for name, body in shapes.items():
+            data = body.encode()
+            forget_peak()
+            idle, spent = status("VmRSS"), webhook.cpu_seconds()
+            post(data)
+            peak, spent = status("VmHWM") - idle, webhook.cpu_seconds() - spent
+            self.note(f"{name}: {len(data) / harness.MIB:.1f} MiB, {spent:.2f} s of CPU, peak {peak / harness.MIB:.0f} MiB over idle")
+            self.assertLess(peak, 6 * len(data) + harness.MIB, name)
+            self.assertLess(spent, 3, name)  # a second for 8 MiB, of which TLS takes a part
+        forget_peak()
+        body = shapes["small arrays"].encode()
+        clients = [threading.Thread(target=post, args=(body,)) for _ in range(4)]
+        for client in clients:
+            client.start()
+        slowest = 0
+        while any(client.is_alive() for client in clients):
+            begun = time.monotonic()
+            self.assertEqual(webhook.get("/livez")[0], 200)
+            slowest = max(slowest, time.monotonic() - begun)
+            pause(0.01)
+        self.note(f"four at once: peak {status('VmHWM') / harness.MIB:.0f} MiB, /livez up to {slowest:.2f} s")
+        self.assertLess(status("VmHWM"), LIMIT_MIB * harness.MIB)
 
     def test_honest_reviews_do_not_feel_a_pod_that_does_its_worst(self):
         webhook = self.start_webhook("1", self.events)

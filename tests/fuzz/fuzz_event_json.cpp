@@ -26,8 +26,8 @@ void check_event(const rw::watch_event& event, rw::contract agreed) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string_view body(reinterpret_cast<const char*>(data), size);
-  const std::string other = " " + std::string(body);
+  const std::string body(reinterpret_cast<const char*>(data), size);
+  const std::string other = " " + body;
   for (const auto agreed : {rw::contract::v1, rw::contract::v2}) {
     check(rw::parse_wire_event(body, agreed) == rw::parse_wire_event(other, agreed),
           "the parser reads the same event");

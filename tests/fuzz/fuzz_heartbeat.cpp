@@ -7,12 +7,12 @@
 #include "tests/fuzz/check.hpp"
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
+#include <string>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace rw;
   using rw::fuzz::check;
-  const std::string_view body(reinterpret_cast<const char*>(data), size);
+  const std::string body(reinterpret_cast<const char*>(data), size);
   const auto read = parse_heartbeat(body);
   if (!read) {
     check(!read.error().message.empty(), "a refusal says why");

@@ -80,10 +80,10 @@ BOOST_AUTO_TEST_CASE(valid_set_is_accepted_as_a_whole) {
 
 BOOST_AUTO_TEST_CASE(configuration_that_is_no_json_is_reported_with_the_place) {
   check_has(errors_of_configuration("{\"overrides\": {}, oops}"),
-            "rt-bootstrapper-config.json: is no JSON, from byte ");
-  check_has(errors_of_configuration("{\"overrides\": {}} x"), "is no JSON, from byte 19");
+            "rt-bootstrapper-config.json: is not JSON, from byte ");
+  check_has(errors_of_configuration("{\"overrides\": {}} x"), "is not JSON, from byte 19");
   check_has(errors_of_configuration("[]"), "is no JSON object");
-  check_has(errors_of_configuration(""), "is no JSON");
+  check_has(errors_of_configuration(""), "is not JSON");
 }
 
 BOOST_AUTO_TEST_CASE(wrong_fields_of_the_configuration_are_named) {
@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(pull_secret_must_have_its_type_and_credentials) {
   check_has(with(R"({"auths": {}})", type), "auths: has no registry");
   check_has(with(R"({})", type), "auths: is missing");
   const auto broken = with(R"({"auths": hunter2})", type);
-  check_has(broken, "is no JSON");
+  check_has(broken, "is not JSON");
   BOOST_TEST(broken.find("hunter2") == broken.npos);
   from.at(source_kind::pull_secret).object.as_object().erase("data");
   check_has(errors_of(from), "data[.dockerconfigjson]: is missing or not base64");

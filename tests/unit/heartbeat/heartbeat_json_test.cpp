@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(heartbeat_error_names_the_field) {
   const std::string long_text(254, 'a');
   const std::vector<std::pair<std::string, std::string>> cases{
       {"[]", "must be an object"},
-      {"{", "no JSON"},
+      {"{", "it is not JSON"},
       {R"({"intervalSeconds":5})", "bootId"},
       {R"({"bootId":7,"intervalSeconds":5})", "bootId"},
       {R"({"bootId":")" + long_text + R"(","intervalSeconds":5})", "bootId"},

@@ -202,9 +202,10 @@ BOOST_AUTO_TEST_CASE(response_that_stops_halfway_is_left_in_time) {
 }
 
 BOOST_AUTO_TEST_CASE(bytes_that_are_not_http_are_no_response) {
-  for (const std::string bytes : {"SSH-2.0-OpenSSH_9.2\r\n\r\n", "HTTP/1.1 abc\r\n\r\n",
-                                  "HTTP/1.1 200 OK\r\nno colon\r\n\r\n",
-                                  "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nxyz\r\n"}) {
+  for (const std::string bytes :
+       {"SSH-2.0-OpenSSH_9.2\r\n\r\n", "HTTP/1.1 abc\r\n\r\n",
+        "HTTP/1.1 050 None\r\ncontent-length: 0\r\n\r\n", "HTTP/1.1 200 OK\r\nno colon\r\n\r\n",
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nxyz\r\n"}) {
     BOOST_TEST_CONTEXT(bytes) {
       upstream peer(answering(bytes));
       fixture f;
@@ -338,6 +339,23 @@ BOOST_AUTO_TEST_CASE(
     f.use(peer.port());
     const auto got = f.ask_client("/", "the body");
     BOOST_TEST(got.error == make_error_code(expected), got.error.message());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(stream_that_ends_without_a_final_status_is_no_response) {
+  for (const std::string status : {"050", "103", "0", "x", "1000"}) {
+    upstream peer([&](tcp::socket& socket, int) {
+      upstream::write(socket, bytes_of({frame::settings, 0, 0, {}}));
+      upstream::read_through(socket, "the body");
+      // HPACK: a literal field whose name is that of the static table's entry 8.
+      const std::string block = '\x08' + std::string(1, static_cast<char>(status.size())) + status;
+      upstream::write(socket, bytes_of({frame::headers, 5, 1, block}));
+      upstream::read_rest(socket);
+    });
+    fixture f(std::make_unique<h2_transport>());
+    f.use(peer.port());
+    const auto got = f.ask_client("/", "the body");
+    BOOST_TEST(got.error.failed(), status);
   }
 }
 

@@ -294,14 +294,14 @@ BOOST_AUTO_TEST_CASE(bytes_that_are_not_http_are_rejected) {
   const std::string_view cases[] = {
       "hello, is anybody there?\r\n\r\n",
       "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 a TLS client\r\n\r\n",
-      "POST  /two-spaces HTTP/1.1\r\n\r\n",
-      "POST /x HTTP/1.1\r\nno colon\r\n\r\n",
-      "POST /x HTTP/1.1\r\n: no name\r\n\r\n",
-      "POST /x HTTP/1.1\r\nname : space before the colon\r\n\r\n",
-      "POST /x\x01y HTTP/1.1\r\n\r\n",
-      "POST /x HTTP/1.1\r\ncontent-length: -1\r\n\r\n",
-      "POST /x HTTP/1.1\r\ncontent-length: ten\r\n\r\n",
-      "POST /x HTTP/1.1\r\ncontent-length: 99999999999999999999999\r\n\r\n",
+      "POST  /two-spaces HTTP/1.1\r\nhost: t\r\n\r\n",
+      "POST /x HTTP/1.1\r\nhost: t\r\nno colon\r\n\r\n",
+      "POST /x HTTP/1.1\r\nhost: t\r\n: no name\r\n\r\n",
+      "POST /x HTTP/1.1\r\nhost: t\r\nname : space before the colon\r\n\r\n",
+      "POST /x\x01y HTTP/1.1\r\nhost: t\r\n\r\n",
+      "POST /x HTTP/1.1\r\nhost: t\r\ncontent-length: -1\r\n\r\n",
+      "POST /x HTTP/1.1\r\nhost: t\r\ncontent-length: ten\r\n\r\n",
+      "POST /x HTTP/1.1\r\nhost: t\r\ncontent-length: 99999999999999999999999\r\n\r\n",
   };
   for (const auto bytes : cases) {
     BOOST_TEST_CONTEXT(bytes) {
@@ -315,10 +315,14 @@ BOOST_AUTO_TEST_CASE(request_whose_length_is_ambiguous_is_rejected) {
   // Two readings of one request are how requests are smuggled past a proxy (RFC 9112,
   // section 11.2).
   const std::string_view cases[] = {
-      "POST /x HTTP/1.1\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\nabcdef",
-      "POST /x HTTP/1.1\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
-      "POST /x HTTP/1.1\r\ntransfer-encoding: chunked\r\ncontent-length: 5\r\n\r\n0\r\n\r\n",
-      "POST /x HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\nxyz\r\nabc\r\n0\r\n\r\n",
+      "POST /x HTTP/1.1\r\nhost: t\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\nabcdef",
+      "POST /x HTTP/1.1\r\nhost: t\r\ncontent-length: 5\r\ntransfer-encoding: "
+      "chunked\r\n\r\n0\r\n\r\n",
+      "POST /x HTTP/1.1\r\nhost: t\r\ntransfer-encoding: chunked\r\ncontent-length: "
+      "5\r\n\r\n0\r\n\r\n",
+      "POST /x HTTP/1.1\r\nhost: t\r\ntransfer-encoding: "
+      "chunked\r\n\r\n3;a=\"b\nc\"\r\nabc\r\n0\r\n\r\n",
+      "POST /x HTTP/1.1\r\nhost: t\r\ntransfer-encoding: chunked\r\n\r\nxyz\r\nabc\r\n0\r\n\r\n",
   };
   for (const auto bytes : cases) {
     BOOST_TEST_CONTEXT(bytes) {
@@ -326,6 +330,43 @@ BOOST_AUTO_TEST_CASE(request_whose_length_is_ambiguous_is_rejected) {
       f.check_refused(bytes, 400, "malformed");
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(request_without_one_host_is_rejected) {
+  fixture f;
+  f.check_refused("GET /x HTTP/1.1\r\n\r\n", 400, "malformed");
+  fixture g;
+  g.check_refused("GET /x HTTP/1.1\r\nhost: a\r\nHost: b\r\n\r\n", 400, "malformed");
+}
+
+BOOST_AUTO_TEST_CASE(transfer_coding_other_than_chunked_is_not_implemented) {
+  fixture f;
+  f.check_refused(
+      "POST /x HTTP/1.1\r\nhost: t\r\ntransfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 501,
+      "malformed");
+}
+
+BOOST_AUTO_TEST_CASE(request_with_a_whole_uri_has_its_path_and_its_authority) {
+  for (const auto& [target, path] :
+       {std::pair("https://other:80/validate/x?a=b", "/validate/x?a=b"),
+        std::pair("HTTP://other", "/"), std::pair("http://other?a", "/?a")}) {
+    fixture f;
+    auto client = f.connect();
+    client.send("GET " + std::string(target) + " HTTP/1.1\r\nhost: t\r\n\r\n");
+    const auto got = read_answer(client);
+    BOOST_TEST(got.status == 200u);
+    BOOST_TEST(got.says("x-target: " + std::string(path) + "\r\n"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(empty_lines_before_a_request_are_passed_over) {
+  fixture f;
+  auto client = f.connect();
+  client.send("\r\n\r\n" + post("/a", "one") + "\r\n" + post("/b", "two"));
+  BOOST_TEST(read_answer(client).body == "one");
+  BOOST_TEST(read_answer(client).body == "two");
+  for (const char byte : "\r\n" + post("/c", "three")) client.send(std::string(1, byte));
+  BOOST_TEST(read_answer(client).body == "three");
 }
 
 BOOST_AUTO_TEST_CASE(version_of_http_other_than_1_is_rejected) {
@@ -355,8 +396,8 @@ BOOST_AUTO_TEST_CASE(client_that_vanishes_in_the_middle_of_its_response_is_count
 
 BOOST_AUTO_TEST_CASE(client_that_vanishes_in_the_middle_of_its_request_is_counted) {
   for (const std::string_view bytes :
-       {"POST /x HT", "POST /x HTTP/1.1\r\ncontent-length: 5\r\n\r\na",
-        "POST /x HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n5\r\na"}) {
+       {"POST /x HT", "POST /x HTTP/1.1\r\nhost: t\r\ncontent-length: 5\r\n\r\na",
+        "POST /x HTTP/1.1\r\nhost: t\r\ntransfer-encoding: chunked\r\n\r\n5\r\na"}) {
     BOOST_TEST_CONTEXT(bytes) {
       fixture f;
       auto client = f.connect();

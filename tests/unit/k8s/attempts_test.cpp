@@ -119,13 +119,13 @@ BOOST_AUTO_TEST_CASE(responses_of_another_kind_are_bad_answers) {
   api_fixture f;
   auto& api = f.api();
   const std::pair<std::string, std::string> bad[] = {
-      {"", "the response is not JSON (incomplete JSON): "},
-      {"<html>no</html>", "the response is not JSON (syntax error): <html>no</html>"},
-      {"{\"kind\":\"ConfigMap\"", "the response is not JSON (incomplete JSON): "},
+      {"", "the answer is not JSON, from byte 1 on (incomplete JSON): "},
+      {"<html>no</html>", "the answer is not JSON, from byte 1 on (syntax error): <html>no</html>"},
+      {"{\"kind\":\"ConfigMap\"", "the answer is not JSON, from byte 20 on (incomplete JSON): "},
       {"[1]", "the answer is JSON, but no object"},
       {R"({"kind":"Secret"})", "the answer is of the kind \"Secret\", not ConfigMap"},
       {R"({"a":1})", "the answer is of the kind \"\", not ConfigMap"},
-      {std::string(1000, '['), "the response is not JSON (too deep): "},
+      {std::string(1000, '['), "the answer nests too deep: "},
   };
   for (const auto& [body, why] : bad) {
     f.script.answers(200, body);

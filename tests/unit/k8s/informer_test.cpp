@@ -230,6 +230,37 @@ BOOST_AUTO_TEST_CASE(watch_with_invalid_json_leads_to_a_list) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(object_over_the_budget_keeps_its_last_state_and_stops_no_other) {
+  informer_world w;
+  w.run([&]() -> asio::awaitable<void> {
+    std::string arrays = "[0]";
+    for (int i = 0; i < 60'000; ++i) arrays += ",[0]";
+    const auto dense = [&](const std::string& name, const std::string& version) {
+      auto text = configmap(name, version);
+      return text.replace(text.find(R"("data":{)"), 8, R"("data":{"dense":[)" + arrays + "],");
+    };
+    co_await list_two(w);
+    BOOST_TEST(w.source->send(event("MODIFIED", dense("a", "11")) +
+                              event("ADDED", dense("new", "12")) +
+                              event("MODIFIED", configmap("b", "13"))));
+    BOOST_TEST(w.contents() == "a@1 b@13");
+    BOOST_TEST(w.log_text.find(R"("name":"a")") != std::string::npos, w.log_text);
+    BOOST_TEST(w.log_text.find("it has more values than its length is good for") !=
+               std::string::npos);
+    BOOST_TEST(w.metric("rw_informer_failures_total", "phase=\"decode\"") == 2);
+    // A list that has it keeps it, too; one that does not, or a deletion, ends it.
+    w.source->fail(errc::gone, 410);
+    co_await w.expect("list 500");
+    w.source->answer(list("50", {dense("a", "11"), configmap("b", "13")}));
+    co_await w.expect("watch 50");
+    BOOST_TEST(w.contents() == "a@1 b@13");
+    w.source->send(event("MODIFIED", configmap("a", "51")));
+    BOOST_TEST(w.contents() == "a@51 b@13");
+    w.source->send(event("MODIFIED", dense("a", "52")) + event("DELETED", dense("a", "53")));
+    BOOST_TEST(w.contents() == "b@13");
+  });
+}
+
 BOOST_AUTO_TEST_CASE(event_of_twenty_mebibytes_is_listed_instead) {
   informer_world w;
   w.run([&]() -> asio::awaitable<void> {

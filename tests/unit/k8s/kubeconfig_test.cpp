@@ -78,6 +78,8 @@ const wrong_field wrong_fields[] = {
     {{.top = ""}, "kubeconfig /x/y: no context is requested, and current-context is not set"},
     {{.top = "current-context: {}\n"}, "kubeconfig /x/y: current-context is not a string"},
     {{.top = "current-context: prod\n"}, "kubeconfig /x/y: context 'prod' is not among contexts"},
+    {{.top = "current-context: \"a\\e[2Jb\"\n"},
+     "kubeconfig /x/y: context 'a?[2Jb' is not among contexts"},
 
     {{.context = "user: u"}, "kubeconfig /x/y: context 'dev': cluster is missing"},
     {{.context = "cluster: d, user: u"},

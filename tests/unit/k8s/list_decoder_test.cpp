@@ -124,6 +124,7 @@ BOOST_AUTO_TEST_CASE(unusual_object_does_not_affect_the_others) {
 BOOST_AUTO_TEST_CASE(decoder_rejects_text_that_is_no_list_with_the_reason) {
   check_refused("", "is not JSON");
   check_refused("<html>busy</html>", "is not JSON");
+  check_refused(list("9", {configmap("a", "1")}).insert(1, "\"x\":1 2,"), "is not JSON");
   check_refused(list("9", {configmap("a", "1")}) + "{}", "is not JSON");
   check_refused("[]", "is no list of objects");
   check_refused("{}", "has no items");

@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(merge_keeps_every_watch_once) {
 }
 
 BOOST_AUTO_TEST_CASE(parse_names_the_field_that_is_wrong) {
-  BOOST_TEST(error_of("").starts_with("it is no JSON: "));
+  BOOST_TEST(error_of("").starts_with("it is not JSON, from byte 1 on "));
   BOOST_TEST(error_of("[]") == "it must be a JSON object");
   BOOST_TEST(error_of("{}") == "version must be 1");
   BOOST_TEST(error_of(R"({"version":2,"watches":[]})") == "version must be 1");
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(parse_rejects_what_is_beyond_the_limits) {
   std::string many = R"({"version":1,"watches":[0)";
   for (std::size_t i = 0; i < managers_file_watches; ++i) many += ",0";
   BOOST_TEST(error_of(many + "]}") == "watches must be an array of at most 4096 objects");
-  BOOST_TEST(error_of(std::string(100'000, '[')).starts_with("it is no JSON: "));
+  BOOST_TEST(error_of(std::string(100'000, '[')) == "it nests too deep");
   std::vector<managed_watch> watches;
   for (std::size_t i = 0; i <= managers_file_watches; ++i) {
     watches.push_back(kymas_of("m" + std::to_string(i)));

@@ -1,0 +1,46 @@
+"""Texts that runtimes chose reach a terminal without what controls it: a stand-in for the leader answers `status` with escape sequences
+(ECMA-48), which no line of the output has."""
+
+import http.server
+import json
+import sys
+import threading
+
+import harness
+
+ESCAPES = "\x1b[2J\x1b]0;owned\x07\x9b31m\u009b\r\n\x08"
+PAGE = {"states": {"failed": 1}, "runtimes": [{"name": "a" + ESCAPES, "kyma": "kcp-system/a" + ESCAPES, "runtimeId": "r" + ESCAPES,
+                                               "state": "failed", "reason": "R" + ESCAPES, "message": "m" + ESCAPES,
+                                               "condition": "c" + ESCAPES, "nextStep": "n" + ESCAPES}],
+        "verdict": {"verdict": "degraded", "causes": [{"text": "cause" + ESCAPES, "nextStep": "step" + ESCAPES}]}}
+
+
+class Leader(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        body = json.dumps(PAGE).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+class Terminal(harness.TestCase):
+    def test_status_prints_no_control_characters_of_a_runtime(self):
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Leader)
+        self.addCleanup(server.server_close)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.shutdown)
+        for arguments in ([], ["-o", "wide"], ["a"], ["-o", "json"]):
+            done = harness.runtime_watcher("status", "--address", f"127.0.0.1:{server.server_port}", *arguments)
+            shown = done.stdout + done.stderr
+            self.note(f"status {' '.join(arguments)}: {len(shown)} characters")
+            self.assertIn("owned", shown)
+            self.assertEqual([each for each in shown if (ord(each) < 0x20 and each != "\n") or 0x7F <= ord(each) < 0xA0], [], arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(harness.main())
