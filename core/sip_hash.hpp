@@ -47,9 +47,7 @@ class sip_state {
       std::memcpy(&word, text.data(), sizeof word);
       add(word);
     }
-    word = 0;
-    if (!text.empty()) std::memcpy(&word, text.data(), text.size());
-    return word;
+    return part_of_word(text);
   }
 
   std::uint64_t finish() noexcept {
@@ -59,6 +57,23 @@ class sip_state {
   }
 
  private:
+  /// Returns up to seven bytes as a word, by loads that overlap.
+  static std::uint64_t part_of_word(std::string_view text) noexcept {
+    const auto size = text.size();
+    if (size >= 4) {
+      std::uint32_t first = 0;
+      std::uint32_t last = 0;
+      std::memcpy(&first, text.data(), sizeof first);
+      std::memcpy(&last, text.data() + size - sizeof last, sizeof last);
+      return first | std::uint64_t{last} << (8 * (size - sizeof last));
+    }
+    if (size == 0) return 0;
+    const auto byte = [&](std::size_t at) {
+      return std::uint64_t{static_cast<unsigned char>(text[at])} << (8 * at);
+    };
+    return byte(0) | byte(size / 2) | byte(size - 1);
+  }
+
   template <unsigned Count>
   void rounds() noexcept {
     for (unsigned i = 0; i < Count; ++i) {
@@ -90,9 +105,9 @@ std::uint64_t sip_hash(const sip_key& key, std::string_view text) noexcept {
   return made.finish();
 }
 
-/// Hash of one to eight texts that a foreigner chooses, for an unordered container: SipHash-1-3, as
-/// Rust's and Python's tables have it, with the key of the process. It differs from process to
-/// process, so nothing that outlives one may hold it.
+/// Hash of one to eight texts, always as many, that a foreigner chooses, for an unordered
+/// container: SipHash-1-3, as Rust's and Python's tables have it, with the key of the process. It
+/// differs from process to process, so nothing that outlives one may hold it.
 template <typename... Texts>
 std::size_t foreign_hash(const Texts&... texts) {
   static_assert(sizeof...(texts) >= 1 && sizeof...(texts) <= 8);

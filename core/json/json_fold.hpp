@@ -78,9 +78,8 @@ class json_fold {
     bool ascending = true;     ///< its names, which are then different
     std::uint64_t number = 0;  ///< of an array
     std::size_t first = 0;     ///< its first member in members_
-    std::size_t limit =
-        256;               ///< members at which duplicates are dropped, so that they take no memory
-    token name = nullptr;  ///< of the member that is being read
+    std::size_t limit = 64;    ///< of members; then duplicates are dropped, to take no memory
+    token name = nullptr;      ///< of the member that is being read
   };
 
   struct member {
