@@ -54,8 +54,10 @@ std::size_t certs_in(std::string_view text) {
   return count;
 }
 
-/// Reads the header from left to right: what is between separators outside of quotes, with the
-/// quoted parts in it. Each function returns false on malformed input.
+constexpr std::string_view not_in_keys = "\"\t\r\n";
+
+/// Reads the header from left to right: pairs, and what else is between separators. Each function
+/// returns false on malformed input.
 class reader {
  public:
   explicit reader(std::string_view text) : text_(text) {}
@@ -74,70 +76,60 @@ class reader {
  private:
   bool piece() {
     blanks();
-    const auto equals = text_.find_first_of("=,;\"", position_);
+    const auto equals = text_.find_first_of("=,;", position_);
     const bool is_pair = equals != std::string_view::npos && text_[equals] == '=';
+    std::string unused;
+    std::string* out = &unused;
     if (is_pair) {
       const auto key = text_.substr(position_, equals - position_);
+      if (key.find_first_of(not_in_keys) != std::string_view::npos) return false;
       if (core::iequals(key, "cert")) {
         ++certs_;
-        position_ = equals + 1;
-        return value(&found_.cert);
-      }
-      if (core::iequals(key, "chain")) {
+        out = &found_.cert;
+      } else if (core::iequals(key, "chain")) {
         ++chains_;
-        position_ = equals + 1;
-        return value(&found_.chain);
+        out = &found_.chain;
       }
+      position_ = equals + 1;
+      blanks();
+      if (position_ < text_.size() && text_[position_] == '"')
+        return quoted(*out) && at_end_of_value();
     }
-    return value(nullptr);
+    return plain(*out);
   }
 
-  /// Reads up to a separator. With `out` it has to be wholly in quotes, or without any.
-  bool value(std::string* out) {
-    blanks();
+  /// Reads up to a separator. There is no quote but at a value's beginning: otherwise one that a
+  /// client wrote could meet one of the proxy's.
+  bool plain(std::string& out) {
     const auto begin = position_;
     for (; position_ < text_.size(); ++position_) {
       const char c = text_[position_];
       if (c == ',' || c == ';') break;
-      if (is_control(c)) return false;
-      if (c != '"') continue;
-      if (out != nullptr && position_ != begin) return false;
-      if (!quoted(out)) return false;
-      if (out == nullptr) continue;
-      ++position_;
-      blanks();
-      return position_ == text_.size() || text_[position_] == ',' || text_[position_] == ';';
+      if (c == '"' || is_control(c)) return false;
     }
-    const auto plain = trimmed_right(text_.substr(begin, position_ - begin));
-    if (out != nullptr) *out = plain;
-    certs_ += certs_outside_of_quotes(plain);
+    out = trimmed_right(text_.substr(begin, position_ - begin));
+    certs_ += certs_in(out);
     return true;
   }
 
-  static std::size_t certs_outside_of_quotes(std::string_view plain) {
-    std::size_t count = 0;
-    while (!plain.empty()) {
-      const auto quote = std::min(plain.find('"'), plain.size());
-      count += certs_in(plain.substr(0, quote));
-      plain.remove_prefix(quote);
-      if (plain.empty()) break;
-      std::size_t end = 1;
-      while (plain[end] != '"') end += plain[end] == '\\' ? 2 : 1;
-      plain.remove_prefix(end + 1);
-    }
-    return count;
-  }
-
-  /// Reads from a quote to its end, and stays there.
-  bool quoted(std::string* out) {
+  /// Reads a value from its quote to behind the other one.
+  bool quoted(std::string& out) {
     for (++position_; position_ < text_.size(); ++position_) {
       char c = text_[position_];
-      if (c == '"') return true;
+      if (c == '"') {
+        ++position_;
+        return true;
+      }
       if (c == '\\' && ++position_ < text_.size()) c = text_[position_];
       if (position_ == text_.size() || is_control(c)) return false;
-      if (out != nullptr) *out += c;
+      out += c;
     }
     return false;
+  }
+
+  bool at_end_of_value() {
+    blanks();
+    return position_ == text_.size() || text_[position_] == ',' || text_[position_] == ';';
   }
 
   void blanks() {

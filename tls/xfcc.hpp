@@ -15,12 +15,12 @@ namespace rw::tls {
 
 /// Why an X-Forwarded-Client-Cert header identifies no client.
 enum class xfcc_error {
-  missing = 1,             ///< no header, or an empty one
-  too_large,               ///< longer than the limit
-  malformed,               ///< a quote without its end, a control character, two chains
-  no_certificate,          ///< no Cert
-  several_certificates,    ///< more than one Cert outside of quotes
-  undecodable,             ///< Cert is not valid percent-encoding
+  missing = 1,           ///< no header, or an empty one
+  too_large,             ///< longer than the limit
+  malformed,             ///< a quote that does not enclose a value, a control character, two chains
+  no_certificate,        ///< no Cert
+  several_certificates,  ///< more than one Cert outside of quotes
+  undecodable,           ///< Cert is not valid percent-encoding
   unparsable_certificate,  ///< Cert is not a certificate
 };
 

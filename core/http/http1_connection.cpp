@@ -181,10 +181,12 @@ void http1_connection::keep(std::string_view rest) {
 /// was refused.
 bool http1_connection::parse(std::string_view bytes, bool& complete) {
   if (phase_ == phase::idle) {
-    while (in_begin_ == input_.size() && bytes.starts_with(empty_line)) {
-      bytes.remove_prefix(empty_line.size());
+    // Empty lines before a request are passed over (RFC 9112, section 2.2), and begin none.
+    in_begin_ = std::min(input_.find_first_not_of("\r\n", in_begin_), input_.size());
+    if (in_begin_ == input_.size()) {
+      bytes.remove_prefix(std::min(bytes.find_first_not_of("\r\n"), bytes.size()));
+      if (bytes.empty()) return true;
     }
-    if (in_begin_ == input_.size() && bytes.empty()) return true;
     enter(phase::header, shared_->options.limits.header);
     progress_ = body_progress(shared_->now());
     for (auto* const text : {&request_.body, &response_.body, &out_}) {

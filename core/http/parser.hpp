@@ -5,9 +5,9 @@
 
 #include <boost/beast/http/basic_parser.hpp>
 
+#include <algorithm>
 #include <functional>
 #include <string_view>
-#include <type_traits>
 
 namespace rw::http {
 
@@ -96,6 +96,17 @@ class request_parser final : public message_parser<true, request> {
     return !is_host || !is_absolute_;
   }
 
+  /// uri-host with a port (RFC 3986, section 3.2), loosely. Empty only where there is no authority.
+  bool is_host(std::string_view text) const noexcept {
+    return std::ranges::all_of(text,
+                               [](char c) {
+                                 return c > ' ' && c <= '~' &&
+                                        std::string_view("\"<>@/?#\\^`{|}").find(c) ==
+                                            std::string_view::npos;
+                               }) &&
+           (!text.empty() || !is_absolute_);
+  }
+
   void refuse(unsigned status, std::string_view reason, error_code& error) {
     refused_status_ = status;
     refused_because_ = reason;
@@ -135,6 +146,8 @@ class request_parser final : public message_parser<true, request> {
         error = boost::beast::http::error::bad_transfer_encoding;
         return;
       }
+      // RFC 9112, section 6.1: others may not see where such a body ends.
+      if (version_ < 11) return refuse(400, "HTTP/1.0 has no transfer codings", error);
       if (!iequals(into_.headers.get("transfer-encoding"), "chunked"))
         return refuse(501, "no transfer coding but chunked is known here", error);
     }
@@ -142,6 +155,7 @@ class request_parser final : public message_parser<true, request> {
     if (hosts_ > 1 || (hosts_ == 0 && version_ > 10))
       return refuse(400, hosts_ == 0 ? "the request has no Host" : "the request has two Hosts",
                     error);
+    if (!is_host(into_.headers.get("host"))) return refuse(400, "the Host is no host", error);
     largest_body_ = limit_(into_);
     const auto length = content_length();
     if (length && *length > largest_body_) error = boost::beast::http::error::body_limit;
@@ -207,9 +221,6 @@ class response_parser final : public message_parser<false, response> {
   const std::size_t largest_body_;
 };
 
-/// Such lines before a request are passed over (RFC 9112, section 2.2).
-inline constexpr std::string_view empty_line = "\r\n";
-
 /// Feeds `bytes` to a parser and returns how many it took; the rest is to be offered again, with
 /// more behind it.
 ///
@@ -220,11 +231,6 @@ std::size_t feed(Parser& parser, std::string_view bytes, boost::beast::error_cod
   constexpr std::size_t shortest_end = 5;
   const auto all = bytes.size();
   error = {};
-  if constexpr (std::is_same_v<Parser, request_parser>) {
-    while (!parser.got_some() && bytes.starts_with(empty_line))
-      bytes.remove_prefix(empty_line.size());
-    if (!parser.got_some() && bytes == empty_line.substr(0, 1)) return all - bytes.size();
-  }
   while (!bytes.empty() && !parser.is_done() && !error) {
     const bool between_chunks = parser.is_header_done() && parser.chunked() && !parser.in_chunk();
     if (between_chunks && bytes.size() < shortest_end) break;

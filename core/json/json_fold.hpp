@@ -82,9 +82,11 @@ class json_fold {
     token name = nullptr;      ///< of the member that is being read
   };
 
+  static constexpr std::uint32_t unknown_hash = 0;
+
   struct member {
     std::uint32_t name;  ///< index of its token
-    std::uint32_t name_hash;
+    std::uint32_t name_hash = unknown_hash;
     std::uint64_t number;
   };
 
@@ -114,7 +116,7 @@ class json_fold {
       return;
     }
     const auto name = value_.content(in.name, buffer_);
-    members_.push_back({index_of(in.name), 0, hash_.member(name, number)});
+    members_.push_back({index_of(in.name), unknown_hash, hash_.member(name, number)});
     if (in.ascending || members_.size() - in.first < in.limit) return;
     drop_duplicates(in);
     in.limit = std::max(in.limit, 2 * (members_.size() - in.first));
@@ -132,11 +134,12 @@ class json_fold {
   }
 
   /// Keeps the last member of each name: sorts by a hash of the names that nobody can aim at, so
-  /// that few different ones meet.
+  /// that few different ones meet. Looks at a name's bytes once, and again only beside an equal
+  /// hash.
   void drop_duplicates(const level& of) {
     const auto begin = members_.begin() + static_cast<std::ptrdiff_t>(of.first);
     for (auto at = begin; at != members_.end(); ++at) {
-      at->name_hash = static_cast<std::uint32_t>(foreign_text_hash()(name_of(*at, buffer_)));
+      if (at->name_hash == unknown_hash) at->name_hash = hash_of(name_of(*at, buffer_));
     }
     std::sort(begin, members_.end(), [](const member& a, const member& b) {
       return a.name_hash != b.name_hash ? a.name_hash < b.name_hash : a.name > b.name;
@@ -145,12 +148,21 @@ class json_fold {
     auto run = begin;  // of kept ones that have the hash of the last
     for (auto at = begin; at != members_.end(); ++at) {
       if (run != kept && run->name_hash != at->name_hash) run = kept;
-      const auto name = name_of(*at, buffer_);
-      const bool known = std::any_of(
-          run, kept, [&](const member& last) { return name_of(last, other_buffer_) == name; });
-      if (!known) *kept++ = *at;
+      if (run == kept || !is_among(run, kept, *at)) *kept++ = *at;
     }
     members_.erase(kept, members_.end());
+  }
+
+  static std::uint32_t hash_of(std::string_view name) {
+    return static_cast<std::uint32_t>(foreign_text_hash()(name)) | 1;
+  }
+
+  using member_iterator = typename std::vector<member>::iterator;
+
+  bool is_among(member_iterator begin, member_iterator end, const member& of) {
+    const auto name = name_of(of, buffer_);
+    return std::any_of(begin, end,
+                       [&](const member& last) { return name_of(last, other_buffer_) == name; });
   }
 
   Hash hash_;

@@ -105,6 +105,8 @@ void informer::implementation::put(object next) {
 
 void informer::implementation::keep(const object& over_budget) {
   if (!unseen_.empty()) unseen_.erase(over_budget);
+  const auto before = objects.get(over_budget.ns(), over_budget.name());
+  if (before && before.uid() != over_budget.uid()) remove(before);  // that one was deleted
 }
 
 void informer::implementation::remove(const object& last) {

@@ -57,7 +57,7 @@ class object_sink {
   virtual void begin_listing() = 0;
   virtual void put(object next) = 0;
   /// An object has a state that is over the budget of read_json, and is not given: only its
-  /// identity counts. It exists, so what was known of it stays.
+  /// identity counts. It exists, so what was known of it, not of one before it, stays.
   virtual void keep(const object& over_budget) { static_cast<void>(over_budget); }
   /// `last`: the object's last state.
   virtual void remove(const object& last) = 0;

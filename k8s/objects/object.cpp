@@ -21,7 +21,7 @@ void intrusive_ptr_release(const object_block* block) noexcept {
 
 boost::json::value object::parse() const {
   if (block_ == nullptr) return nullptr;
-  auto value = read_json(text(), {.depth = max_object_depth});
+  auto value = read_json(text(), {.depth = max_object_depth, .is_counted = false});
   if (!value) throw std::logic_error("k8s::object: an object of a store " + value.error().message);
   return std::move(*value);
 }

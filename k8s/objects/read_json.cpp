@@ -144,7 +144,8 @@ std::string_view over_budget(std::string_view text, const json_budget& budget) {
 
 boost::system::result<json::value, core::text_error> read_json(std::string_view text,
                                                                const json_budget& budget) {
-  if (const auto over = over_budget(text, budget); !over.empty()) {
+  const auto over = budget.is_counted ? over_budget(text, budget) : std::string_view();
+  if (!over.empty()) {
     return core::text_error{std::string(over)};
   }
   json::parse_options options;

@@ -18,6 +18,7 @@ struct json_budget {
   std::size_t depth = 256;                             ///< of nested arrays and objects
   std::size_t memory_of_each_byte = 12;                ///< objects of Kubernetes take about 7
   std::size_t least_memory = std::size_t{1} << 20;     ///< that a small text may take in any case
+  bool is_counted = true;                              ///< false: of a text that was within before
   std::uint64_t comparisons = std::uint64_t{1} << 26;  ///< one object of 8,192 members
 };
 

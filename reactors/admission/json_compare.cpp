@@ -106,6 +106,7 @@ class comparer {
   bool repeats_path(const token_list& in, token at) const {
     std::size_t depth = depth_;
     std::size_t inner = 0;
+    auto own = own_name(depth);
     for (; at != in.end && depth > 0; ++at) {
       const char c = in.at(at);
       if (opens(c)) {
@@ -114,16 +115,25 @@ class comparer {
         if (inner > 0) {
           --inner;
         } else {
-          --depth;
+          own = own_name(--depth);
         }
-      } else if (c == '"' && inner == 0 && path_[depth - 1].name != nullptr &&
-                 in.at(at + 1) == ':') {
+      } else if (c == '"' && inner == 0 && !own.text.empty() && in.at(at + 1) == ':') {
         const auto name = text(in, at);
-        const auto own = text(a_, path_[depth - 1].name);
-        if (name == own || has_escape(name) || has_escape(own)) return true;
+        if (own.has_escape || name == own.text || has_escape(name)) return true;
       }
     }
     return false;
+  }
+
+  /// The member name of the path at a depth, with its quotes; empty if there is none.
+  struct path_name {
+    std::string_view text;
+    bool has_escape = false;
+  };
+  path_name own_name(std::size_t depth) const {
+    if (depth == 0 || path_[depth - 1].name == nullptr) return {};
+    const auto name = text(a_, path_[depth - 1].name);
+    return {name, has_escape(name)};
   }
 
   const token_list& a_;

@@ -95,6 +95,14 @@ std::string names(std::size_t size, bool backward) {
   return out + "}";
 }
 
+/// The beginning of an object whose names take so many bytes, and descend.
+std::string long_names(std::size_t size) {
+  std::string out = "{";
+  for (char c = 'z'; c >= 'b'; --c)
+    out += '"' + std::string(1, c) + std::string(size / 25, 'n') + "\":1,";
+  return out;
+}
+
 /// Two values of a shape, each of about `size` bytes, that are equal, in another spelling where
 /// they can be.
 using pair = std::pair<std::string, std::string>;

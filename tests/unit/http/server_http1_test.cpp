@@ -369,6 +369,42 @@ BOOST_AUTO_TEST_CASE(empty_lines_before_a_request_are_passed_over) {
   BOOST_TEST(read_answer(client).body == "three");
 }
 
+BOOST_AUTO_TEST_CASE(empty_line_behind_a_body_begins_no_request) {
+  auto limits = small_limits();
+  limits.idle = std::chrono::seconds(60);
+  for (const std::string behind : {"\r\n", "\r\n\r\n", "\r"}) {
+    fixture f(limits);
+    auto client = f.connect();
+    client.send(post("/a", "one") + behind);
+    BOOST_TEST(read_answer(client).body == "one");
+    // The time that a header may take passes: one that began later is timed out.
+    auto slow = f.connect();
+    slow.send("POST /x HT");
+    f.check_refused(slow, 408, "header_timeout");
+    BOOST_TEST(ask(client, post("/b", "two")).body == "two");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(transfer_coding_over_http_1_0_is_rejected) {
+  fixture f;
+  f.check_refused("POST /x HTTP/1.0\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n", 400,
+                  "malformed");
+}
+
+BOOST_AUTO_TEST_CASE(host_that_is_none_is_rejected) {
+  for (const std::string head :
+       {"/x HTTP/1.1\r\nhost: a b", "/x HTTP/1.1\r\nhost: a/b", "/x HTTP/1.1\r\nhost: u@b",
+        "http:///x HTTP/1.1\r\nhost: t", "http://u@h/x HTTP/1.1\r\nhost: t"}) {
+    fixture f;
+    f.check_refused("GET " + head + "\r\n\r\n", 400, "malformed");
+  }
+  fixture f;
+  auto client = f.connect();
+  client.send("GET /x HTTP/1.1\r\nhost: [fd00::1]:8443\r\n\r\nGET /x HTTP/1.1\r\nhost:\r\n\r\n");
+  BOOST_TEST(read_answer(client).status == 200u);
+  BOOST_TEST(read_answer(client).status == 200u);
+}
+
 BOOST_AUTO_TEST_CASE(version_of_http_other_than_1_is_rejected) {
   fixture f;
   f.check_refused("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505, "malformed");

@@ -258,6 +258,11 @@ BOOST_AUTO_TEST_CASE(object_over_the_budget_keeps_its_last_state_and_stops_no_ot
     BOOST_TEST(w.contents() == "a@51 b@13");
     w.source->send(event("MODIFIED", dense("a", "52")) + event("DELETED", dense("a", "53")));
     BOOST_TEST(w.contents() == "b@13");
+    // Made again: what is known is of another one.
+    auto again = dense("b", "60");
+    again.replace(again.find("u-b"), 3, "u-c");
+    w.source->send(event("ADDED", again));
+    BOOST_TEST(w.contents() == "");
   });
 }
 
