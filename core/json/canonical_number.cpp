@@ -55,6 +55,8 @@ void append_canonical_number(std::string& out, std::string_view number) {
   const auto point = std::min(mantissa.find('.'), mantissa.size());
   exponent += last < point ? static_cast<std::int64_t>(point - 1 - last)
                            : -static_cast<std::int64_t>(last - point);
+  constexpr std::size_t long_number = 64;
+  if (mantissa.size() > long_number) out.reserve(out.size() + mantissa.size() + 24);
   if (negative) out += '-';
   for (auto i = static_cast<std::size_t>(first - mantissa.begin()); i <= last; ++i) {
     if (mantissa[i] != '.') out += mantissa[i];

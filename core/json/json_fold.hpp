@@ -78,11 +78,12 @@ class json_fold {
     bool ascending = true;     ///< its names, which are then different
     std::uint64_t number = 0;  ///< of an array
     std::size_t first = 0;     ///< its first member in members_
-    std::size_t limit = 64;    ///< of members; then duplicates are dropped, to take no memory
+    std::size_t limit = 32;    ///< of members; then duplicates are dropped, to take no memory
     token name = nullptr;      ///< of the member that is being read
   };
 
   static constexpr std::uint32_t unknown_hash = 0;
+  static constexpr std::size_t many = 1024;  // members
 
   struct member {
     std::uint32_t name;  ///< index of its token
@@ -90,6 +91,9 @@ class json_fold {
     std::uint64_t number;
   };
 
+  std::size_t most_members() const noexcept {
+    return static_cast<std::size_t>(value_.tokens().end - value_.tokens().begin) / 4 + 1;
+  }
   std::uint32_t index_of(token at) const noexcept {
     return static_cast<std::uint32_t>(at - value_.tokens().begin);
   }
@@ -116,7 +120,12 @@ class json_fold {
       return;
     }
     const auto name = value_.content(in.name, buffer_);
-    members_.push_back({index_of(in.name), unknown_hash, hash_.member(name, number)});
+    // A member has at least four tokens: many grow once, without a second copy.
+    if (members_.size() == members_.capacity() && members_.size() >= many) {
+      members_.reserve(std::max(most_members(), members_.size() + 1));
+    }
+    const auto name_hash = in.ascending ? unknown_hash : hash_of(name);
+    members_.push_back({index_of(in.name), name_hash, hash_.member(name, number)});
     if (in.ascending || members_.size() - in.first < in.limit) return;
     drop_duplicates(in);
     in.limit = std::max(in.limit, 2 * (members_.size() - in.first));

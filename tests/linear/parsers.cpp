@@ -145,6 +145,12 @@ std::map<std::string, pair> shapes(std::size_t size) {
       {"duplicates", {"{" + repeated(R"("":1,)", size) + R"("a":0})", R"({"a":0,"":1})"}},
       {"escaped names", {"{" + repeated(R"("\u0061":1,)", size) + R"("b":0})", R"({"b":0,"a":1})"}},
       {"deep and other order", {deep(inner), deep_other(inner)}},
+      {"long names, then duplicates",
+       {long_names(size / 2) + repeated(R"("a":1,)", size / 2) + R"("a":0})", R"({"z":1,"y":1})"}},
+      {"a long name, then many",
+       {R"({")" + std::string(size / 2, 'n') + R"(":1,)" + repeated(R"("b":1,)", size / 2) +
+            R"("c":0})",
+        R"({")" + std::string(size / 2, 'n') + R"(":2})"}},
       {"too deep", twice(std::string(size / 2, '[') + std::string(size / 2, ']'))},
       {"unclosed", twice(std::string(size, '['))},
       {"quotes", twice(std::string(size, '"'))},

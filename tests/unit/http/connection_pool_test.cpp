@@ -164,17 +164,21 @@ BOOST_AUTO_TEST_CASE(client_leaves_a_kept_connection_that_the_peer_closed_withou
 }
 
 BOOST_AUTO_TEST_CASE(client_leaves_a_kept_connection_on_which_an_answer_to_nothing_came) {
+  std::atomic<int> unasked = 0;
   upstream peer(
-      [](tcp::socket& socket, int) {
+      [&](tcp::socket& socket, int) {
         upstream::read_some(socket);
         upstream::write(socket, std::string(ok));
         upstream::write(socket, "HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\n\r\n");
+        ++unasked;
         upstream::read_rest(socket);
       },
       2);
   client_fixture f;
   f.use(peer.port());
   BOOST_TEST(f.ask_client("/").answer.body == "ok");
+  // A request that was sent before would take it for its own.
+  BOOST_TEST(eventually([&] { return unasked == 1; }));
   BOOST_TEST(f.ask_client("/").answer.body == "ok");
 }
 
