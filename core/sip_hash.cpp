@@ -1,6 +1,10 @@
 #include "rw/core/sip_hash.hpp"
 
+#include "rw/core/fixed_hash_key.hpp"
+
 #include <cerrno>
+#include <optional>
+#include <stdexcept>
 #include <sys/random.h>
 #include <system_error>
 
@@ -17,11 +21,24 @@ sip_key random_key() {
   return key;
 }
 
+std::optional<sip_key>& fixed_key() {
+  static std::optional<sip_key> key;
+  return key;
+}
+
 }  // namespace
 
 const sip_key& sip_key::of_process() {
-  static const sip_key key = random_key();
+  static const sip_key key = fixed_key() ? *fixed_key() : random_key();
   return key;
+}
+
+void fix_hash_key(const sip_key& key) {
+  fixed_key() = key;
+  const auto& used = sip_key::of_process();
+  if (used.k0 != key.k0 || used.k1 != key.k1) {
+    throw std::logic_error("fix_hash_key: something was hashed before");
+  }
 }
 
 }  // namespace rw::core

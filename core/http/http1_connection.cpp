@@ -182,9 +182,10 @@ void http1_connection::keep(std::string_view rest) {
 bool http1_connection::parse(std::string_view bytes, bool& complete) {
   if (phase_ == phase::idle) {
     // Empty lines before a request are passed over (RFC 9112, section 2.2), and begin none.
-    in_begin_ = std::min(input_.find_first_not_of("\r\n", in_begin_), input_.size());
+    const auto is_empty_line = [](char c) { return c == '\r' || c == '\n'; };
+    while (in_begin_ < input_.size() && is_empty_line(input_[in_begin_])) ++in_begin_;
     if (in_begin_ == input_.size()) {
-      bytes.remove_prefix(std::min(bytes.find_first_not_of("\r\n"), bytes.size()));
+      while (!bytes.empty() && is_empty_line(bytes.front())) bytes.remove_prefix(1);
       if (bytes.empty()) return true;
     }
     enter(phase::header, shared_->options.limits.header);

@@ -6,6 +6,7 @@
 #include <boost/beast/http/basic_parser.hpp>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <string_view>
 
@@ -30,7 +31,7 @@ class message_parser : public boost::beast::http::basic_parser<IsRequest> {
   using string_view = boost::beast::string_view;
 
   /// Whether a field goes into the message.
-  virtual bool keeps(boost::beast::http::field) { return true; }
+  virtual bool keeps(boost::beast::http::field, std::string_view) { return true; }
 
   /// The header is there.
   virtual void on_head(error_code& error) = 0;
@@ -44,7 +45,7 @@ class message_parser : public boost::beast::http::basic_parser<IsRequest> {
   void on_field_impl(boost::beast::http::field field, string_view name, string_view value,
                      error_code&) final {
     // Trailers are dropped: a gateway checks what stands in the header only (RFC 9110, 6.5.1).
-    if (head_done_ || !keeps(field)) return;
+    if (head_done_ || !keeps(field, {value.data(), value.size()})) return;
     into_.headers.add({name.data(), name.size()}, {value.data(), value.size()});
   }
   void on_header_impl(error_code& error) final {
@@ -70,6 +71,14 @@ class message_parser : public boost::beast::http::basic_parser<IsRequest> {
   bool in_chunk_ = false;
 };
 
+/// Characters of a Host: printable ASCII without what ends an authority or stands in no URI.
+inline constexpr auto in_hosts = [] {
+  std::array<bool, 256> table{};
+  for (unsigned char c = '!'; c <= '~'; ++c) table[c] = true;
+  for (const unsigned char c : std::string_view("\"<>@/?#\\^`{|}")) table[c] = false;
+  return table;
+}();
+
 /// Reads a request.
 class request_parser final : public message_parser<true, request> {
  public:
@@ -90,21 +99,17 @@ class request_parser final : public message_parser<true, request> {
   std::string_view refused_because() const noexcept { return refused_because_; }
 
  private:
-  bool keeps(boost::beast::http::field field) override {
-    const bool is_host = field == boost::beast::http::field::host;
-    if (is_host) ++hosts_;
-    return !is_host || !is_absolute_;
+  bool keeps(boost::beast::http::field field, std::string_view value) override {
+    if (field != boost::beast::http::field::host) return true;
+    ++hosts_;
+    host_is_wrong_ = host_is_wrong_ || !is_host(value);
+    return !is_absolute_;
   }
 
-  /// uri-host with a port (RFC 3986, section 3.2), loosely. Empty only where there is no authority.
-  bool is_host(std::string_view text) const noexcept {
+  /// uri-host with a port (RFC 3986, section 3.2), loosely.
+  static bool is_host(std::string_view text) noexcept {
     return std::ranges::all_of(text,
-                               [](char c) {
-                                 return c > ' ' && c <= '~' &&
-                                        std::string_view("\"<>@/?#\\^`{|}").find(c) ==
-                                            std::string_view::npos;
-                               }) &&
-           (!text.empty() || !is_absolute_);
+                               [](char c) { return in_hosts[static_cast<unsigned char>(c)]; });
   }
 
   void refuse(unsigned status, std::string_view reason, error_code& error) {
@@ -117,12 +122,14 @@ class request_parser final : public message_parser<true, request> {
   /// Host (RFC 9112, section 3.2.2).
   void take_target(std::string_view target) {
     into_.target.assign(target);
+    if (target.starts_with('/')) return;
     const auto colon = target.find("://");
     const auto scheme = target.substr(0, colon);
     is_absolute_ = colon != target.npos && (iequals(scheme, "http") || iequals(scheme, "https"));
     if (!is_absolute_) return;
     target.remove_prefix(colon + 3);
     const auto authority = target.substr(0, target.find_first_of("/?#"));
+    host_is_wrong_ = authority.empty() || !is_host(authority);
     into_.headers.add("host", authority);
     target.remove_prefix(authority.size());
     into_.target.assign(target.starts_with('/') ? "" : "/").append(target);
@@ -155,7 +162,7 @@ class request_parser final : public message_parser<true, request> {
     if (hosts_ > 1 || (hosts_ == 0 && version_ > 10))
       return refuse(400, hosts_ == 0 ? "the request has no Host" : "the request has two Hosts",
                     error);
-    if (!is_host(into_.headers.get("host"))) return refuse(400, "the Host is no host", error);
+    if (host_is_wrong_) return refuse(400, "the Host is no host", error);
     largest_body_ = limit_(into_);
     const auto length = content_length();
     if (length && *length > largest_body_) error = boost::beast::http::error::body_limit;
@@ -177,6 +184,7 @@ class request_parser final : public message_parser<true, request> {
   std::size_t expected_ = 0;
   int version_ = 11;
   unsigned hosts_ = 0;
+  bool host_is_wrong_ = false;
   bool is_absolute_ = false;
   unsigned refused_status_ = 0;
   std::string_view refused_because_;

@@ -3,6 +3,8 @@
 // Runs seeds, each 50th twice, and ends with 1 at the first that breaks a promise, or that is not
 // the same twice, with its trace and the command that repeats it.
 
+#include "rw/core/fixed_hash_key.hpp"
+
 #include "tests/simulation/scenario.hpp"
 #include <charconv>
 #include <cstdint>
@@ -58,6 +60,7 @@ int report(const outcome& failed, std::string_view program) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  rw::core::fix_hash_key({1, 2});
   arguments with;
   if (!parse(argc, argv, with)) {
     std::cerr << "usage: " << argv[0] << " [--seeds FROM..TO] [--seed N [--verbose]]\n";
