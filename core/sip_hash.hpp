@@ -23,7 +23,7 @@ struct sip_key {
 };
 
 /// SipHash (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012) of a sequence of
-/// 64-bit words: whoever does not know the key cannot make two whose hashes are equal. `Rounds` and
+/// 64-bit words: without the key no two can be made whose hashes are equal. `Rounds` and
 /// `FinalRounds` are the paper's c and d.
 template <unsigned Rounds, unsigned FinalRounds>
 class sip_state {

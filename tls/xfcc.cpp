@@ -83,8 +83,8 @@ class reader {
     if (is_pair) {
       const auto key = text_.substr(position_, equals - position_);
       if (key.find_first_of(not_in_keys) != std::string_view::npos) return false;
+      certs_ += certs_in(text_.substr(position_, equals + 1 - position_));
       if (core::iequals(key, "cert")) {
-        ++certs_;
         out = &found_.cert;
       } else if (core::iequals(key, "chain")) {
         ++chains_;

@@ -49,10 +49,10 @@ struct forwarded_client {
 /// the plain case. The caller joins several header lines with ','.
 ///
 /// There must be exactly one `Cert=` outside of quotes. Envoy writes By, URI and DNS without
-/// quotes, whatever they hold: whoever chose such a name chooses the pairs that follow in it, so a
-/// header with a second Cert identifies nobody, whichever comes first. These names themselves are
-/// passed over: they may hold ';' and ','. Errors: missing, too_large, malformed, no_certificate,
-/// several_certificates.
+/// quotes, whatever they hold: a client that chose such a name chooses the pairs that follow in it,
+/// so a header with a second Cert identifies nobody, whichever comes first. These names themselves
+/// are passed over: they may hold ';' and ','. Errors: missing, too_large, malformed,
+/// no_certificate, several_certificates.
 ///
 /// The header is as trustworthy as the peer that sent it: accept it from trusted proxies only.
 boost::system::result<forwarded_client> parse_xfcc(std::string_view header,

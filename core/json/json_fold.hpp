@@ -4,7 +4,6 @@
 #include "rw/core/sip_hash.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -74,13 +74,8 @@ json_document::json_document(std::string_view text, std::size_t max_depth)
   if (index_ == nullptr) index_ = std::make_unique<token_index>();
   token_list tokens;
   if (!index_->build(text, tokens)) return;
-  token_walk walk(tokens, max_depth);
-  if (!walk.skip()) {
-    flaw_ = walk.flaw();
-  } else if (walk.at_end()) {
-    flaw_ = json_flaw::none;
-    root_ = json_view(tokens, tokens.begin, tokens.end);
-  }
+  flaw_ = flaw_of(tokens, max_depth);
+  if (flaw_ == json_flaw::none) root_ = json_view(tokens, tokens.begin, tokens.end);
 }
 
 json_document::~json_document() {

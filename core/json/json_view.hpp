@@ -27,8 +27,6 @@ class json_view {
   bool is_array() const noexcept { return first() == '['; }
   bool is_string() const noexcept { return first() == '"'; }
   bool is_null() const noexcept { return first() == 'n'; }
-  bool is_true() const noexcept { return first() == 't'; }
-  bool is_bool() const noexcept { return first() == 't' || first() == 'f'; }
 
   const token_list& tokens() const noexcept { return tokens_; }
 

@@ -74,6 +74,12 @@ std::string_view reason(json_flaw flaw) noexcept {
   return "is not JSON";
 }
 
+json_flaw flaw_of(const token_list& tokens, std::size_t max_depth) noexcept {
+  token_walk walk(tokens, max_depth);
+  if (!walk.skip()) return walk.flaw();
+  return walk.at_end() ? json_flaw::none : json_flaw::malformed;
+}
+
 bool token_walk::scalar(const char* text) const noexcept {
   const char* const end = tokens_.text + *tokens_.end;
   switch (*text) {

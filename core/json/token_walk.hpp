@@ -58,14 +58,6 @@ class token_walk {
   /// Checks and skips the value at the position.
   bool skip() noexcept;
 
-  /// Checks and skips the value at the position, and sets `text` to its text.
-  bool skip(std::string_view& text) noexcept {
-    const auto* from = position_;
-    if (!skip()) return false;
-    text = tokens_.span(from, position_);
-    return true;
-  }
-
   /// Walks the object at the position. Calls `member(name)` or `member(name, begin)` for each name,
   /// with the position at the value, which it must walk; `begin` is where the name begins, with its
   /// quote. The name is valid until that of a later member is read. Also returns false if `member`
@@ -183,5 +175,8 @@ class token_walk {
   std::forward_list<std::string> kept_;  ///< strings with escapes, without them
   bool is_object_[limit];
 };
+
+/// Returns `none` if the tokens are one JSON value, or why they are not.
+json_flaw flaw_of(const token_list& tokens, std::size_t max_depth) noexcept;
 
 }  // namespace rw::core

@@ -270,8 +270,7 @@ asio::awaitable<action> list_watch::implementation::watch(action step) {
 }
 
 void list_watch::implementation::put(object next) {
-  // A shorter text is within any budget, whatever it holds: 40 bytes of memory for each of its
-  // bytes.
+  // A shorter text is within any budget: no byte takes more than 64 of memory.
   constexpr std::size_t always_within = json_budget().least_memory / 64;
   const auto text = next.text();
   const auto over = options_.any_cost || text.size() < always_within

@@ -1,5 +1,6 @@
 #include "rw/k8s/cache/store.hpp"
 
+#include "rw/core/sip_hash.hpp"
 #include "rw/k8s/objects/object_set.hpp"
 
 #include <stdexcept>
@@ -55,7 +56,7 @@ class index {
   }
 
   const store::index_function function_;
-  std::unordered_map<std::string, object_set> objects_;
+  std::unordered_map<std::string, object_set, core::foreign_text_hash> objects_;
 };
 
 }  // namespace

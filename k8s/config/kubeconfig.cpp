@@ -22,7 +22,7 @@ struct entry {
 };
 using entry_map = std::map<std::string, entry>;
 
-/// A name in the file, for a message: whoever wrote the file chose it.
+/// A name in the file, whose author chose it, for a message.
 std::string in_quotes(const std::string& name) {
   constexpr std::size_t longest = 253;
   return "'" + core::printable(core::middle_cut(name, longest)) + "'";

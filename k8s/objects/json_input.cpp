@@ -33,18 +33,13 @@ json_input& json_input::of_thread() {
   return instance;
 }
 
-json_flaw json_input::flaw_of(const token_list& tokens) {
-  core::token_walk walk(tokens, max_object_depth);
-  if (!walk.skip()) return walk.flaw();
-  return walk.at_end() ? json_flaw::none : json_flaw::malformed;
-}
-
 json_flaw json_input::prepare(std::string_view text, token_list& tokens) {
   text = core::trimmed(text);
   if (!index_.build(text, tokens)) return json_flaw::malformed;
   if (is_compact(tokens)) return json_flaw::none;
   // Before: without the space, 1 2 is 12.
-  if (const auto flaw = flaw_of(tokens); flaw != json_flaw::none) return flaw;
+  if (const auto flaw = core::flaw_of(tokens, max_object_depth); flaw != json_flaw::none)
+    return flaw;
   compact(tokens, compact_);
   return index_.build(compact_, tokens) ? json_flaw::none : json_flaw::malformed;
 }

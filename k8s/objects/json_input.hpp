@@ -37,7 +37,7 @@ class json_input {
     if (flaw == core::json_flaw::none) {
       core::token_walk walk(tokens, max_object_depth);
       if (read(walk) && walk.at_end()) return {};
-      flaw = flaw_of(tokens);  // it ended where it met what is not wanted
+      flaw = core::flaw_of(tokens, max_object_depth);  // it ended where it met what is not wanted
     }
     return std::string(flaw == core::json_flaw::none ? not_read : core::reason(flaw));
   }
@@ -57,7 +57,6 @@ class json_input {
     json_input& input_;
   };
 
-  static core::json_flaw flaw_of(const core::token_list& tokens);
   core::json_flaw prepare(std::string_view text, core::token_list& tokens);
   void release() noexcept;
 

@@ -158,28 +158,24 @@ class exact_hash {
     return hash(of_array, array, element);
   }
   std::uint64_t member(std::string_view name, std::uint64_t value) const {
-    auto state = begin(of_member);
-    const auto last = state.add_words(name);
-    state.add(last);
-    state.add(name.size());
-    state.add(value);
-    return state.finish();
+    core::sip_state<1, 3> made(key_of(of_member));
+    const auto last = made.add_words(name);
+    made.add(last);
+    made.add(name.size());
+    made.add(value);
+    return made.finish();
   }
   std::uint64_t object(std::uint64_t sum) const { return hash(of_object, sum, 0); }
 
  private:
   enum kind : std::uint64_t { of_text = 1, of_word, of_number, of_array, of_member, of_object };
-  using state = core::sip_state<1, 3>;
 
-  state begin(kind of) const { return state({key_.k0 ^ of, key_.k1}); }
+  core::sip_key key_of(kind of) const { return {key_.k0 ^ of, key_.k1}; }
   std::uint64_t hash(kind of, std::string_view text) const {
-    auto made = begin(of);
-    const auto last = made.add_words(text);
-    made.add(last | (std::uint64_t{text.size()} << 56));
-    return made.finish();
+    return core::sip_hash<1, 3>(key_of(of), text);
   }
   std::uint64_t hash(kind of, std::uint64_t first, std::uint64_t second) const {
-    auto made = begin(of);
+    core::sip_state<1, 3> made(key_of(of));
     made.add(first);
     made.add(second);
     return made.finish();

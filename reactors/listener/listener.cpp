@@ -9,6 +9,7 @@
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
+#include <array>
 #include <stdexcept>
 #include <utility>
 
@@ -72,18 +73,17 @@ struct listener::counters {
         share_full(rejected("share")),
         full(rejected("full")),
         closed(rejected("closed")) {
-    for (const auto error : identity_errors) static_cast<void>(unidentified(error));
+    for (const auto error : identity_errors) {
+      unidentified[static_cast<std::size_t>(error)] = &core::make_counter(
+          r, "rw_listener_unidentified_requests_total",
+          "Number of requests whose sender is not known", {{"reason", std::string(label(error))}});
+    }
   }
 
   static core::labels server() { return {{"server_name", "listener"}}; }
   core::counter& rejected(const std::string& reason) {
     return core::make_counter(registry, "rw_listener_rejected_events_total",
                               "Number of events rejected with 503", {{"reason", reason}});
-  }
-  core::counter& unidentified(identity_error error) {
-    return core::make_counter(registry, "rw_listener_unidentified_requests_total",
-                              "Number of requests whose sender is not known",
-                              {{"reason", std::string(label(error))}});
   }
   core::counter& refused_by_verify(const std::string& path) {
     return core::make_counter(registry, "watcher_listener_failed_verification_requests_total",
@@ -107,6 +107,7 @@ struct listener::counters {
   core::counter& share_full;
   core::counter& full;
   core::counter& closed;
+  std::array<core::counter*, identity_errors.size() + 1> unidentified{};  ///< by the error, from 1
 };
 
 /// One event of a request, with the status of its response.
@@ -310,7 +311,7 @@ bool listener::identify(exchange& current) {
     current.peer = std::move(*sender);
     return true;
   }
-  counters_->unidentified(sender.error()).Increment();
+  counters_->unidentified[static_cast<std::size_t>(sender.error())]->Increment();
   const bool nameless = sender.error() == identity_error::nameless;
   refuse(current, nameless ? 400 : 401, reason(sender.error()));
   if (sender.error() == identity_error::outdated) {

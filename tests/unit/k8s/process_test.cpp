@@ -26,8 +26,8 @@ process_request shell(std::string script) {
   return {.command = "sh", .arguments = {"-c", std::move(script)}};
 }
 
-process_result ran(host& here, process_request what) {
-  return here.call(run_process(here.executor(), here.watchdog, std::move(what)));
+process_result ran(host& here, process_request program) {
+  return here.call(run_process(here.executor(), here.watchdog, std::move(program)));
 }
 
 }  // namespace
@@ -45,10 +45,10 @@ BOOST_AUTO_TEST_CASE(output_errors_and_status_are_told) {
 
 BOOST_AUTO_TEST_CASE(program_gets_the_environment_and_no_input) {
   host here;
-  auto what = shell("cat; echo $PATH; echo $MORE; echo \"$1\"");
-  what.arguments.insert(what.arguments.end(), {"sh", "an argument"});
-  what.environment = {{"MORE", "more"}, {"PATH", "/usr/bin:/bin"}};
-  BOOST_TEST(ran(here, what).output == "/usr/bin:/bin\nmore\nan argument\n");
+  auto program = shell("cat; echo $PATH; echo $MORE; echo \"$1\"");
+  program.arguments.insert(program.arguments.end(), {"sh", "an argument"});
+  program.environment = {{"MORE", "more"}, {"PATH", "/usr/bin:/bin"}};
+  BOOST_TEST(ran(here, program).output == "/usr/bin:/bin\nmore\nan argument\n");
 }
 
 BOOST_AUTO_TEST_CASE(program_that_is_missing_is_not_started) {
@@ -63,9 +63,9 @@ BOOST_AUTO_TEST_CASE(program_that_is_missing_is_not_started) {
 BOOST_AUTO_TEST_CASE(program_beyond_its_time_limit_is_killed_with_its_children) {
   host here;
   const rw::tls::test::scratch dir;
-  auto what = shell("sleep 1000 & echo $! > " + dir.in("child") + "; wait");
-  what.limit = std::chrono::milliseconds(300);
-  const auto got = ran(here, what);
+  auto program = shell("sleep 1000 & echo $! > " + dir.in("child") + "; wait");
+  program.limit = std::chrono::milliseconds(300);
+  const auto got = ran(here, program);
   BOOST_TEST(got.error == "did not end within 0 s");
   pid_t child = 0;
   std::ifstream(dir.in("child")) >> child;
@@ -80,9 +80,9 @@ BOOST_AUTO_TEST_CASE(program_beyond_its_time_limit_is_killed_with_its_children) 
 
 BOOST_AUTO_TEST_CASE(program_beyond_its_output_limit_is_killed) {
   host here;
-  auto what = shell("yes");
-  what.output_bytes = 100'000;
-  BOOST_TEST(ran(here, what).error == "wrote more than 100000 bytes");
+  auto program = shell("yes");
+  program.output_bytes = 100'000;
+  BOOST_TEST(ran(here, program).error == "wrote more than 100000 bytes");
   const auto got = ran(here, shell("yes nonsense | head -c 1000000 >&2; echo last >&2; exit 1"));
   BOOST_TEST(got.status == 1);
   BOOST_TEST(got.errors.size() <= 16 * 1024);

@@ -73,6 +73,9 @@ BOOST_AUTO_TEST_CASE(header_with_two_certificates_identifies_nobody) {
   refuses(cert + ";URI=xcErT=y", xfcc_error::several_certificates);
   refuses(cert + ";URI=a\"b\"Cert=y", xfcc_error::malformed);
   refuses("URI=xCert=" + other, xfcc_error::no_certificate);
+  // A reader that looks for the first "Cert=", as the existing listener does, would take this one.
+  refuses("xCert=" + other + ";" + cert, xfcc_error::several_certificates);
+  refuses("xCert=" + other, xfcc_error::no_certificate);
 }
 
 BOOST_AUTO_TEST_CASE(certificate_comes_out_of_nginx_and_of_envoy) {
