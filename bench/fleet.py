@@ -64,7 +64,7 @@ class Fleet:
         self.dev.wait_up(120)
         self.kcp = self.dev.kcp()
         self.manager = Process("manager", [
-            BINARY, "manager", "--kubeconfig", folder / "dev" / "kcp.yaml", "--listen-address", f"127.0.0.1:{backend}",
+            BINARY, "manager", "--allow-local-runtimes", "--kubeconfig", folder / "dev" / "kcp.yaml", "--listen-address", f"127.0.0.1:{backend}",
             "--metrics-address", "127.0.0.1:0", "--pin-san", "--ca-gateway-settles=0s", "--ca-grace-period=1s",
             "--ca-propagation=1s", f"--ca-switch-limit={DEADLINE}s", "--skr-image=example.com/runtime-watcher:1"],
             env={**os.environ, "POD_IP": "10.99.0.1"})

@@ -29,7 +29,7 @@ from quiet_fleet import add_runtime, define, fill  # noqa: E402
 def manage(name, kubeconfig, runtimes, *options):
     """The manager's resident memory in bytes, once all runtimes have what they are to have and are watched."""
     one = Process("manager", [
-        BINARY, "manager", "--kubeconfig", kubeconfig, "--skr-image=example.com/runtime-watcher:1", "--pin-san",
+        BINARY, "manager", "--allow-local-runtimes", "--kubeconfig", kubeconfig, "--skr-image=example.com/runtime-watcher:1", "--pin-san",
         "--listen-address=127.0.0.1:0", "--metrics-address=127.0.0.1:0", *options], env={**os.environ, "POD_IP": "10.99.0.1"})
     try:
         admin = one.wait_listening("admin")

@@ -143,7 +143,7 @@ class Manager:
 
     def __init__(self, one, binary, port):
         self.process = Process("manager", [
-            binary, "manager", "--kubeconfig", one.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{port}",
+            binary, "manager", "--allow-local-runtimes", "--kubeconfig", one.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{port}",
             "--metrics-address", "127.0.0.1:0", "--pin-san", "--bootstrapper-mode=direct", "--create-runtime-bootstrappers",
             "--rollout-canary-soak=1s"], env={**os.environ, "POD_IP": "10.99.0.1"})
         self.admin = self.process.wait_listening("admin")

@@ -7,6 +7,9 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <algorithm>
+#include <array>
+
 namespace rw::core {
 namespace {
 
@@ -75,6 +78,25 @@ network& network::of(const asio::any_io_executor& executor) {
 void network::replace(const asio::any_io_executor& executor, network* other) {
   auto& service = service_of(executor);
   service.current = other != nullptr ? other : &service.usual;
+}
+
+bool is_local(const boost::asio::ip::address& address) noexcept {
+  using boost::asio::ip::address_v4;
+  const auto local_v4 = [](const address_v4& v4) {
+    const auto bytes = v4.to_bytes();
+    return bytes[0] == 0 || v4.is_loopback() || (bytes[0] == 169 && bytes[1] == 254);
+  };
+  if (address.is_v4()) return local_v4(address.to_v4());
+  const auto v6 = address.to_v6();
+  if (v6.is_loopback() || v6.is_unspecified() || v6.is_link_local()) return true;
+  constexpr std::array<unsigned char, 12> translated{0, 0x64, 0xff, 0x9b};
+  constexpr std::array<unsigned char, 6> translated_by_network{0, 0x64, 0xff, 0x9b, 0, 1};
+  const auto bytes = v6.to_bytes();
+  const auto begins = [&](const auto& prefix) {
+    return std::equal(prefix.begin(), prefix.end(), bytes.begin());
+  };
+  if (!v6.is_v4_mapped() && !begins(translated) && !begins(translated_by_network)) return false;
+  return local_v4(address_v4({bytes[12], bytes[13], bytes[14], bytes[15]}));
 }
 
 }  // namespace rw::core

@@ -4,6 +4,7 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/system/error_code.hpp>
 
@@ -40,5 +41,11 @@ class network {
   /// Replaces the network of the executor's context from now on; null: TCP again. Not thread-safe.
   static void replace(const boost::asio::any_io_executor& executor, network* other);
 };
+
+/// True for an address of this machine or of its link: loopback, link-local (such as the metadata
+/// service of cloud providers, 169.254.169.254) and unspecified ones, also mapped to IPv6 (RFC
+/// 4291, section 2.5.5.2) or translated to it (RFC 6052, RFC 8215). Addresses of private networks
+/// (RFC 1918, RFC 4193) are not among them.
+bool is_local(const boost::asio::ip::address& address) noexcept;
 
 }  // namespace rw::core

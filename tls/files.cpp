@@ -1,5 +1,8 @@
 #include "rw/tls/files.hpp"
 
+#include <openssl/crypto.h>
+
+#include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -101,12 +104,17 @@ result<std::string> read(const std::string& name, bool is_key) {
     }
   }
   std::string out;
+  out.reserve(static_cast<std::size_t>(std::clamp<off_t>(about.st_size, 0, max_file)) +
+              1);  // so that no copy is left behind
   char buffer[16 * 1024];
   for (;;) {
     const auto n = ::read(fd.get(), buffer, sizeof buffer);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return because(error::unreadable_file, name, errno);
-    if (n == 0) return out;
+    if (n == 0) {
+      if (is_key) OPENSSL_cleanse(buffer, sizeof buffer);
+      return out;
+    }
     out.append(buffer, static_cast<std::size_t>(n));
     if (out.size() > max_file) return failure(error::too_large, name + ": larger than 1 MiB");
   }

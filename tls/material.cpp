@@ -21,6 +21,7 @@ result<pkey_ptr> read_key(std::string_view text, const std::string& name) {
   const auto bio = read_bio(text);
   if (!bio) return failure(error::out_of_memory);
   bool encrypted = false;
+  const key_reading wiping;
   pkey_ptr key(PEM_read_bio_PrivateKey(bio.get(), nullptr, no_passphrase, &encrypted));
   ERR_clear_error();
   if (key) return key;
@@ -37,8 +38,9 @@ failure named(const std::string& name, failure f) {
 
 std::string material_text::digest() const {
   sha256_stream all;
-  for (const auto* part : {&certificate, &key, &ca}) {
-    all.add(std::to_string(part->size())).add(":").add(*part);
+  for (const std::string_view part :
+       {std::string_view(certificate), std::string_view(key), std::string_view(ca)}) {
+    all.add(std::to_string(part.size())).add(":").add(part);
   }
   const auto sum = all.finish();
   return {sum.begin(), sum.end()};
@@ -46,16 +48,18 @@ std::string material_text::digest() const {
 
 result<material_text> read_text(const material_files& files) {
   material_text text;
-  for (const auto& [name, to] :
-       {std::pair(&files.certificate, &text.certificate), std::pair(&files.key, &text.key),
-        std::pair(&files.ca, &text.ca)}) {
-    if (name->empty()) continue;
-    auto read = to == &text.key ? read_key_file(*name) : read_file(*name);
-    if (!read) return read.error();
+  const auto read = [](const std::string& name, auto&& from, auto& to) -> result<void> {
+    if (name.empty()) return {};
+    auto found = from(name);
+    if (!found) return found.error();
     // An empty file must not count as a part that is not configured.
-    if (read->empty()) return failure(error::not_pem, *name + ": file is empty");
-    *to = std::move(*read);
-  }
+    if (found->empty()) return failure(error::not_pem, name + ": file is empty");
+    to = std::move(*found);
+    return {};
+  };
+  if (auto done = read(files.certificate, read_file, text.certificate); !done) return done.error();
+  if (auto done = read(files.key, read_key_file, text.key); !done) return done.error();
+  if (auto done = read(files.ca, read_file, text.ca); !done) return done.error();
   return text;
 }
 

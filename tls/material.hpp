@@ -1,6 +1,7 @@
 #pragma once
 
 #include "rw/tls/certificate.hpp"
+#include "rw/tls/key_memory.hpp"
 #include "rw/tls/trust_store.hpp"
 
 #include <atomic>
@@ -27,7 +28,7 @@ struct material_files {
 /// PEM text of the material. Empty means not configured.
 struct material_text {
   std::string certificate = {};
-  std::string key = {};
+  key_text key = {};
   std::string ca = {};
 
   /// SHA-256 over the three texts.

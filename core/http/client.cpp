@@ -22,7 +22,7 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 
 /// In the order of `client_error`, from 1 on.
-constexpr std::array<const char*, 14> messages{
+constexpr std::array<const char*, 15> messages{
     "the upstream's name has no address",
     "the upstream does not accept connections",
     "the TLS handshake with the upstream failed",
@@ -38,6 +38,7 @@ constexpr std::array<const char*, 14> messages{
     "the upstream closed a kept connection while the request was on its way",
     "the request has a field of the connection, which the client sets by itself: host, "
     "content-length, transfer-encoding, connection, keep-alive, proxy-connection or upgrade",
+    "the upstream's address is refused",
 };
 
 class category final : public boost::system::error_category {
@@ -237,10 +238,15 @@ asio::awaitable<std::vector<tcp::endpoint>> client::implementation::resolve(std:
 
 asio::awaitable<boost::system::error_code> client::implementation::connect(tcp::socket* socket,
                                                                            std::string* cause) {
-  const auto addresses = co_await resolve(cause);
+  auto addresses = co_await resolve(cause);
   if (addresses.empty()) {
     if (late_) *cause = "the name can't be resolved in time";
     co_return late_ ? client_error::timed_out : client_error::resolve;
+  }
+  if (options_.refuse_local) {
+    *cause = addresses.front().address().to_string() + " is an address of this machine or its link";
+    std::erase_if(addresses, [](const auto& each) { return core::is_local(each.address()); });
+    if (addresses.empty()) co_return client_error::address_refused;
   }
   for (std::size_t i = 0; i < addresses.size() && !late_; ++i) {
     const auto& address = addresses[(first_address_ + i) % addresses.size()];

@@ -62,6 +62,9 @@ struct client_options {
   std::uint16_t port = 443;
   client_limits limits = {};
   std::optional<connect_proxy> proxy = {};  ///< its time counts against the limit `connect`
+  /// Connect to no address of this machine or its link (`core::is_local`), of the host or else of
+  /// its proxy: for hosts that others name. What the proxy connects to is the proxy's.
+  bool refuse_local = false;
 };
 
 /// What a client needs from its surroundings; all of it must outlive the client.

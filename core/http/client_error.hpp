@@ -30,6 +30,8 @@ enum class client_error {
   reused_connection_closed,
 
   field_of_connection,  ///< the request has a field that the client sets itself; nothing was sent
+  address_refused,      ///< the host has addresses of this machine or its link only, and these are
+                        ///< refused
 };
 
 const boost::system::error_category& client_category() noexcept;

@@ -90,6 +90,11 @@ core::io_result http2_client::receive() {
     got = stream_->read(buffer.bytes());
     if (got.error || got.wants != core::want::nothing) break;
     heard();
+    if (!budget_.take({buffer.bytes().data(), got.bytes}, last_heard_)) {
+      got.error = client_error::protocol;
+      leave_flood();
+      break;
+    }
     const auto used = nghttp2_session_mem_recv(
         session_.get(), reinterpret_cast<const std::uint8_t*>(buffer.bytes().data()), got.bytes);
     if (used < 0) got.error = client_error::protocol;
@@ -97,6 +102,14 @@ core::io_result http2_client::receive() {
     if (used < 0 || got.drained) break;
   }
   return got;
+}
+
+void http2_client::leave_flood() {
+  environment_.log.warning(
+      "the upstream sends too many frames that carry nothing; its connection is given up",
+      {{"client", options_.name}, {"host", options_.host}});
+  flooded_ = ended_ = true;
+  nghttp2_session_terminate_session(session_.get(), NGHTTP2_ENHANCE_YOUR_CALM);
 }
 
 /// Not part of the coroutine below, whose frame lives as long as a watch does. The fields are
@@ -117,6 +130,7 @@ bool http2_client::submit(call& call, const request& request) {
                                          request.body.empty() ? nullptr : &provider, &call);
   if (id < 0) return false;
   call.id = id;
+  budget_.opened_stream();
   return true;
 }
 
@@ -195,8 +209,9 @@ void http2_client::finish(call& call, boost::system::error_code error) {
 void http2_client::finish_all(bool shut_down) {
   while (!calls_.empty()) {
     auto& call = *calls_.front();
-    auto error = client_error::closed;
-    if (used_before_ && !call.any_response) error = client_error::reused_connection_closed;
+    auto error = flooded_ ? client_error::protocol : client_error::closed;
+    if (used_before_ && !call.any_response && !flooded_)
+      error = client_error::reused_connection_closed;
     if (!begun(call)) error = client_error::not_processed;
     if (shut_down) error = client_error::shut_down;
     finish(call, error);

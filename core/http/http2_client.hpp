@@ -2,6 +2,7 @@
 
 #include "rw/core/http/buffers.hpp"
 #include "rw/core/http/client_connection.hpp"
+#include "rw/core/http/frame_budget.hpp"
 #include "rw/core/http/http2_session.hpp"
 #include "rw/core/recycled.hpp"
 #include "rw/core/wake.hpp"
@@ -45,6 +46,11 @@ class http2_client final : public client_connection,
   int on_data(std::int32_t id, std::string_view bytes);
   int on_frame(const nghttp2_frame& frame);
   int on_stream_close(std::int32_t id, std::uint32_t code);
+  int on_frame_not_sent(const nghttp2_frame& frame);
+  int on_frame_sent(const nghttp2_frame& frame) {
+    if (frame.hd.type == NGHTTP2_DATA) budget_.sent_data();
+    return 0;
+  }
 
  private:
   /// One exchange, in the frame of its coroutine or opened. If it goes before the exchange has
@@ -108,8 +114,6 @@ class http2_client final : public client_connection,
     return static_cast<call*>(nghttp2_session_get_stream_user_data(session_.get(), id));
   }
 
-  int on_frame_not_sent(const nghttp2_frame& frame);
-
   /// How many there may be at once.
   std::size_t streams() const noexcept {
     const auto offered = nghttp2_session_get_remote_settings(
@@ -132,6 +136,7 @@ class http2_client final : public client_connection,
   }
   boost::asio::awaitable<void> read_responses();
   core::io_result receive();
+  void leave_flood();
   void heard();
   void heard(call& call);
   void look_for_life(core::time_point now, bool overdue);
@@ -165,6 +170,7 @@ class http2_client final : public client_connection,
 
   frame_output out_;
   nghttp2_session_ptr session_;
+  frame_budget budget_{frame_budget::peer::server};
   core::task_group tasks_;
   core::deadline deadline_;
   std::list<call*> calls_;
@@ -181,6 +187,7 @@ class http2_client final : public client_connection,
   bool settled_ = false;    ///< the peer's settings are known
   bool suspected_ = false;  ///< an exchange timed out, and nothing else was heard either
   bool ended_ = false;
+  bool flooded_ = false;  ///< the peer has sent too many frames
   bool dropped_ = false;  ///< not another byte, not even of what the kernel holds
 };
 

@@ -116,6 +116,11 @@ core::io_result http2_connection::receive() {
 
 /// False: the connection is beyond repair.
 bool http2_connection::feed(std::string_view bytes) {
+  if (!budget_.take(bytes, shared_->now())) {
+    nghttp2_session_terminate_session(session_.get(), NGHTTP2_ENHANCE_YOUR_CALM);
+    if (write_blocked_) shared_->note(refusal::flood, peer_.address);  // else when that is sent
+    return false;
+  }
   const auto used = nghttp2_session_mem_recv(
       session_.get(), reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   block_ = in_block_ ? std::min(block_ + bytes.size(), largest_block) : 0;
@@ -252,8 +257,6 @@ void http2_connection::expire() {
   }
   look_at(now + limits.idle);
   out_.trim();
-  frames_since_request_ /=
-      2;  // PINGs now and then, beside an answer that takes hours, are no flood
   if (live_.empty()) expire_idle(now);
   for (auto& exchange : live_) {
     if (exchange.running) continue;  // the handler bounds its own time

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "rw/core/http/frame_budget.hpp"
 #include "rw/core/http/http2_session.hpp"
 #include "rw/core/http/open_source.hpp"
 #include "rw/core/http/server_connection.hpp"
@@ -117,6 +118,7 @@ class http2_connection final : public server_connection {
 
   frame_output out_;
   nghttp2_session_ptr session_;
+  frame_budget budget_{frame_budget::peer::client};
   core::task_group tasks_;
   core::deadline deadline_;
   std::list<exchange> live_;
@@ -128,7 +130,6 @@ class http2_connection final : public server_connection {
   core::time_point blocked_since_;
   core::time_point next_look_ = core::time_point::max();
   core::time_point drained_by_ = core::time_point::max();  ///< set when the server drains
-  unsigned frames_since_request_ = 0;
   bool in_block_ = false;
   bool any_request_ = false;
   bool write_blocked_ = false;

@@ -15,7 +15,6 @@ namespace {
 constexpr std::size_t kept_stream_body =
     8 * 1024;                               // larger buffers are not kept for the next exchange
 constexpr std::size_t kept_exchanges = 64;  // nor more of them, by a thread
-constexpr unsigned idle_frames = 10'000;    // PING, SETTINGS and the like between two requests
 
 }  // namespace
 
@@ -93,12 +92,11 @@ int http2_connection::on_frame(const nghttp2_frame& frame) {
     case NGHTTP2_DATA:
       if (exchange != nullptr && (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0)
         on_complete(*exchange);
-      if (frame.hd.length > 0) return 0;
       break;
     default:
       break;
   }
-  return ++frames_since_request_ > idle_frames ? flood() : 0;
+  return 0;
 }
 
 void http2_connection::on_headers_done(exchange& exchange) {
@@ -134,7 +132,6 @@ int http2_connection::on_data(std::int32_t id, std::string_view bytes) {
 void http2_connection::on_complete(exchange& exchange) {
   exchange.complete = true;
   if (exchange.responded) return;
-  frames_since_request_ = 0;
   last_request_ = shared_->now();
   any_request_ = true;
   append_body(exchange.from.body, {}, 0);
@@ -316,8 +313,7 @@ int http2_connection::on_frame_sent(const nghttp2_frame& frame) {
     }
     return 0;
   }
-  // A client may answer each of these by two WINDOW_UPDATE frames.
-  if (frame.hd.type == NGHTTP2_DATA) frames_since_request_ -= std::min(frames_since_request_, 2u);
+  if (frame.hd.type == NGHTTP2_DATA) budget_.sent_data();
   if ((frame.hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) return 0;
   if (frame.hd.type != NGHTTP2_DATA && frame.hd.type != NGHTTP2_HEADERS) return 0;
   const auto* exchange = find(frame.hd.stream_id);

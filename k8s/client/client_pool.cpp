@@ -75,6 +75,7 @@ client_pool::client_pool(asio::any_io_executor executor, client_pool_options opt
       environment_(environment),
       numbers_(std::make_unique<numbers>(environment.metrics, options_.name)),
       random_(environment.make_random()),
+      local_(options_.local),
       closer_(std::make_shared<closer>(executor_, numbers_->closing)),
       clients_(options_.capacity == 0 ? 1 : options_.capacity) {
   check_names(options_.client);
@@ -121,7 +122,7 @@ result<std::shared_ptr<client>> client_pool::get(const std::string& cluster,
     if (known->from == from && now() < known->until) return clients_.use(cluster).api;
     give_up(cluster, known->from == from ? numbers_->expired : numbers_->replaced);
   }
-  auto config = parse_foreign_kubeconfig(kubeconfig, "of " + cluster);
+  auto config = parse_foreign_kubeconfig(kubeconfig, "of " + cluster, local_);
   if (!config) return config.error();
   std::shared_ptr<client> made;
   try {

@@ -4,6 +4,7 @@
 #include "rw/core/lru_map.hpp"
 #include "rw/core/metrics.hpp"
 #include "rw/k8s/client/client.hpp"
+#include "rw/k8s/config/config.hpp"
 #include "rw/k8s/objects/failure.hpp"
 #include "rw/tls/digest.hpp"
 
@@ -25,7 +26,8 @@ struct client_pool_options {
   core::duration expiry = std::chrono::hours(1);
   /// For each client; its name is the metrics' label that they share.
   client_options client = {};
-  std::shared_ptr<const fence> writes = {};  ///< of each client (`client::fenced`); may be null
+  std::shared_ptr<const fence> writes = {};      ///< of each client (`client::fenced`); may be null
+  local_servers local = local_servers::refused;  ///< in kubeconfigs
 };
 
 /// Clients for many API servers, one for each cluster's name, made when they are first asked for.
@@ -56,6 +58,9 @@ class client_pool {
   /// The client of a cluster. Fails with `errc::not_configured` if the kubeconfig is no good; then
   /// there is none for that name any more.
   result<std::shared_ptr<client>> get(const std::string& cluster, const std::string& kubeconfig);
+
+  /// What kubeconfigs may say from now on, in place of the option.
+  void set_local(local_servers local) noexcept { local_ = local; }
 
   /// Gives a client up; the next `get` makes a new one, with new connections.
   void evict(const std::string& cluster);
@@ -89,6 +94,7 @@ class client_pool {
   const client_environment environment_;
   const std::unique_ptr<numbers> numbers_;
   const core::random_source random_;
+  local_servers local_;
   bool closed_ = false;
   const std::shared_ptr<closer> closer_;
   core::lru_map<std::string, entry> clients_;

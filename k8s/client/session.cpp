@@ -92,6 +92,8 @@ errc errc_of(boost::system::error_code error) noexcept {
       return errc::shut_down;
     case client_error::not_permitted:
       return errc::fenced;
+    case client_error::address_refused:
+      return errc::not_configured;
     default:
       return errc::unreachable;
   }
@@ -165,6 +167,8 @@ http::client_options session::http_options() const {
     if (!parsed) throw_unusable(config_, "proxy-url " + parsed.error().message);
     out.proxy = {std::move(parsed->host), parsed->port, std::move(parsed->authorization)};
   }
+  // The environment's proxy is ours.
+  out.refuse_local = config_.refuse_local && (!out.proxy || !config_.proxy_url.empty());
   return out;
 }
 
@@ -342,7 +346,7 @@ void session::judge(const call& request, boost::system::error_code error, attemp
   const auto kind = known ? static_cast<client_error>(error.value()) : client_error::closed;
   now.facts.not_taken = kind == client_error::not_processed;
   const bool connecting = kind == client_error::connect || kind == client_error::handshake ||
-                          kind == client_error::proxy;
+                          kind == client_error::proxy || kind == client_error::address_refused;
   auto cause = config_.server + ": " + error.message();
   const auto& refusal = connections_.connect_failure();
   if (connecting && !refusal.empty()) cause += ": " + refusal;

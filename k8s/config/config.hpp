@@ -29,6 +29,9 @@ struct config {
   std::string tls_server_name = {};  ///< name to verify in the certificate, if not the URL's host
   std::string proxy_url = {};        ///< "http://[user:password@]host:port"; empty: none
   bool insecure_skip_tls_verify = false;
+  /// Refuse addresses of this machine or its link (`core::is_local`), of `server` and of
+  /// `proxy_url`, whatever their names resolve to.
+  bool refuse_local = false;
 
   // PEM text. Empty `ca` means the system's certificate authorities.
   std::string ca = {};
@@ -66,11 +69,16 @@ struct config {
 result<config> parse_kubeconfig(const std::string& text, const std::string& name,
                                 const std::string& directory, const std::string& context = {});
 
+/// What a kubeconfig from elsewhere may say of servers and proxies on this machine or its link.
+enum class local_servers { refused, allowed };
+
 /// Parses a kubeconfig from an untrusted author, such as one in a Secret: it must not run a program
-/// here or read a file of this process. So `exec`, `tokenFile`, `certificate-authority`,
-/// `client-certificate` and `client-key` are errors, before anything is run or opened; certificates
-/// and keys are inline (`...-data`).
+/// here, read a file of this process, or lead to what only this machine reaches. So `exec`,
+/// `tokenFile`, `certificate-authority`, `client-certificate` and `client-key` are errors, before
+/// anything is run or opened; certificates and keys are inline (`...-data`). Unless `local` allows
+/// them, plain http is an error, too, and `config::refuse_local` is set.
 result<config> parse_foreign_kubeconfig(const std::string& text, const std::string& name,
+                                        local_servers local = local_servers::refused,
                                         const std::string& context = {});
 
 /// Loads a kubeconfig from files, merged by kubectl's rules: the first file that sets a named entry

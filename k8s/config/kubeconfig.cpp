@@ -327,10 +327,17 @@ result<config> parse_kubeconfig(const std::string& text, const std::string& name
 }
 
 result<config> parse_foreign_kubeconfig(const std::string& text, const std::string& name,
-                                        const std::string& context) {
+                                        local_servers local, const std::string& context) {
   kubeconfig_set set(kubeconfig_trust::foreign);
   if (auto added = set.add(text, name, {}); !added) return added.error();
-  return set.find(context);
+  auto found = set.find(context);
+  if (!found || local == local_servers::allowed) return found;
+  found->refuse_local = true;
+  if (const auto url = parse_server_url(found->server); url && !url->tls) {
+    return not_configured(at(name) + ": server " + found->server +
+                          " is plain http, which a kubeconfig from elsewhere may not name");
+  }
+  return found;
 }
 
 }  // namespace rw::k8s

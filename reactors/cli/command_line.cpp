@@ -4,6 +4,7 @@
 #include "rw/core/resolver.hpp"
 #include "rw/reactors/cli/completion.hpp"
 #include "rw/reactors/cli/options.hpp"
+#include "rw/tls/key_memory.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
@@ -389,6 +390,7 @@ command_line parse_command_line(const std::string& program, const std::string& a
 
 int run_program(const std::string& program, const std::string& about,
                 const std::vector<command>& commands, int argc, char** argv) {
+  tls::wipe_freed_keys();
   command_line line;
   try {
     line = parse_command_line(program, about, commands, argc, argv);

@@ -84,6 +84,7 @@ std::string render_leader_settings(const manager_settings& from,
                    {"gardener-certificates", from.gardener_certificates},
                    {"shadow", from.shadow},
                    {"rollout-none", from.runtime_config.rollout_none},
+                   {"allow-local-runtimes", from.local_runtimes == k8s::local_servers::allowed},
                    {"state-namespace", from.runtime_config.direct.state_namespace},
                    {"heartbeat-timeout-ms", from.heartbeat_timeout.count()},
                    {"probe-interval-ms", from.probe_interval.count()}};
@@ -110,6 +111,9 @@ leader_settings parse_leader_settings(std::string_view text) {
   read_flag(*from, "gardener-certificates", out.gardener_certificates);
   read_flag(*from, "shadow", out.shadow);
   read_flag(*from, "rollout-none", out.rollout_none);
+  bool allow_local = false;
+  read_flag(*from, "allow-local-runtimes", allow_local);
+  if (allow_local) out.local_runtimes = k8s::local_servers::allowed;
   const auto state_namespace = k8s::find_string(parsed, {"state-namespace"});
   if (!state_namespace.empty()) out.state_namespace = state_namespace;
   read_milliseconds(*from, "heartbeat-timeout-ms", out.heartbeat_timeout);

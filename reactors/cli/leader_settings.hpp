@@ -29,6 +29,7 @@ struct leader_settings {
   bool gardener_certificates = false;
   bool shadow = false;
   bool rollout_none = false;
+  k8s::local_servers local_runtimes = k8s::local_servers::refused;
   std::string state_namespace = runtime_config_settings().direct.state_namespace;
   std::string events_service = manager_settings().events_service;
   std::string field_manager = manager_settings().field_manager;

@@ -21,6 +21,7 @@ void manager_app::make_reactors() {
   k8s::client_pool_options to_runtimes{.name = "skr",
                                        .client = watcher_installer::runtime_client_options()};
   to_runtimes.writes = leader_fence();
+  to_runtimes.local = settings_.local_runtimes;
   // A watched runtime keeps its connection.
   if (settings_.runtime_config.direct.watch_runtimes) to_runtimes.capacity = most_runtimes;
   pool_ =

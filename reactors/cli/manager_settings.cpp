@@ -91,6 +91,7 @@ void describe_runtimes(CLI::App& app, manager_settings& to) {
   app.add_flag("--skr-restart-on-renewal", to.skr_restart_on_renewal,
                "Restart the webhook's pods when they get a new certificate: for an image that does "
                "not reload it, as runtime-watcher does");
+  add_local_runtimes(app, to.local_runtimes);
   add(app, "--concurrent", to.concurrent, "", "Number of SKRs reconciled concurrently")
       ->check(CLI::Range(1u, 1024u));
   add_duration(app, "--success-interval", to.success_interval,

@@ -121,6 +121,13 @@ void check_listening(const listening_settings& of, problems& wrong) {
   }
 }
 
+void add_local_runtimes(CLI::App& app, k8s::local_servers& to) {
+  app.add_flag_callback(
+      "--allow-local-runtimes", [&to] { to = k8s::local_servers::allowed; },
+      "Allow kubeconfigs of runtimes that lead to this machine or its link (loopback and "
+      "link-local addresses), or to plain http: for tests on one machine");
+}
+
 void add_certificates_kind(CLI::App& app, bool& gardener) {
   const auto set = [&gardener](const std::string& kind) { gardener = kind == "gardener"; };
   app.add_option_function<std::string>(

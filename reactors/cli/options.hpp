@@ -74,6 +74,8 @@ CLI::Option* add_host_port(CLI::App& app, const std::string& flag, Address& to,
   return app.add_option_function<std::string>(flag, set, help)->type_name("HOST:PORT");
 }
 
+/// Whether runtimes may be on this machine.
+void add_local_runtimes(CLI::App& app, k8s::local_servers& to);
 /// Whether Certificates are Gardener's.
 void add_certificates_kind(CLI::App& app, bool& gardener);
 void add_bootstrapper_mode(CLI::App& app, bootstrapper_mode& value, const std::string& help);

@@ -2,6 +2,7 @@
 
 #include "rw/core/config.hpp"
 #include "rw/core/log.hpp"
+#include "rw/k8s/config/config.hpp"
 #include "rw/reactors/cli/runtime_config_settings.hpp"
 #include "rw/reactors/shared/event_json.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
@@ -105,6 +106,7 @@ struct manager_settings {
   bool take_over = false;  ///< although lifecycle-manager runs
   std::chrono::milliseconds lifecycle_manager_patience = std::chrono::minutes(2);
   std::string only;  ///< a label selector of Kymas; empty: all
+  k8s::local_servers local_runtimes = k8s::local_servers::refused;
   std::string field_manager{default_field_manager};
   std::string former_field_manager = "lifecycle-manager";
   std::chrono::milliseconds contest_pause = std::chrono::hours(1);

@@ -109,6 +109,7 @@ manager_settings dev_app::settings_of_manager() const {
   out.listening.address = {"127.0.0.1", 0};
   out.metrics_address = {"127.0.0.1", 0};
   out.pin_san = true;
+  out.local_runtimes = k8s::local_servers::allowed;
   out.success_interval = settings_.success_interval;
   out.ca_grace = settings_.ca_grace;
   out.ca_propagation = settings_.kubelet_delay + std::chrono::seconds(1);

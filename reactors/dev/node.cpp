@@ -48,7 +48,8 @@ json::value endpoints_of(const k8s::object_key& key, const asio::ip::tcp::endpoi
 }
 
 k8s::config config_of(const std::string& runtime, const std::string& kubeconfig) {
-  auto parsed = k8s::parse_foreign_kubeconfig(kubeconfig, "kubeconfig of " + runtime);
+  auto parsed = k8s::parse_foreign_kubeconfig(kubeconfig, "kubeconfig of " + runtime,
+                                              k8s::local_servers::allowed);
   if (!parsed) throw setting_error(parsed.error().message);
   return std::move(*parsed);
 }

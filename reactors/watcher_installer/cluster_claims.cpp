@@ -56,7 +56,8 @@ std::string cluster_of_id(std::string_view runtime_id) {
 }
 
 std::string cluster_of_kubeconfig(const std::string& kubeconfig) {
-  const auto config = k8s::parse_foreign_kubeconfig(kubeconfig, "kubeconfig");
+  const auto config =
+      k8s::parse_foreign_kubeconfig(kubeconfig, "kubeconfig", k8s::local_servers::allowed);
   if (!config) return {};
   const auto url = k8s::parse_server_url(config->server);
   if (!url) return {};

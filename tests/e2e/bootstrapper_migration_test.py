@@ -95,7 +95,7 @@ class Steps:
             self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
         self.arguments = arguments
         self.manager = self.start(Process("manager", [
-            BINARY, *(a for a in arguments if not a.startswith("--xfcc-trusted-proxies=")), "--kubeconfig", self.dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{self.port}",
+            BINARY, *(a for a in arguments if not a.startswith("--xfcc-trusted-proxies=")), "--allow-local-runtimes", "--kubeconfig", self.dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{self.port}",
             "--metrics-address", "127.0.0.1:0", *QUICK]))
         self.manager.wait_listening("admin")
 

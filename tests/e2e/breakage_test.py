@@ -52,7 +52,7 @@ class Fleet(harness.TestCase):
         self.wire = self.wires.add(backend)
         self.dev = self.start(Dev(self.folder / "dev", count, "--no-manager", "--backend", f"127.0.0.1:{backend}")).wait_up(PATIENCE + count)
         self.manager = self.start(Process("manager", [
-            BINARY, "manager", "--kubeconfig", self.dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{self.port}",
+            BINARY, "manager", "--allow-local-runtimes", "--kubeconfig", self.dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{self.port}",
             "--metrics-address", "127.0.0.1:0", "--no-watch-runtimes", "--no-leader-elect", "--ca-propagation", "1s",
             "--heartbeat-timeout", SILENT, "--probe-interval", probe_interval, "--rollout-canary-soak", "1s"]))
         self.admin = self.manager.wait_listening("admin")

@@ -43,7 +43,7 @@ class Replica:
 
     def start(self):
         self.runs.append(self._test.start(Process(f"manager-{self._number}.{len(self.runs)}", [
-            BINARY, "manager", "--log-level", "debug", "--kubeconfig", self._kubeconfig,
+            BINARY, "manager", "--allow-local-runtimes", "--log-level", "debug", "--kubeconfig", self._kubeconfig,
             "--listen-address", f"127.0.0.1:{self.port}", "--metrics-address", "127.0.0.1:0", "--pin-san",
             "--lease-duration", "3s", "--renew-deadline", "1500ms", "--retry-period", "300ms", "--drain-timeout", "4s",
             "--ca-gateway-settles", "0s", "--ca-propagation", "100ms", "--ca-excuse-after", "5m", *self._options])))

@@ -125,7 +125,7 @@ class Story:
 
     def start_manager(self, *options, settle="200ms"):
         self.manager = self.start(Process("manager", [
-            BINARY, "manager", "--kubeconfig", self.kcp.kubeconfig, "--listen-address", "127.0.0.1:0", "--metrics-address",
+            BINARY, "manager", "--allow-local-runtimes", "--kubeconfig", self.kcp.kubeconfig, "--listen-address", "127.0.0.1:0", "--metrics-address",
             "127.0.0.1:0", "--no-leader-elect", "--bootstrapper-mode", "signal", "--signal-settle", settle, "--signal-quiet", "300ms",
             "--signal-retry", "1s", *options]))
         self.admin = self.manager.wait_listening("admin")

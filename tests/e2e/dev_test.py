@@ -119,7 +119,7 @@ class WholeSystem(harness.TestCase):
         port = harness.free_port()
         dev = self.start(Dev(self.folder / "dev", 1, "--no-manager", "--backend", f"127.0.0.1:{port}")).wait_up()
         manager = self.start(harness.Process("manager", [
-            BINARY, "manager", "--kubeconfig", dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{port}",
+            BINARY, "manager", "--allow-local-runtimes", "--kubeconfig", dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{port}",
             "--metrics-address", "127.0.0.1:0", "--pin-san"]))
         admin = manager.wait_listening("admin")
         skr = dev.skr("runtime-1")
@@ -139,7 +139,7 @@ class WholeSystem(harness.TestCase):
         dev = self.dev = self.start(Dev(self.folder / "dev", 6, "--no-manager", "--backend", f"127.0.0.1:{port}")).wait_up()
         def start_manager(image):
             return self.start(harness.Process("manager", [
-                BINARY, "manager", "--kubeconfig", dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{port}",
+                BINARY, "manager", "--allow-local-runtimes", "--kubeconfig", dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{port}",
                 "--metrics-address", "127.0.0.1:0", "--rollout-canary-soak", "100ms", "--skr-image", image]))
         manager = start_manager("example.com/runtime-watcher:1")
         def status():
@@ -166,7 +166,7 @@ class WholeSystem(harness.TestCase):
         self.until(server.is_ready, "Prometheus is ready")
         def start_manager(tag, *options):
             return self.start(harness.Process("manager", [
-                BINARY, "manager", "--kubeconfig", dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{port}",
+                BINARY, "manager", "--allow-local-runtimes", "--kubeconfig", dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{port}",
                 "--metrics-address", "127.0.0.1:0", "--rollout-canary-soak", "100ms", "--skr-image", f"example.com/watcher:{tag}", *options]))
         def status():
             return (dev.kcp().get(ROLLOUT) or {}).get("status", {})

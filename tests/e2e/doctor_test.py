@@ -54,7 +54,7 @@ class Doctor(harness.TestCase):
 
     def start_manager(self, *options):
         self.manager = self.start(Process("manager", [
-            BINARY, "manager", "--kubeconfig", self.dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{self.port}",
+            BINARY, "manager", "--allow-local-runtimes", "--kubeconfig", self.dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{self.port}",
             "--metrics-address", "127.0.0.1:0", "--ca-propagation", "1s", *(options or ("--probe-interval", "2s"))]))
         self.admin = self.manager.wait_listening("admin")
 

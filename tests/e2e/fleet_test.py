@@ -44,7 +44,7 @@ class Fleet(harness.TestCase):
 
     def start_manager(self, *options):
         self.manager = self.start(Process("manager", [
-            BINARY, "manager", "--kubeconfig", self.dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{self.port}",
+            BINARY, "manager", "--allow-local-runtimes", "--kubeconfig", self.dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{self.port}",
             "--metrics-address", f"127.0.0.1:{self.metrics}", "--ca-propagation", "1s", "--ca-grace-period", "1s",
             "--ca-gateway-settles", "0s", "--probe-interval", "5s", "--heartbeat-timeout", "25s", "--lease-duration", "3s",
             "--renew-deadline", "1500ms", "--retry-period", "500ms", *options]))

@@ -200,7 +200,7 @@ class Landscape:
         container = self.kcp.get("deployment", MANAGER, "kcp-system")["spec"]["template"]["spec"]["containers"][0]
         arguments = [a for a in container["args"] if not a.startswith(("--skr-image=", "--xfcc-trusted-proxies="))]
         manager = self.start(Process("manager", [
-            BINARY, *arguments, "--kubeconfig", self.manager_kubeconfig(), "--listen-address", "127.0.0.1:0",
+            BINARY, *arguments, "--allow-local-runtimes", "--kubeconfig", self.manager_kubeconfig(), "--listen-address", "127.0.0.1:0",
             "--metrics-address", "127.0.0.1:0", "--skr-image", image,
             "--ca-propagation", "1s", *options],
             env={**os.environ, "POD_IP": pod_ip}))

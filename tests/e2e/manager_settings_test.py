@@ -34,7 +34,7 @@ class ManagerSettings(harness.TestCase):
                 text = (manifests / file).read_text()
                 self.assertIn(good, text)
                 (manifests / file).write_text(text.replace(good, bad))
-                done = runtime_watcher("manager", "--kubeconfig", self.kubeconfig, "--skr-manifests", manifests,
+                done = runtime_watcher("manager", "--allow-local-runtimes", "--kubeconfig", self.kubeconfig, "--skr-manifests", manifests,
                                        "--listen-address", "127.0.0.1:0", "--metrics-address", "127.0.0.1:0")
                 self.assertEqual(done.returncode, 2, done.stderr)
                 self.assertIn("--skr-manifests: ", done.stderr)
@@ -43,14 +43,14 @@ class ManagerSettings(harness.TestCase):
 
     def test_address_that_no_endpoint_may_have_ends_the_manager_at_its_start(self):
         for address in ("127.0.0.1", "pod-1", "fe80::1"):
-            done = runtime_watcher("manager", "--kubeconfig", self.kubeconfig, env={**os.environ, "POD_IP": address})
+            done = runtime_watcher("manager", "--allow-local-runtimes", "--kubeconfig", self.kubeconfig, env={**os.environ, "POD_IP": address})
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn("POD_IP: must be", done.stderr)
             self.assertIn(address, done.stderr)
 
     def test_landscape_is_a_label_of_all_metrics(self):
         manager = self.start(Process("manager", [
-            BINARY, "manager", "--kubeconfig", self.kubeconfig, "--listen-address", "127.0.0.1:0", "--metrics-address", "127.0.0.1:0",
+            BINARY, "manager", "--allow-local-runtimes", "--kubeconfig", self.kubeconfig, "--listen-address", "127.0.0.1:0", "--metrics-address", "127.0.0.1:0",
             "--landscape", "live-1"]))
         with urllib.request.urlopen(f"http://127.0.0.1:{manager.wait_listening('admin')}/metrics", timeout=10) as answer:
             samples = [line for line in answer.read().decode().splitlines() if not line.startswith("#")]
@@ -59,7 +59,7 @@ class ManagerSettings(harness.TestCase):
 
     def test_manager_ends_at_once_where_kcp_never_responded(self):
         manager = self.start(Process("manager", [
-            BINARY, "manager", "--kubeconfig", self.kubeconfig, "--listen-address", "127.0.0.1:0", "--metrics-address", "127.0.0.1:0",
+            BINARY, "manager", "--allow-local-runtimes", "--kubeconfig", self.kubeconfig, "--listen-address", "127.0.0.1:0", "--metrics-address", "127.0.0.1:0",
             "--skr-image", "example.com/runtime-watcher:1", "--drain-timeout", "60s"]))
         manager.wait_listening("admin")
         self.assertEqual(manager.terminate(timeout=15), 0, manager.tail())

@@ -49,7 +49,7 @@ class Operations(harness.TestCase):
 
     def start_manager(self):
         self.manager = self.start(Process("manager", [
-            BINARY, "manager", "--kubeconfig", self.dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{self.port}",
+            BINARY, "manager", "--allow-local-runtimes", "--kubeconfig", self.dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{self.port}",
             "--metrics-address", "127.0.0.1:0", "--ca-propagation", "1s", "--probe-interval", "2s"]))
 
     def run_command(self, command):

@@ -49,7 +49,7 @@ class PodProxy(harness.TestCase):
                              "--backend", f"127.0.0.1:{port}")).wait_up(120)
         self.kcp = dev.kcp()
         self.manager = self.start(Process("manager", [
-            BINARY, "manager", "--kubeconfig", self.kubeconfig, "--listen-address", f"127.0.0.1:{port}",
+            BINARY, "manager", "--allow-local-runtimes", "--kubeconfig", self.kubeconfig, "--listen-address", f"127.0.0.1:{port}",
             "--metrics-address", f"{self.address}:{self.page}", "--ca-propagation", "1s"]))
         wait_until(lambda: self.manager.records(msg="this replica leads"), PATIENCE, lambda: self.manager.tail())
 

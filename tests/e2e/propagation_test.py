@@ -43,7 +43,7 @@ class Propagation(harness.TestCase):
         self.dev.wait_up()
         self.kcp = self.dev.kcp()
         self.manager = self.start(Process("manager", [
-            BINARY, "manager", "--kubeconfig", self.dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{port}",
+            BINARY, "manager", "--allow-local-runtimes", "--kubeconfig", self.dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{port}",
             "--metrics-address", "127.0.0.1:0", "--pin-san", "--no-leader-elect", "--ca-grace-period", "1s",
             "--ca-gateway-settles", "0s", *options]))
         self.kcp.apply(WATCHER, self.dev.manifest("watcher"))

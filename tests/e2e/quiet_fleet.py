@@ -125,7 +125,7 @@ class QuietFleet:
     def start_manager(self, port, options):
         """Starts another manager, whose listener has this port."""
         return Process("manager", [
-            BINARY, "manager", "--kubeconfig", self.kubeconfig, "--skr-image=example.com/runtime-watcher:1",
+            BINARY, "manager", "--allow-local-runtimes", "--kubeconfig", self.kubeconfig, "--skr-image=example.com/runtime-watcher:1",
             f"--listen-address=127.0.0.1:{port}", "--metrics-address=127.0.0.1:0", "--rollout-max-unavailable=100%",
             "--rollout-canary-soak=1s", *options])
 

@@ -42,7 +42,7 @@ class Replicas(harness.TestCase):
 
     def start_manager(self, i):
         manager = self.start(Process(f"manager-{i}", [
-            BINARY, "manager", "--kubeconfig", self.dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{self.ports[i]}",
+            BINARY, "manager", "--allow-local-runtimes", "--kubeconfig", self.dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{self.ports[i]}",
             "--metrics-address", f"127.0.0.1:{self.pages[i]}", "--ca-propagation", "1s", "--lease-duration", "3s",
             "--renew-deadline", "1500ms", "--retry-period", "500ms"]))
         manager.wait_listening("admin")

@@ -64,7 +64,7 @@ class Fleet:
 
     def start_manager(self, *more, soak="1s", binary=BINARY):
         manager = self.start(Process("manager", [
-            binary, "manager", "--kubeconfig", self.dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{free_port()}",
+            binary, "manager", "--allow-local-runtimes", "--kubeconfig", self.dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{free_port()}",
             "--metrics-address", "127.0.0.1:0", *FLAGS, f"--rollout-canary-soak={soak}", *more]))
         manager.admin = manager.wait_listening("admin")
         self.manager = manager

@@ -6,9 +6,11 @@ RW_E2E_ROTATIONS changes how many.
 
 import os
 import pathlib
+import re
 import shutil
 import socket
 import ssl
+import subprocess
 import time
 
 import harness
@@ -68,6 +70,82 @@ class Served:
 
 def der(path):
     return ssl.PEM_cert_to_DER_cert(path.read_text())
+
+
+def traces(key):
+    """What would show in memory that a private key is there, by name: lines of its PEM text, and parts of its secret numbers as bytes of
+    either order."""
+    found = {f"PEM {line[:6]}": line for line in key.read_bytes().split() if len(line) == 64}
+    text = subprocess.run(["openssl", "pkey", "-in", key, "-noout", "-text"], check=True, text=True, capture_output=True).stdout
+    for name, digits in re.findall(r"^(priv|privateExponent|prime1|prime2|coefficient):\n((?:    +[0-9a-f:]+\n)+)", text, re.MULTILINE):
+        number = bytes.fromhex(re.sub(r"[\s:]", "", digits)).lstrip(b"\0")[:48]
+        found.update({name: number[:32], f"{name} reversed": number[:32][::-1]})
+    return found
+
+
+def memory(pid):
+    """The writable memory of a process."""
+    with open(f"/proc/{pid}/mem", "rb", 0) as all_of_it:
+        for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines():
+            bounds, rights = line.split()[:2]
+            if rights[:2] != "rw" or line.endswith("[vvar]"):
+                continue
+            begin, end = (int(part, 16) for part in bounds.split("-"))
+            all_of_it.seek(begin)
+            try:
+                yield all_of_it.read(end - begin)
+            except OSError:  # it was given back meanwhile
+                pass
+
+
+def shown(pid, wanted):
+    parts = list(memory(pid))
+    return {name for name, trace in wanted.items() if any(trace in part for part in parts)}
+
+
+class FormerKeys(harness.TestCase):
+    def test_private_key_leaves_the_memory_with_its_last_use(self):
+        for kind in ("ecdsa", "rsa2048"):
+            with self.subTest(kind):
+                self.former_keys_are_gone(kind)
+
+    def former_keys_are_gone(self, kind):
+        pki = Pki(self.folder / f"{kind}-ca")
+        volumes = {side: SecretVolume(self.folder / f"{kind}-{side}") for side in ("webhook", "listener")}
+        keys = {side: [] for side in volumes}
+
+        def rotate():
+            wanted = {}
+            for side, volume in volumes.items():
+                certificate, key = pki.issue("webhook" if side == "webhook" else "server", f"{side}-{len(keys[side])}", key=kind)
+                keys[side].append(traces(key))
+                wanted[side] = der(certificate)
+                volume.put({"ca.crt": pki.ca.read_bytes(), "tls.crt": certificate.read_bytes(), "tls.key": key.read_bytes()})
+            return wanted
+
+        rotate()
+        files = {side: [volume.path(name) for name in FILES] for side, volume in volumes.items()}
+        ca, certificate, key = files["listener"]
+        events = EventLog()
+        listener = self.start(Listener(events, "lifecycle-manager", tls=(certificate, key), client_ca=ca))
+        ca, certificate, key = files["webhook"]
+        webhook = self.start(Webhook(certificate, key, ca, f"localhost:{listener.port}")).ready()
+        watched = {"webhook": Served(webhook.port), "listener": Served(listener.port, volumes["webhook"])}
+        processes = {"webhook": webhook, "listener": listener}
+        for turn in range(3):
+            # Each key is used: by handshakes with both, and for an event from one to the other.
+            load.Load([load.Plan(load.names(4, 1)[0], seconds=1, rate=10, reconnect_every=2)], webhook.port, pki.ca, processes=1).finish(timeout=30)
+            wait_until(lambda: len(events.lines) > turn, 10, "events pass")
+            if turn == 2:
+                break
+            wanted = rotate()
+            for side, certificate in wanted.items():
+                wait_until(lambda: watched[side].now() == certificate, 5, f"{side} serves the next certificate")
+        for side, process in processes.items():
+            self.assertTrue(shown(process.popen.pid, keys[side][-1]), f"{side}: the key in use is found, so this test can fail")
+            for number in (0, 1):
+                wait_until(lambda: not shown(process.popen.pid, keys[side][number]), 10,
+                           lambda: f"{side}: of key {number} nothing is left but {sorted(shown(process.popen.pid, keys[side][number]))}", every=0.5)
 
 
 class Rotation(harness.TestCase):

@@ -53,7 +53,7 @@ def managed(folder, runtimes, processes):
 
 def manage(dev, port, processes):
     manager = Process("manager", [
-        BINARY, "manager", "--kubeconfig", dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{port}",
+        BINARY, "manager", "--allow-local-runtimes", "--kubeconfig", dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{port}",
         "--metrics-address", "127.0.0.1:0", "--no-watch-runtimes", "--no-leader-elect", "--ca-propagation", "1s",
         "--heartbeat-timeout", "25s", "--probe-interval", "5s"])
     processes.append(manager)

@@ -42,10 +42,8 @@ tls::result<tls::material> material_of(const boost::json::value& secret) {
     return k8s::secret_data(secret, entry).value_or(std::string());
   };
   const tls::material_text all{text(certificate_entry), text(key_entry), text(authorities_entry)};
-  for (const auto* part : {&all.certificate, &all.key, &all.ca}) {
-    if (part->empty()) {
-      return tls::failure(tls::error::missing_material, "tls.crt, tls.key or ca.crt is missing");
-    }
+  if (all.certificate.empty() || all.key.empty() || all.ca.empty()) {
+    return tls::failure(tls::error::missing_material, "tls.crt, tls.key or ca.crt is missing");
   }
   return tls::material::from_text(all, {std::string(certificate_entry), std::string(key_entry),
                                         std::string(authorities_entry)});

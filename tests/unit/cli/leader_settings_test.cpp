@@ -17,6 +17,7 @@ BOOST_AUTO_TEST_CASE(settings_are_read_as_the_leader_renders_them) {
   of.runtime_config.mode = bootstrapper_mode::direct;
   of.gardener_certificates = true;
   of.shadow = true;
+  of.local_runtimes = k8s::local_servers::allowed;
   of.events_service = "events";
   of.field_manager = "other-watcher";
   of.former_field_manager = "klm";
@@ -36,6 +37,7 @@ BOOST_AUTO_TEST_CASE(settings_are_read_as_the_leader_renders_them) {
   BOOST_TEST((read.bootstrapper == bootstrapper_mode::direct));
   BOOST_TEST(read.gardener_certificates);
   BOOST_TEST(read.shadow);
+  BOOST_TEST((read.local_runtimes == k8s::local_servers::allowed));
   BOOST_TEST(read.rollout_none);
   BOOST_TEST(read.state_namespace == "states");
   BOOST_TEST(read.events_service == "events");

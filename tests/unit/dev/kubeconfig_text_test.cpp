@@ -25,7 +25,7 @@ BOOST_AUTO_TEST_CASE(kubeconfig_text_is_self_contained_and_equivalent) {
                          .token = "secret"};
   const auto text = rw::dev::kubeconfig_text(from, "runtime-1");
   BOOST_REQUIRE(text.has_value());
-  const auto read = k8s::parse_foreign_kubeconfig(*text, "made");
+  const auto read = k8s::parse_foreign_kubeconfig(*text, "made", k8s::local_servers::allowed);
   BOOST_REQUIRE(read.has_value());
   BOOST_TEST(read->server == from.server);
   BOOST_TEST(read->tls_server_name == from.tls_server_name);

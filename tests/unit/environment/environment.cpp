@@ -363,6 +363,7 @@ k8s::event_recorder& environment::record_events(const std::string& component) {
 }
 
 k8s::client_pool& environment::open_pool(k8s::client_pool_options options) {
+  options.local = k8s::local_servers::allowed;
   for (auto* name : {&options.client.user_agent, &options.client.field_manager}) {
     if (name->empty()) *name = "test";
   }

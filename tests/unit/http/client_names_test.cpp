@@ -96,4 +96,33 @@ BOOST_FIXTURE_TEST_CASE(name_without_addresses_is_reported_with_the_reason, fixt
   BOOST_TEST(unknown.connect_failure() == "the name can't be resolved: no such name");
 }
 
+BOOST_FIXTURE_TEST_CASE(host_that_others_name_leads_to_no_local_address, fixture) {
+  for (const auto* host :
+       {"alive.example", "127.0.0.1", "::ffff:127.0.0.1", "localhost", "0.0.0.0"}) {
+    made.push_back(std::make_unique<client>(
+        here.executor(),
+        client_options{
+            .name = "refuses", .host = host, .port = server.address.port(), .refuse_local = true},
+        client_environment{*transport, here.watchdog, here.log, here.metrics}));
+    const auto got = client_fixture::end(get(*made.back()));
+    BOOST_TEST(got.error == make_error_code(client_error::address_refused),
+               host << ": " << got.error.message());
+    BOOST_TEST(
+        made.back()->connect_failure().ends_with("is an address of this machine or its link"));
+  }
+  BOOST_TEST(answers.seen == 0);
+}
+
+BOOST_FIXTURE_TEST_CASE(local_proxy_of_such_a_host_is_refused_too, fixture) {
+  made.push_back(std::make_unique<client>(
+      here.executor(),
+      client_options{.name = "refuses",
+                     .host = "runtime.example",
+                     .proxy = connect_proxy{"alive.example", server.address.port()},
+                     .refuse_local = true},
+      client_environment{*transport, here.watchdog, here.log, here.metrics}));
+  const auto got = client_fixture::end(get(*made.back()));
+  BOOST_TEST(got.error == make_error_code(client_error::address_refused), got.error.message());
+}
+
 BOOST_AUTO_TEST_SUITE_END()

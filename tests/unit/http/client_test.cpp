@@ -295,6 +295,43 @@ BOOST_AUTO_TEST_CASE(upstream_hears_how_many_bytes_of_fields_are_kept_for_it) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(upstream_that_sends_frames_without_end_is_left_and_told_why) {
+  const std::string floods[] = {
+      bytes_of({frame::window_update, 0, 0, big_endian(1)}),
+      bytes_of({frame::window_update, 0, 1, big_endian(1)}),
+      bytes_of({frame::priority, 0, 1, big_endian(0) + '\x10'}),
+      bytes_of({frame::settings, 0, 0, {}}), bytes_of({frame::ping, frame::ack, 0, "12345678"}),
+      bytes_of({0xfa, 0, 0, "unknown"}),
+      // 103: informational answers may precede the real one.
+      bytes_of({frame::headers, frame::end_headers, 1, hpack({{":status", "103"}})})};
+  for (const auto& flood : floods) {
+    BOOST_TEST_CONTEXT("type " << static_cast<int>(static_cast<unsigned char>(flood[3]))) {
+      std::string said;
+      outcome got;
+      {
+        upstream peer([&](tcp::socket& socket, int) {
+          upstream::write(socket, bytes_of({frame::settings, 0, 0, {}}));
+          upstream::read_through(socket, "the body");
+          std::string all;
+          for (int i = 0; i < 2'000; ++i) all += flood;
+          upstream::write(socket, all);
+          for (std::string bytes = upstream::read_some(socket); !bytes.empty();
+               bytes = upstream::read_some(socket)) {
+            said += bytes;
+          }
+        });
+        fixture f(std::make_unique<h2_transport>());
+        f.use(peer.port());
+        got = f.ask_client("/", "the body");
+        BOOST_TEST(eventually([&] { return f.open() == 0; }));
+      }
+      BOOST_TEST(got.error == make_error_code(client_error::protocol), got.error.message());
+      BOOST_TEST(said.find(big_endian(0) + big_endian(NGHTTP2_ENHANCE_YOUR_CALM)) !=
+                 std::string::npos);
+    }
+  }
+}
+
 asio::awaitable<error_code> post_after_goodbye(rw::http::client* through, std::promise<void>* ready,
                                                std::shared_future<void> said) {
   client_slot slot;
@@ -323,6 +360,26 @@ BOOST_AUTO_TEST_CASE(request_that_the_goodbye_overtook_was_not_processed) {
   const auto error =
       f.here.call(post_after_goodbye(f.used.get(), &ready, said.get_future().share()));
   BOOST_TEST(error == make_error_code(client_error::not_processed));
+}
+
+BOOST_AUTO_TEST_CASE(goodbye_overtakes_a_request_beside_one_that_goes_on) {
+  std::promise<void> ready;
+  std::promise<void> said;
+  upstream peer([&](tcp::socket& socket, int) {
+    upstream::write(socket, bytes_of({frame::settings, 0, 0, {}}));
+    upstream::read_through(socket, "the first");
+    ready.get_future().wait();
+    upstream::write(socket, goaway(1));
+    said.set_value();
+    upstream::read_rest(socket);
+  });
+  fixture f(std::make_unique<h2_transport>());
+  f.use(peer.port(), {.exchange = std::chrono::seconds(5)});
+  auto first = f.begin("/", "the first");
+  BOOST_TEST(eventually([&] { return f.open() == 1; }));
+  const auto error =
+      f.here.call(post_after_goodbye(f.used.get(), &ready, said.get_future().share()));
+  BOOST_TEST(error == make_error_code(client_error::not_processed), error.message());
 }
 
 BOOST_AUTO_TEST_CASE(

@@ -7,6 +7,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "tests/unit/http/client_fixture.hpp"
+#include "tests/unit/http/wire.hpp"
 #include <stdexcept>
 
 BOOST_AUTO_TEST_SUITE(network)
@@ -79,6 +80,21 @@ BOOST_AUTO_TEST_CASE(server_of_both_families_knows_a_client_of_ipv4_by_its_ipv4_
   }
   here.stop();
   BOOST_TEST(peers == clients);
+}
+
+BOOST_AUTO_TEST_CASE(local_addresses_are_known_in_each_of_their_forms) {
+  const auto local = [](const char* text) { return core::is_local(asio::ip::make_address(text)); };
+  for (const auto* text :
+       {"127.0.0.1", "127.255.0.9", "0.0.0.0", "0.1.2.3", "169.254.169.254", "::", "::1", "fe80::1",
+        "febf::1", "::ffff:127.0.0.1", "::ffff:169.254.0.1", "::ffff:0.0.0.0", "64:ff9b::127.0.0.1",
+        "64:ff9b::169.254.169.254", "64:ff9b:1::127.0.0.1"}) {
+    BOOST_TEST(local(text), text);
+  }
+  for (const auto* text : {"10.0.0.1", "172.16.0.1", "192.168.1.1", "100.64.0.1", "169.253.0.1",
+                           "128.0.0.1", "8.8.8.8", "fd00::1", "fec0::1", "2001:db8::1",
+                           "::ffff:10.0.0.1", "64:ff9b::10.0.0.1", "2001:db8::127.0.0.1"}) {
+    BOOST_TEST(!local(text), text);
+  }
 }
 
 BOOST_FIXTURE_TEST_CASE(server_listens_on_the_network_of_its_context, fixture) {

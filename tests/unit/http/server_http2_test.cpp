@@ -41,6 +41,7 @@ struct fixture {
   /// The connection of `client` comes to its end, counted once as `reason`.
   void check_ended(h2_wire& client, const std::string& reason) {
     BOOST_TEST(client.read_end());
+    client.raw().finish();  // the server waits for that
     server.check_rejected(reason);
     BOOST_TEST(server.is_left_alone());
     check_good_request();
@@ -310,6 +311,27 @@ BOOST_AUTO_TEST_CASE(flood_of_priorities_ends_the_connection) {
   }
   client.raw().send(all);
   f.check_ended(client, "flood");
+}
+
+BOOST_AUTO_TEST_CASE(frames_that_carry_nothing_end_the_connection_and_it_is_told_why) {
+  const std::pair<std::string, int> floods[] = {
+      {bytes_of({frame::window_update, 0, 0, big_endian(1)}), 6},
+      {bytes_of({frame::priority, 0, 1, big_endian(0) + std::string(1, '\x10')}), 201},
+      {bytes_of({0xfa, 0xff, 7, "unknown"}), 2'000},
+      // nghttp2 tells nothing of this one.
+      {bytes_of({frame::window_update, 0, 1, big_endian(1)}), 20}};
+  for (const auto& [bytes, count] : floods) {
+    BOOST_TEST_CONTEXT("type " << static_cast<int>(static_cast<unsigned char>(bytes[3]))) {
+      fixture f;
+      auto client = f.connect();
+      BOOST_TEST(client.ask(1, "/", "x").body == "x");
+      std::string all;
+      for (int i = 0; i < count + 20; ++i) all += bytes;
+      client.raw().send(all);
+      BOOST_TEST(client.read_goaway().value_or(99) == NGHTTP2_ENHANCE_YOUR_CALM);
+      f.check_ended(client, "flood");
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(header_bomb_is_rejected_and_ends_the_connection) {

@@ -419,4 +419,19 @@ BOOST_AUTO_TEST_CASE(kubeconfig_from_elsewhere_runs_no_program_and_reads_no_file
   BOOST_TEST(why.find("exec names a program to run here") != why.npos, why);
 }
 
+BOOST_AUTO_TEST_CASE(kubeconfig_from_elsewhere_leads_to_no_local_server) {
+  const auto http = text{.cluster = "server: 'http://127.0.0.1:8001'"}.yaml();
+  const auto refused = parse_foreign_kubeconfig(http, "of skr");
+  BOOST_TEST_REQUIRE(refused.has_error());
+  BOOST_TEST(
+      refused.error().message.find("http://127.0.0.1:8001 is plain http") != std::string::npos,
+      refused.error().message);
+  const auto allowed = parse_foreign_kubeconfig(http, "of skr", local_servers::allowed);
+  BOOST_TEST_REQUIRE(allowed.has_value());
+  BOOST_TEST(!allowed->refuse_local);
+  const auto https = text{.cluster = "server: 'https://a'"}.yaml();
+  BOOST_TEST(parse_foreign_kubeconfig(https, "of skr")->refuse_local);
+  BOOST_TEST(!parse_kubeconfig(http, "own", ".")->refuse_local);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
