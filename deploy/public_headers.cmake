@@ -33,7 +33,7 @@ rw_public_headers(http "Network and HTTP"
   core/network.hpp core/resolver.hpp core/stream.hpp core/http/message.hpp core/http/server.hpp core/http/client.hpp
   core/http/client_error.hpp)
 rw_public_headers(tls "TLS and certificates"
-  tls/error.hpp tls/certificate.hpp tls/issuer.hpp tls/material.hpp tls/reload.hpp tls/transport.hpp tls/stream.hpp)
+  tls/error.hpp tls/certificate.hpp tls/issuer.hpp tls/key_memory.hpp tls/material.hpp tls/reload.hpp tls/transport.hpp tls/stream.hpp)
 rw_public_headers(kubernetes_client "Kubernetes: configuration and client"
   k8s/config/config.hpp k8s/client/client.hpp k8s/client/client_pool.hpp k8s/client/fence.hpp)
 rw_public_headers(kubernetes_objects "Kubernetes: objects"

@@ -14,8 +14,8 @@ constexpr std::uint64_t headers_of_stream = 2;  // and trailers
 
 }  // namespace
 
-frame_budget::frame_budget(peer from) noexcept
-    : from_(from), skip_(from == peer::client ? NGHTTP2_CLIENT_MAGIC_LEN : 0) {}
+frame_budget::frame_budget(peer sender) noexcept
+    : sender_(sender), skip_(sender == peer::client ? NGHTTP2_CLIENT_MAGIC_LEN : 0) {}
 
 bool frame_budget::take(std::string_view bytes, core::time_point now) noexcept {
   bool within = true;
@@ -45,7 +45,7 @@ bool frame_budget::count(core::time_point now) noexcept {
       if (skip_ > 0 || ends) return true;
       break;
     case NGHTTP2_HEADERS:
-      if (from_ == peer::client && stream > latest_stream_) {
+      if (sender_ == peer::client && stream > latest_stream_) {
         latest_stream_ = stream;
         ++streams_;
       }
@@ -61,7 +61,7 @@ bool frame_budget::count(core::time_point now) noexcept {
     default:
       break;
   }
-  return others_.try_take(now);
+  return bucket_.try_take(now);
 }
 
 }  // namespace rw::http

@@ -24,7 +24,7 @@ class frame_budget {
   static constexpr double rate = 100;       ///< a second
   static constexpr unsigned burst = 1'000;  ///< frames at once
 
-  explicit frame_budget(peer from) noexcept;
+  explicit frame_budget(peer sender) noexcept;
 
   /// Counts the frames that begin in `bytes`, the next that were received. False: the peer has sent
   /// more than it may.
@@ -40,8 +40,8 @@ class frame_budget {
 
   static constexpr std::size_t head_size = 9;  // RFC 9113, section 4.1
 
-  const peer from_;
-  core::token_bucket others_{rate, burst};
+  const peer sender_;
+  core::token_bucket bucket_{rate, burst};
   std::uint64_t streams_ = 0;
   std::uint64_t data_sent_ = 0;
   std::uint64_t headers_ = 0;

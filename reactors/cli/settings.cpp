@@ -232,6 +232,7 @@ void describe_uninstall(CLI::App& app, uninstall_settings& to) {
       ->check(CLI::Range(1u, 1024u));
   add_duration(app, "--runtime-timeout", to.runtime_timeout, "Time limit for one runtime",
                std::chrono::milliseconds(1));
+  add_local_runtimes(app, to.local_runtimes);
   add_lease_name(app, to.lease_namespace, to.lease_name);
 }
 
@@ -245,6 +246,7 @@ void describe_doctor(CLI::App& app, doctor_settings& to) {
       ->check(CLI::Range(1u, 1024u));
   add_duration(app, "--runtime-timeout", to.runtime_timeout, "Time limit for one runtime",
                std::chrono::milliseconds(1));
+  add_local_runtimes(app, to.local_runtimes);
   add_host_port(app, "--manager", to.manager,
                 "Address of a manager's metrics and /runtimes; by default the leader is asked "
                 "through KCP's API server");

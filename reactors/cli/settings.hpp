@@ -154,6 +154,7 @@ struct uninstall_settings {
   bool force = false;
   std::size_t concurrent = 16;
   std::chrono::milliseconds runtime_timeout = std::chrono::seconds(30);
+  k8s::local_servers local_runtimes = k8s::local_servers::refused;
   std::string lease_namespace = "kcp-system";
   std::string lease_name = "runtime-watcher-manager";
 };
@@ -166,6 +167,7 @@ struct doctor_settings {
   std::vector<std::string> runtimes;                                   ///< Kymas; empty: all
   std::size_t concurrent = 16;
   std::chrono::milliseconds runtime_timeout = std::chrono::seconds(15);
+  k8s::local_servers local_runtimes = k8s::local_servers::refused;
   std::optional<core::host_port> manager;
   std::string token_file;
   double tolerate_percent = 0;  ///< of the runtimes may fail

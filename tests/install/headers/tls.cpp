@@ -2,6 +2,7 @@
 #include <rw/tls/certificate.hpp>
 #include <rw/tls/error.hpp>
 #include <rw/tls/issuer.hpp>
+#include <rw/tls/key_memory.hpp>
 #include <rw/tls/material.hpp>
 #include <rw/tls/reload.hpp>
 #include <rw/tls/stream.hpp>
@@ -10,8 +11,11 @@
 namespace tls = rw::tls;
 
 void use_tls() {
+  const tls::key_text secret("a key");
+  EXPECT(secret.size() == 5);
   const auto ca = tls::issuer::create({.common_name = "ca"});
   EXPECT(ca.has_value());
+  EXPECT(!tls::wipe_freed_keys());  // OpenSSL is in use
   const auto pair =
       ca->issue({.common_name = "host", .dns_names = {"localhost"}, .server_auth = true});
   EXPECT(pair.has_value());

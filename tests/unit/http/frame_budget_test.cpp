@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(priorities_are_bounded_by_streams) {
   BOOST_TEST(taken(second, priority) == 200);
 }
 
-BOOST_AUTO_TEST_CASE(other_frames_have_a_rate) {
+BOOST_AUTO_TEST_CASE(frames_of_other_types_have_a_rate) {
   const std::string others[] = {ping(),
                                 bytes_of({frame::settings, 0, 0, {}}),
                                 bytes_of({frame::goaway, 0, 0, big_endian(0) + big_endian(0)}),
