@@ -11,7 +11,7 @@ import collections
 import pathlib
 import sys
 
-MOST = 15
+MOST = 40
 
 
 def largest(title, costs):

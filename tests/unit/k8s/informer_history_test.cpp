@@ -178,15 +178,15 @@ void run_histories(storage_kind storage, std::uint64_t seeds) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(after_any_history_each_store_is_equal_to_the_server) {
-  run_histories(storage_kind::keeps, sanitized ? 10 : 200);
+  run_histories(storage_kind::keeps, sanitized ? 10 : 60);
 }
 
 BOOST_AUTO_TEST_CASE(after_a_restored_backup_each_store_is_equal_to_the_server) {
-  run_histories(storage_kind::restored, sanitized ? 5 : 50);
+  run_histories(storage_kind::restored, sanitized ? 5 : 20);
 }
 
 BOOST_AUTO_TEST_CASE(after_versions_are_given_out_once_more_each_store_is_equal_to_the_server) {
-  run_histories(storage_kind::restored_carelessly, sanitized ? 5 : 50);
+  run_histories(storage_kind::restored_carelessly, sanitized ? 5 : 20);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
