@@ -13,7 +13,8 @@ asio::awaitable<void> calls(api_server* on) {
   EXPECT(version.has_value());
   const auto absent = co_await on->api.get(config_maps, {"default", "absent"});
   EXPECT(absent.has_error() && absent.error().is(k8s::errc::not_found));
-  k8s::client_pool pool(on->api.get_executor(), {.name = "pool", .client = options(), .local = k8s::local_servers::allowed},
+  k8s::client_pool pool(on->api.get_executor(),
+                        {.name = "pool", .client = options(), .local = k8s::local_servers::allowed},
                         on->environment());
   {
     const auto pooled = pool.get("kcp", on->server.kubeconfig("kcp"));
