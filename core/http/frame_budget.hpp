@@ -36,7 +36,7 @@ class frame_budget {
   void sent_data() noexcept { ++data_sent_; }
 
  private:
-  bool count(core::time_point now) noexcept;
+  bool count(const unsigned char* head, core::time_point now) noexcept;
 
   static constexpr std::size_t head_size = 9;  // RFC 9113, section 4.1
 

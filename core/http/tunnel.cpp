@@ -1,7 +1,6 @@
 #include "rw/core/http/tunnel.hpp"
 
 #include "rw/core/config.hpp"
-#include "rw/core/http/parser.hpp"
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/redirect_error.hpp>
@@ -25,51 +24,37 @@ std::string request_for(const client_options& options) {
   return text + "\r\n";
 }
 
-/// Reads the proxy's answer as it comes.
-class response_reader {
- public:
-  explicit response_reader(std::size_t limit) : limit_(limit) { begin(); }
-
-  /// True once there is nothing more to read, whatever the answer was.
-  bool take(std::string_view bytes, tunnel_result& into) {
-    seen_ += bytes.size();
-    kept_ += bytes;
-    for (;;) {
-      boost::beast::error_code error;
-      kept_.erase(0, feed(*parser_, kept_, error));
-      if (error) into.cause = "its answer is not HTTP: " + error.message();
-      if (seen_ > limit_) into.cause = "its header is too large";
-      if (error || seen_ > limit_) return true;
-      if (!parser_->is_done()) return false;
-      // Informational answers (1xx) come before the real one.
-      if (response_.status >= 200) break;
-      begin();
-    }
-    into.open = response_.status / 100 == 2 && kept_.empty();
-    if (response_.status / 100 != 2) {
-      into.cause = "it answers " + std::to_string(response_.status) + " " +
-                   std::string(reason_phrase(response_.status));
-    } else if (!kept_.empty()) {
-      into.cause = "it sends more than its answer";
-    }
-    return true;
-  }
-
- private:
-  void begin() {
-    response_.clear();
-    parser_.emplace(response_, limit_, 0);
-    parser_->skip(true);  // an answer to CONNECT has no body, and that of a refusal is not read
-  }
-
-  const std::size_t limit_;
-  std::size_t seen_ = 0;
-  response response_;
-  std::string kept_;
-  std::optional<response_parser> parser_;
-};
-
 }  // namespace
+
+bool tunnel_reader::take(std::string_view bytes, tunnel_result& into) {
+  seen_ += bytes.size();
+  kept_ += bytes;
+  for (;;) {
+    boost::beast::error_code error;
+    kept_.erase(0, feed(*parser_, kept_, error));
+    if (error) into.cause = "its answer is not HTTP: " + error.message();
+    if (seen_ > limit_) into.cause = "its header is too large";
+    if (error || seen_ > limit_) return true;
+    if (!parser_->is_done()) return false;
+    // Informational answers (1xx) come before the real one.
+    if (response_.status >= 200) break;
+    begin();
+  }
+  into.open = response_.status / 100 == 2 && kept_.empty();
+  if (response_.status / 100 != 2) {
+    into.cause = "it answers " + std::to_string(response_.status) + " " +
+                 std::string(reason_phrase(response_.status));
+  } else if (!kept_.empty()) {
+    into.cause = "it sends more than its answer";
+  }
+  return true;
+}
+
+void tunnel_reader::begin() {
+  response_.clear();
+  parser_.emplace(response_, limit_, 0);
+  parser_->skip(true);  // an answer to CONNECT has no body, and that of a refusal is not read
+}
 
 asio::awaitable<tunnel_result> open_tunnel(asio::ip::tcp::socket* socket,
                                            const client_options* options, const bool* late) {
@@ -78,7 +63,7 @@ asio::awaitable<tunnel_result> open_tunnel(asio::ip::tcp::socket* socket,
   boost::system::error_code error;
   co_await asio::async_write(*socket, asio::buffer(request),
                              asio::redirect_error(asio::use_awaitable, error));
-  response_reader response(options->limits.header_bytes);
+  tunnel_reader response(options->limits.header_bytes);
   std::array<char, 1024> bytes;
   while (!error && !*late) {
     const auto n = co_await socket->async_read_some(

@@ -7,6 +7,7 @@
 #include "rw/tls/files.hpp"
 #include "rw/tls/material.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <filesystem>
 #include <map>
@@ -247,7 +248,9 @@ result<void> kubeconfig_set::add(const std::string& text, const std::string& nam
                                  const std::string& directory) {
   const yaml_node* root = nullptr;
   try {
-    const auto& documents = entries_->texts.emplace_back(text, text.size() + 1).documents();
+    // A node takes some hundred bytes, and the text may be a stranger's.
+    const auto most = std::max<std::size_t>(10'000, text.size() / 10);
+    const auto& documents = entries_->texts.emplace_back(text, most).documents();
     if (!documents.empty()) root = documents.front();
   } catch (const yaml_error& e) {
     return not_configured(at(name) + ": line " + std::to_string(e.line) + " " + e.what());

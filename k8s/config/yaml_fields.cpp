@@ -50,7 +50,7 @@ std::string yaml_fields::text(const char* name) {
 
 std::optional<boost::json::value> yaml_fields::value(const char* name) const {
   try {
-    return yaml_reader(most_values).read(*field(name));
+    return yaml_reader(most_values, 0).read(*field(name));
   } catch (const yaml_type_error&) {
     return std::nullopt;
   }

@@ -20,7 +20,7 @@ std::optional<boost::json::value> parse_yaml(const std::string& text, std::strin
     const yaml_stream all(text, most_values);
     const auto& documents = all.documents();
     if (documents.empty() || documents.front() == nullptr) return boost::json::value();
-    return yaml_reader(most_values).read(*documents.front());
+    return yaml_reader(most_values, text.size()).read(*documents.front());
   } catch (const yaml_type_error& e) {
     reason = at_line(e.line, e.what());
   } catch (const yaml_error& e) {

@@ -130,7 +130,7 @@ manifest_result<std::vector<json::value>> parse_manifests(const std::string& tex
   std::size_t document = 0;
   try {
     const yaml_stream documents(text, limits.values);
-    yaml_reader all(limits.values);
+    yaml_reader all(limits.values, text.size());
     for (const auto* node : documents.documents()) {
       ++document;
       if (node == nullptr) continue;

@@ -1,5 +1,7 @@
 #include "rw/k8s/objects/yaml.hpp"
 
+#include "rw/k8s/objects/read_json.hpp"
+
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
@@ -214,10 +216,31 @@ yaml_stream::yaml_stream(const std::string& text, std::size_t most) {
   }
 }
 
+yaml_reader::yaml_reader(std::size_t most, std::size_t bytes)
+    : left_(most),
+      memory_(std::max(json_budget().memory_of_each_byte * bytes, json_budget().least_memory)),
+      comparisons_(json_budget().comparisons) {}
+
+void yaml_reader::charge(const yaml_node& node, std::size_t bytes) {
+  if (bytes > memory_) throw wrong(node, "is too large once its aliases are followed");
+  memory_ -= bytes;
+}
+
+/// Looks a name up where others may have chosen the hashes of all.
+bool yaml_reader::contains(const yaml_node& node, const json::object& of, std::string_view name) {
+  constexpr std::size_t few = 18;  // up to here Boost.JSON has no hashes
+  const auto most = of.size() > few ? of.size() : 0;
+  if (most > comparisons_) throw wrong(node, "has too many members");
+  comparisons_ -= most;
+  return of.contains(name);
+}
+
 json::value yaml_reader::read(const yaml_node& node, unsigned depth) {
   if (depth > deepest) throw wrong(node, "is nested too deeply");
   if (left_ == 0) throw wrong(node, "is too large once its aliases are followed");
   --left_;
+  const bool is_leaf = node.items.empty();
+  charge(node, (is_leaf ? 1 : 2) * sizeof(json::value) + node.text.size());
   switch (node.type) {
     case yaml_node::kind::map:
       return map(node, depth);
@@ -245,7 +268,8 @@ json::value yaml_reader::map(const yaml_node& node, unsigned depth) {
       continue;
     }
     const auto name = key(field);
-    if (object.contains(name)) throw wrong(field, "\"" + name + "\" is there twice");
+    if (contains(field, object, name)) throw wrong(field, "\"" + name + "\" is there twice");
+    charge(field, sizeof(json::key_value_pair) - sizeof(json::value) + name.size());
     object.emplace(name, read(value, depth + 1));
   }
   for (const auto* mapping : merged) merge(*mapping, object, depth + 1);
@@ -263,7 +287,9 @@ void yaml_reader::merge(const yaml_node& from, json::object& into, unsigned dept
   }
   if (from.type != yaml_node::kind::map) throw wrong(from, "<< merges what is no mapping");
   auto fields = read(from, depth);
-  for (auto& field : fields.as_object()) into.emplace(field.key(), std::move(field.value()));
+  for (auto& field : fields.as_object()) {
+    if (!contains(from, into, field.key())) into.emplace(field.key(), std::move(field.value()));
+  }
 }
 
 }  // namespace rw::k8s

@@ -7,6 +7,7 @@
 #include <deque>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace rw::k8s {
@@ -61,8 +62,9 @@ struct yaml_type_error : std::runtime_error {
 /// states them). Not for public headers.
 class yaml_reader {
  public:
-  /// Reads at most `most` values in all, expanded aliases included.
-  explicit yaml_reader(std::size_t most) : left_(most) {}
+  /// Reads at most `most` values in all, and what a JSON text of `bytes` may cost (read_json.hpp),
+  /// expanded aliases and `<<` included.
+  yaml_reader(std::size_t most, std::size_t bytes);
 
   /// Throws yaml_type_error.
   boost::json::value read(const yaml_node& node) { return read(node, 0); }
@@ -71,8 +73,12 @@ class yaml_reader {
   boost::json::value read(const yaml_node& node, unsigned depth);
   boost::json::value map(const yaml_node& node, unsigned depth);
   void merge(const yaml_node& from, boost::json::object& into, unsigned depth);
+  void charge(const yaml_node& node, std::size_t bytes);
+  bool contains(const yaml_node& node, const boost::json::object& of, std::string_view name);
 
   std::size_t left_;
+  std::size_t memory_;
+  std::uint64_t comparisons_;
 };
 
 }  // namespace rw::k8s

@@ -90,11 +90,6 @@ leader_pages::leader_pages(asio::any_io_executor executor, http::client_environm
 
 leader_pages::~leader_pages() = default;
 
-std::size_t leader_pages::viewers() {
-  std::erase_if(relays_, [](const auto& each) { return each.expired(); });
-  return relays_.size();
-}
-
 /// Ends when the leader has, or when the viewer is gone and the leader sends something.
 asio::awaitable<void> leader_pages::run(std::shared_ptr<relay> of) {
   co_await asio::this_coro::throw_if_cancelled(false);
@@ -138,12 +133,6 @@ asio::awaitable<std::string> leader_pages::forward(std::string target, http::res
     into.body = std::move(made->response.body);
     co_return std::string();
   }
-  if (viewers() >= options_.viewers) {
-    into.headers.add("retry-after", "5");
-    into.text(503, "too many viewers");
-    co_return std::string();
-  }
-  relays_.push_back(made);
   running_.spawn(run(made));
   const auto cancelled = co_await made->begun.wait();
   if (cancelled || made->is_over) {

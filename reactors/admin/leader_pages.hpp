@@ -27,7 +27,6 @@ struct leader_address {
 inline constexpr std::string_view forwarded_field = "x-runtime-watcher-forwarded";
 
 struct leader_pages_options {
-  std::size_t viewers = 16;  ///< that are served at once
   /// What the leader has sent and one viewer has not taken: beyond it that viewer is cut off, and
   /// begins anew.
   std::size_t pending_bytes = 8u << 20;
@@ -61,13 +60,11 @@ class leader_pages {
   class relay_source;
 
   boost::asio::awaitable<void> run(std::shared_ptr<relay> of);
-  std::size_t viewers();
 
   const boost::asio::any_io_executor executor_;
   const http::client_environment environment_;
   const find_leader find_;
   const leader_pages_options options_;
-  std::vector<std::weak_ptr<relay>> relays_;
   core::task_group running_;
 };
 

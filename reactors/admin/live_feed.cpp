@@ -11,9 +11,12 @@ namespace rw::admin {
 namespace json = boost::json;
 
 struct live_feed::viewer {
+  core::time_point opened;
+  core::time_point taken = opened;  ///< when it had all
   std::deque<frame> pending = {};
   std::size_t offset = 0;  ///< of the first one, sent already
   bool needs_full = true;
+  bool ended = false;
   std::function<void()> ready = {};
 
   void push(frame text) {
@@ -27,6 +30,11 @@ struct live_feed::viewer {
     pending.resize(begun);
     needs_full = true;
     return dropped;
+  }
+  void end() {
+    shed();
+    ended = true;
+    if (ready) ready();
   }
 };
 
@@ -45,7 +53,8 @@ class live_feed::viewer_source final : public http::body_source {
       frames.pop_front();
       viewer_->offset = 0;
     }
-    return frames.empty() ? state::pending : state::more;
+    if (!frames.empty()) return state::more;
+    return viewer_->ended ? state::end : state::pending;
   }
 
   void on_ready(std::function<void()> ready) override { viewer_->ready = std::move(ready); }
@@ -72,8 +81,8 @@ live_feed::live_feed(boost::asio::any_io_executor executor, core::clock& clock,
       viewers_gauge_(core::make_gauge(metrics, "rw_admin_viewers",
                                       "Number of clients that receive the live page's updates")),
       rejected_(core::make_counter(metrics, "rw_admin_viewers_rejected_total",
-                                   "Number of clients rejected because the live page had as many "
-                                   "viewers as it may")),
+                                   "Number of clients rejected, or ended for another, because the "
+                                   "live page had as many viewers as it may")),
       dropped_(core::make_counter(metrics, "rw_admin_dropped_frames_total",
                                   "Number of the live page's updates that were dropped because a "
                                   "viewer was too slow; it gets the current state instead")),
@@ -91,13 +100,26 @@ std::unique_ptr<http::body_source> live_feed::open() {
   has_viewers();
   if (viewers_.size() >= options_.viewers) {
     rejected_.Increment();
-    return nullptr;
+    if (!make_room()) return nullptr;
   }
-  auto made = std::make_shared<viewer>();
+  auto made = std::make_shared<viewer>(viewer{.opened = clock_.now()});
   viewers_.push_back(made);
-  viewers_gauge_.Increment();
+  viewers_gauge_.Set(static_cast<double>(viewers_.size()));
   opened_.set();
   return std::make_unique<viewer_source>(std::move(made));
+}
+
+bool live_feed::make_room() {
+  const auto recently = clock_.now() - options_.keep_alive;
+  if (made_room_ > recently) return false;
+  const auto at =
+      std::ranges::min_element(viewers_, {}, [](const auto& each) { return each.lock()->taken; });
+  const auto longest = at->lock();
+  if (longest->opened > recently) return false;
+  made_room_ = clock_.now();
+  viewers_.erase(at);
+  longest->end();
+  return true;
 }
 
 boost::asio::awaitable<void> live_feed::run() {
@@ -160,6 +182,7 @@ void live_feed::update() {
   for (const auto& each : viewers_) {
     const auto viewer = each.lock();
     if (!viewer) continue;
+    if (viewer->pending.empty()) viewer->taken = clock_.now();
     if (is_news && viewer->pending.size() >= options_.pending_frames) {
       dropped_.Increment(static_cast<double>(viewer->shed()));
     }

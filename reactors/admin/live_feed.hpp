@@ -42,7 +42,7 @@ class live_source {
 struct live_feed_options {
   core::duration interval = std::chrono::seconds(1);     ///< between updates
   core::duration keep_alive = std::chrono::seconds(15);  ///< until an update, if nothing changes
-  std::size_t viewers = 16;
+  std::size_t viewers = 16;                              ///< at once
   /// Waiting for one viewer; beyond it that viewer gets all anew when it has taken what it began.
   std::size_t pending_frames = 4;
 };
@@ -72,8 +72,11 @@ class live_feed {
   live_feed(const live_feed&) = delete;
   live_feed& operator=(const live_feed&) = delete;
 
-  /// Returns the body of the response to one more viewer, who counts until it is destroyed. Null if
-  /// there are too many. It may outlive the feed.
+  /// Returns the body of the response to one more viewer, who counts until it is destroyed. It may
+  /// outlive the feed. Where there are as many as may be, the one that has read nothing for longest
+  /// is ended, or else the oldest: a client that reads nothing looks like one with nothing to read
+  /// while the kernel's buffers have room. So none is kept out for longer than `keep_alive`, and no
+  /// more than one is ended in that time: meanwhile this is null.
   std::unique_ptr<http::body_source> open();
 
   /// Runs until cancelled.
@@ -89,6 +92,7 @@ class live_feed {
   };
 
   bool has_viewers();
+  bool make_room();
   void update();
   boost::json::array rows_of(const std::vector<std::string>& names);
   bool note_rows(std::vector<std::string>& changed, std::vector<std::string>& gone);
@@ -106,6 +110,7 @@ class live_feed {
   std::string state_;  ///< that was sent last, as text
   std::uint64_t pass_ = 0;
   core::time_point sent_ = {};
+  core::time_point made_room_ = core::time_point::min();
 };
 
 }  // namespace rw::admin

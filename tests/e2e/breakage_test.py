@@ -45,7 +45,7 @@ def decoded(secret, name):
 class Fleet(harness.TestCase):
     """Runtimes with simulated pods, and a manager of its own process behind a wire."""
 
-    def start_fleet(self, count, probe_interval):
+    def start_fleet(self, count, probe_interval, leader_elect=False):
         backend, self.port = free_port(), free_port()
         self.wires = Wires(self.port, 0, random.Random(1))
         self.addCleanup(self.wires.close)
@@ -53,7 +53,7 @@ class Fleet(harness.TestCase):
         self.dev = self.start(Dev(self.folder / "dev", count, "--no-manager", "--backend", f"127.0.0.1:{backend}")).wait_up(PATIENCE + count)
         self.manager = self.start(Process("manager", [
             BINARY, "manager", "--allow-local-runtimes", "--kubeconfig", self.dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{self.port}",
-            "--metrics-address", "127.0.0.1:0", "--no-watch-runtimes", "--no-leader-elect", "--ca-propagation", "1s",
+            "--metrics-address", "127.0.0.1:0", "--no-watch-runtimes", *([] if leader_elect else ["--no-leader-elect"]), "--ca-propagation", "1s",
             "--heartbeat-timeout", SILENT, "--probe-interval", probe_interval, "--rollout-canary-soak", "1s"]))
         self.admin = self.manager.wait_listening("admin")
         self.kcp = self.dev.kcp()

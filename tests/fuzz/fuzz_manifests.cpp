@@ -34,6 +34,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto config = rw::k8s::parse_foreign_kubeconfig(text, "fuzzed");
   if (!config) return 0;
   check(!config->exec, "no program is run");
+  check(config->refuse_local && config->server.starts_with("https"),
+        "no server on this machine is asked");
   check(config->ca_file.empty() && config->client_certificate_file.empty() &&
             config->client_key_file.empty() && config->token_file.empty(),
         "no file is read");

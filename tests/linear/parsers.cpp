@@ -9,14 +9,19 @@
 // meanwhile.
 
 #include "rw/core/http/message.hpp"
+#include "rw/core/http/tunnel.hpp"
 #include "rw/k8s/cache/list_decoder.hpp"
 #include "rw/k8s/cache/watch_decoder.hpp"
+#include "rw/k8s/config/config.hpp"
+#include "rw/k8s/objects/manifests.hpp"
 #include "rw/k8s/objects/read_json.hpp"
 #include "rw/k8s/objects/status.hpp"
 #include "rw/reactors/admission/review.hpp"
+#include "rw/reactors/cli/runtimes_view.hpp"
 #include "rw/reactors/observation/digest.hpp"
 #include "rw/reactors/shared/event_json.hpp"
 #include "rw/reactors/shared/heartbeat.hpp"
+#include "rw/tls/material.hpp"
 #include "rw/tls/xfcc.hpp"
 
 #include <algorithm>
@@ -230,6 +235,37 @@ std::map<std::string, parser> parsers() {
   all["xfcc"] = {
       [](const pair& of) { return "Cert=" + of.first + ";URI=" + of.second; },
       [](const std::string& text) { static_cast<void>(tls::parse_xfcc(text, text.size())); }};
+  all["tunnel"] = {[](const pair& of) { return "HTTP/1.1 200 OK\r\nx: " + of.first + "\r\n\r\n"; },
+                   [](const std::string& text) {
+                     http::tunnel_result into;
+                     http::tunnel_reader reader(2 * text.size());
+                     for (std::size_t i = 0; i < text.size(); i += 1024) {
+                       if (reader.take(std::string_view(text).substr(i, 1024), into)) break;
+                     }
+                   }};
+  all["certificates"] = {
+      [](const pair& of) {
+        return of.second + "\n-----BEGIN CERTIFICATE-----\n" + of.first +
+               "\n-----END CERTIFICATE-----\n";
+      },
+      [](const std::string& text) {
+        static_cast<void>(tls::material::from_text({.certificate = text, .key = text, .ca = text}));
+        static_cast<void>(tls::material::from_text({.ca = text}));
+      }};
+  all["kubeconfig"] = {
+      [](const pair& of) {
+        return "apiVersion: v1\ncurrent-context: a\nclusters: " + of.first + "\n";
+      },
+      [](const std::string& text) { k8s::parse_foreign_kubeconfig(text, "of a runtime"); }};
+  all["manifests"] = {[](const pair& of) { return object(of.first); },
+                      [](const std::string& text) {
+                        static_cast<void>(k8s::parse_manifests(text, {.bytes = text.size()}));
+                      }};
+  all["query"] = {[](const pair& of) { return "state=" + of.first + "&name=" + of.second; },
+                  [](const std::string& text) {
+                    std::string error;
+                    static_cast<void>(cli::runtimes_query::parse(text, error));
+                  }};
   return all;
 }
 

@@ -191,6 +191,36 @@ BOOST_AUTO_TEST_CASE(feed_rejects_more_viewers_than_allowed_until_one_leaves) {
   BOOST_TEST((env.feed->open() != nullptr));
 }
 
+BOOST_AUTO_TEST_CASE(viewer_that_read_nothing_for_longest_makes_room_for_another) {
+  environment env({.keep_alive = 15s, .viewers = 3});
+  auto oldest = env.open();
+  auto silent = env.open();
+  auto latest = env.open();
+  for (int i = 0; i < 20; ++i) {
+    env.source.rows["a"] = 100 + static_cast<std::uint64_t>(i);
+    env.pass();
+    oldest.take();
+    latest.take();
+  }
+  auto fourth = env.open();
+  BOOST_TEST_REQUIRE(fourth.source != nullptr);
+  BOOST_TEST(env.metric("rw_admin_viewers") == 3);
+  std::string rest;
+  while (silent.source->read(rest, 1000) == rw::http::body_source::state::more) {
+  }
+  BOOST_TEST((silent.source->read(rest, 1000) == rw::http::body_source::state::end));
+  BOOST_TEST((oldest.source->read(rest, 1000) == rw::http::body_source::state::pending));
+  // One at a time: viewers that all read do not chase one another.
+  BOOST_TEST(!env.feed->open());
+  env.pass(14s);
+  BOOST_TEST(!env.feed->open());
+  oldest.take();
+  latest.take();
+  fourth.take();
+  env.pass(2s);
+  BOOST_TEST((env.feed->open() != nullptr));
+}
+
 BOOST_AUTO_TEST_CASE(slow_viewer_gets_all_anew_in_place_of_what_it_missed) {
   environment env({.pending_frames = 3});
   auto slow = env.open();

@@ -97,6 +97,13 @@ BOOST_AUTO_TEST_CASE(text_that_grows_without_end_is_rejected) {
   }
   BOOST_TEST(wrong(text).find("is too large once its aliases are followed") != std::string::npos);
   BOOST_TEST(wrong(head + "x: &a [*a]\n").find("is nested too deeply") != std::string::npos);
+  text = head + "a: &a " + std::string(200'000, 'x') + "\nb: [";
+  for (int i = 0; i < 100; ++i) text += i == 0 ? "*a" : ", *a";
+  BOOST_TEST(wrong(text + "]\n").find("is too large once its aliases are followed") !=
+             std::string::npos);
+  text = head + "a: {";
+  for (int i = 0; i < 20'000; ++i) text += (i == 0 ? "k" : ", k") + std::to_string(i) + ": 1";
+  BOOST_TEST(wrong(text + "}\n").find("has too many members") != std::string::npos);
   const auto large = parse_manifests(std::string(100, ' '), {.bytes = 10});
   BOOST_TEST(large.error().message() == "is larger than 10 bytes");
 }
