@@ -248,10 +248,7 @@ std::map<std::string, parser> parsers() {
         return of.second + "\n-----BEGIN CERTIFICATE-----\n" + of.first +
                "\n-----END CERTIFICATE-----\n";
       },
-      [](const std::string& text) {
-        static_cast<void>(tls::material::from_text({.certificate = text, .key = text, .ca = text}));
-        static_cast<void>(tls::material::from_text({.ca = text}));
-      }};
+      [](const std::string& text) { static_cast<void>(tls::material::from_text({.ca = text})); }};
   all["kubeconfig"] = {
       [](const pair& of) {
         return "apiVersion: v1\ncurrent-context: a\nclusters: " + of.first + "\n";
@@ -278,6 +275,7 @@ int main(int argc, char** argv) {
     return 0;
   }
   const auto& chosen = all.at(argv[1]);
+  chosen.read(chosen.text({"0", "0"}));  // what a library sets up once is not the text's cost
   const auto smallest = static_cast<std::size_t>(std::atoll(argv[2]));
   for (std::size_t size = smallest; size <= 4 * smallest; size *= 2) {
     for (const auto& [name, values] : shapes(size / 2)) {
