@@ -18,7 +18,7 @@ from harness import DEV_BINARY, ROOT, Process, runtime_watcher, until_establishe
 from landscape import Cluster, encoded
 
 CONVERGED = 60  # seconds after a repair
-PARTS = 4  # of the cases, of which a run plays one unless it is told otherwise
+PARTS = 8  # of the cases, of which a run plays one unless it is told otherwise
 KCP, ISTIO, STATE, SKR = "kcp-system", "istio-system", "runtime-watcher-system", "kyma-system"
 KYMAS = ("kyma-1", "kyma-2")
 HOOKS = ("validatingwebhookconfigurations", "skr-webhook", None)
