@@ -63,8 +63,7 @@ bool frame_budget::count(const unsigned char* head, core::time_point now) noexce
     case NGHTTP2_PRIORITY:
       return ++priorities_ <= priorities_for_stream * (1 + streams_);
     case NGHTTP2_WINDOW_UPDATE:
-      return ++window_updates_ <=
-             updates_at_first + 2 * (streams_ + updates_for_data * data_sent_);
+      return ++window_updates_ <= updates_at_first + 2 * (streams_ + updates_for_data * data_sent_);
     default:
       break;
   }
