@@ -1,5 +1,8 @@
 #include "rw/core/config.hpp"
 
+#include <boost/asio/ip/address_v4.hpp>
+#include <boost/asio/ip/address_v6.hpp>
+
 #include <algorithm>
 #include <charconv>
 
@@ -57,6 +60,16 @@ std::string to_string(const host_port& address) {
   return (v6 ? "[" + address.host + "]" : address.host) + ":" + std::to_string(address.port);
 }
 
+std::string normal_host(std::string_view host) {
+  if (host.size() > 1 && host.ends_with('.')) host.remove_suffix(1);
+  if (host.find(':') == std::string_view::npos) return std::string(host);
+  namespace ip = boost::asio::ip;
+  boost::system::error_code error;
+  const auto address = ip::make_address_v6(std::string(host), error);
+  if (error || !address.is_v4_mapped()) return std::string(host);
+  return ip::make_address_v4(ip::v4_mapped, address).to_string();
+}
+
 std::optional<host_port> parse_host_port(std::string_view text) {
   const auto colon = text.rfind(':');
   if (colon == std::string_view::npos) return std::nullopt;
@@ -65,7 +78,7 @@ std::optional<host_port> parse_host_port(std::string_view text) {
   const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
   if (bracketed) host = host.substr(1, host.size() - 2);
   if (!port || !is_host(host, bracketed)) return std::nullopt;
-  return host_port{std::string(host), *port};
+  return host_port{normal_host(host), *port};
 }
 
 std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {

@@ -16,7 +16,12 @@ struct host_port {
 /// Returns "host:port", with an IPv6 address in brackets (RFC 3986, section 3.2.2).
 std::string to_string(const host_port& address);
 
-/// Parses "host:port", "10.0.0.1:443" and "[fd00::1]:443". Returns nothing for other text.
+/// Returns a host as certificates name it: without the dot at the end of an absolute name, and an
+/// IPv4 address that is mapped to IPv6 (RFC 4291, section 2.5.5.2) as such.
+std::string normal_host(std::string_view host);
+
+/// Parses "host:port", "10.0.0.1:443" and "[fd00::1]:443"; the host is a `normal_host`. Returns
+/// nothing for other text.
 std::optional<host_port> parse_host_port(std::string_view text);
 
 /// Parses a port from 0 to 65535. Returns nothing for other text.

@@ -62,7 +62,7 @@ void append_control(std::string& out, unsigned char c) {
 
 /// Returns the length of the well-formed UTF-8 sequence that `text` begins with, 0 if there is none
 /// (RFC 3629: no overlong form, no surrogate, nothing past U+10FFFF).
-std::size_t utf8_length(std::string_view text) {
+std::size_t utf8_length(std::string_view text) noexcept {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const auto lead = byte(0);
   const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
@@ -98,6 +98,16 @@ void append_json_string(std::string& out, std::string_view text) {
     text.remove_prefix(used);
   }
   out += '"';
+}
+
+bool is_utf8(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const bool is_ascii = static_cast<unsigned char>(text.front()) < 0x80;
+    const auto length = is_ascii ? 1 : utf8_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
 }
 
 }  // namespace rw::core

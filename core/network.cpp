@@ -95,7 +95,15 @@ bool is_local(const boost::asio::ip::address& address) noexcept {
   const auto begins = [&](const auto& prefix) {
     return std::equal(prefix.begin(), prefix.end(), bytes.begin());
   };
-  if (!v6.is_v4_mapped() && !begins(translated) && !begins(translated_by_network)) return false;
+  // Of a prefix of 48 bits the address stands around the ninth byte (RFC 6052, section 2.2), or at
+  // the end where the network has a longer one below it.
+  const bool by_network = begins(translated_by_network);
+  const bool in_the_middle =
+      std::any_of(bytes.begin() + 6, bytes.begin() + 12, [](auto b) { return b != 0; });
+  if (by_network && in_the_middle &&
+      local_v4(address_v4({bytes[6], bytes[7], bytes[9], bytes[10]})))
+    return true;
+  if (!v6.is_v4_mapped() && !begins(translated) && !by_network) return false;
   return local_v4(address_v4({bytes[12], bytes[13], bytes[14], bytes[15]}));
 }
 

@@ -10,9 +10,8 @@ namespace rw::tls {
 class key_text {
  public:
   key_text() = default;
-  key_text(std::string text) noexcept
-      : text_(std::move(text)) {}              // NOLINT(google-explicit-constructor)
-  key_text(const char* text) : text_(text) {}  // NOLINT(google-explicit-constructor)
+  key_text(std::string text) noexcept : text_(std::move(text)) {}
+  key_text(const char* text) : text_(text) {}
   key_text(const key_text&) = default;
   key_text(key_text&& other) noexcept : text_(std::exchange(other.text_, {})) {}
   ~key_text() { wipe(); }
@@ -21,12 +20,8 @@ class key_text {
     return *this;
   }
 
-  operator const std::string&() const noexcept {
-    return text_;
-  }  // NOLINT(google-explicit-constructor)
-  operator std::string_view() const noexcept {
-    return text_;
-  }  // NOLINT(google-explicit-constructor)
+  operator const std::string&() const noexcept { return text_; }
+  operator std::string_view() const noexcept { return text_; }
   bool empty() const noexcept { return text_.empty(); }
   std::size_t size() const noexcept { return text_.size(); }
 

@@ -45,7 +45,9 @@ bool frame_budget::take(std::string_view bytes, core::time_point now) noexcept {
 bool frame_budget::count(const unsigned char* head, core::time_point now) noexcept {
   switch (head[3]) {
     case NGHTTP2_DATA:
-      if (skip_ > 0 || (head[4] & NGHTTP2_FLAG_END_STREAM) != 0) return true;
+      if (skip_ >= small && (head[4] & NGHTTP2_FLAG_PADDED) == 0) return true;
+      if ((head[4] & NGHTTP2_FLAG_END_STREAM) != 0 && ++ends_ <= streams_) return true;
+      if (skip_ > 0) return small_data_.try_take(now);
       break;
     case NGHTTP2_HEADERS: {
       const auto stream = std::uint32_t{head[5] & 0x7fU} << 24 | std::uint32_t{head[6]} << 16 |

@@ -23,6 +23,10 @@ class frame_budget {
 
   static constexpr double rate = 100;       ///< a second
   static constexpr unsigned burst = 1'000;  ///< frames at once
+  /// Likewise of DATA frames that carry less than `small`, or padding.
+  static constexpr double small_rate = 10'000;
+  static constexpr unsigned small_burst = 20'000;
+  static constexpr std::size_t small = 64;  ///< bytes
 
   explicit frame_budget(peer sender) noexcept;
 
@@ -42,9 +46,11 @@ class frame_budget {
 
   const peer sender_;
   core::token_bucket bucket_{rate, burst};
+  core::token_bucket small_data_{small_rate, small_burst};
   std::uint64_t streams_ = 0;
   std::uint64_t data_sent_ = 0;
   std::uint64_t headers_ = 0;
+  std::uint64_t ends_ = 0;
   std::uint64_t resets_ = 0;
   std::uint64_t priorities_ = 0;
   std::uint64_t window_updates_ = 0;

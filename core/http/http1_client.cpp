@@ -184,10 +184,10 @@ asio::awaitable<boost::system::error_code> http1_client::send(const send_permit*
 boost::system::error_code http1_client::parse(response_parser& parser, std::string_view bytes) {
   boost::beast::error_code error;
   if (input_.empty()) {
-    input_ = bytes.substr(feed(parser, bytes, error));
+    input_ = bytes.substr(feed_response(parser, bytes, error));
   } else {
     input_.append(bytes);
-    input_.erase(0, feed(parser, input_, error));
+    input_.erase(0, feed_response(parser, input_, error));
   }
   if (input_.empty() && input_.capacity() > kept_request) input_.shrink_to_fit();
   if (error == boost::beast::http::error::body_limit ||

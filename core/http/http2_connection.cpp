@@ -117,8 +117,9 @@ core::io_result http2_connection::receive() {
 /// False: the connection is beyond repair.
 bool http2_connection::feed(std::string_view bytes) {
   if (!budget_.take(bytes, shared_->now())) {
+    over_budget_ = true;
+    shared_->note(refusal::flood, peer_.address);
     nghttp2_session_terminate_session(session_.get(), NGHTTP2_ENHANCE_YOUR_CALM);
-    if (write_blocked_) shared_->note(refusal::flood, peer_.address);  // else when that is sent
     return false;
   }
   const auto used = nghttp2_session_mem_recv(

@@ -136,6 +136,7 @@ class http2_connection final : public server_connection {
   bool push_pending_ = false;
   bool draining_ = false;
   bool goaway_sent_ = false;
+  bool over_budget_ = false;  ///< the client has sent too many frames
   bool broken_ = false;
 };
 

@@ -297,7 +297,8 @@ ssize_t http2_connection::read_source(exchange& exchange, std::span<char> into,
 }
 
 int http2_connection::on_frame_sent(const nghttp2_frame& frame) {
-  if (frame.hd.type == NGHTTP2_GOAWAY && frame.goaway.error_code != NGHTTP2_NO_ERROR) {
+  if (frame.hd.type == NGHTTP2_GOAWAY && frame.goaway.error_code != NGHTTP2_NO_ERROR &&
+      !over_budget_) {
     // nghttp2 says "internal error" where a client resets streams too fast.
     const bool flooded = frame.goaway.error_code == NGHTTP2_ENHANCE_YOUR_CALM ||
                          frame.goaway.error_code == NGHTTP2_INTERNAL_ERROR;

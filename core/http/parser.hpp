@@ -250,4 +250,19 @@ std::size_t feed(Parser& parser, std::string_view bytes, boost::beast::error_cod
   return all - bytes.size();
 }
 
+/// The same for an answer, whose status line may lack the space behind the status, with the reason
+/// that would follow: RFC 9112, section 4, wants the space, and Beast does, but nobody else.
+inline std::size_t feed_response(response_parser& parser, std::string_view bytes,
+                                 boost::beast::error_code& error) {
+  constexpr std::string_view shortest = "HTTP/1.1 200\r\n";
+  error = {};
+  if (parser.got_some()) return feed(parser, bytes, error);
+  if (bytes.size() < shortest.size() && bytes.find('\n') == std::string_view::npos) return 0;
+  if (!bytes.substr(0, shortest.size()).ends_with("\r\n")) return feed(parser, bytes, error);
+  const auto line = std::string(bytes.substr(0, shortest.size() - 2)) + " \r\n";
+  if (feed(parser, line, error) < line.size() || error) return 0;
+  bytes.remove_prefix(shortest.size());
+  return shortest.size() + feed(parser, bytes, error);
+}
+
 }  // namespace rw::http

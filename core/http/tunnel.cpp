@@ -1,13 +1,16 @@
 #include "rw/core/http/tunnel.hpp"
 
 #include "rw/core/config.hpp"
+#include "rw/core/text.hpp"
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 
+#include <algorithm>
 #include <array>
+#include <utility>
 
 namespace rw::http {
 namespace {
@@ -24,36 +27,50 @@ std::string request_for(const client_options& options) {
   return text + "\r\n";
 }
 
+constexpr std::string_view protocol = "HTTP/1.";
+constexpr std::size_t longest_head = 64 * 1024;  // some proxies explain themselves
+
+/// Returns the position behind the first empty line, whose end may be a bare LF, as other clients
+/// take it. None ends before `looked_at`.
+std::size_t end_of_head(std::string_view text, std::size_t looked_at) {
+  for (auto at = text.find('\n', std::max<std::size_t>(looked_at, 2) - 2);
+       at != std::string_view::npos; at = text.find('\n', at + 1)) {
+    const auto next = text.substr(at + 1, 2);
+    if (next.starts_with('\n')) return at + 2;
+    if (next == "\r\n") return at + 3;
+  }
+  return std::string_view::npos;
+}
+
 }  // namespace
 
 bool tunnel_reader::take(std::string_view bytes, tunnel_result& into) {
+  const auto over = [&into](std::string cause) {
+    into.cause = std::move(cause);
+    return true;
+  };
   seen_ += bytes.size();
   kept_ += bytes;
   for (;;) {
-    boost::beast::error_code error;
-    kept_.erase(0, feed(*parser_, kept_, error));
-    if (error) into.cause = "its answer is not HTTP: " + error.message();
-    if (seen_ > limit_) into.cause = "its header is too large";
-    if (error || seen_ > limit_) return true;
-    if (!parser_->is_done()) return false;
-    // Informational answers (1xx) come before the real one.
-    if (response_.status >= 200) break;
-    begin();
+    const auto begin = std::string_view(kept_).substr(0, protocol.size());
+    if (!protocol.starts_with(begin)) return over("its answer is not HTTP");
+    if (seen_ > limit_) return over("its header is too large");
+    const auto end = end_of_head(kept_, std::exchange(looked_at_, kept_.size()));
+    if (end == std::string::npos) return false;
+    looked_at_ = 0;
+    const auto line = core::trimmed(std::string_view(kept_).substr(0, kept_.find('\n')));
+    const auto rest = line.substr(std::min(line.find(' ') + 1, line.size()));
+    const auto status = core::parse_number<unsigned>(rest.substr(0, rest.find(' ')));
+    if (!status || !is_status(*status)) return over("its answer is not HTTP");
+    kept_.erase(0, end);
+    if (*status / 100 == 1) continue;  // informational answers come before the real one
+    if (*status / 100 != 2) {
+      return over("it answers " + std::to_string(*status) + " " +
+                  std::string(reason_phrase(*status)));
+    }
+    into.open = kept_.empty();
+    return into.open || over("it sends more than its answer");
   }
-  into.open = response_.status / 100 == 2 && kept_.empty();
-  if (response_.status / 100 != 2) {
-    into.cause = "it answers " + std::to_string(response_.status) + " " +
-                 std::string(reason_phrase(response_.status));
-  } else if (!kept_.empty()) {
-    into.cause = "it sends more than its answer";
-  }
-  return true;
-}
-
-void tunnel_reader::begin() {
-  response_.clear();
-  parser_.emplace(response_, limit_, 0);
-  parser_->skip(true);  // an answer to CONNECT has no body, and that of a refusal is not read
 }
 
 asio::awaitable<tunnel_result> open_tunnel(asio::ip::tcp::socket* socket,
@@ -63,7 +80,7 @@ asio::awaitable<tunnel_result> open_tunnel(asio::ip::tcp::socket* socket,
   boost::system::error_code error;
   co_await asio::async_write(*socket, asio::buffer(request),
                              asio::redirect_error(asio::use_awaitable, error));
-  tunnel_reader response(options->limits.header_bytes);
+  tunnel_reader response(longest_head);
   std::array<char, 1024> bytes;
   while (!error && !*late) {
     const auto n = co_await socket->async_read_some(

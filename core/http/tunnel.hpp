@@ -1,13 +1,11 @@
 #pragma once
 
 #include "rw/core/http/client.hpp"
-#include "rw/core/http/parser.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,23 +17,21 @@ struct tunnel_result {
   std::string cause = {};  ///< why not, for the log
 };
 
-/// Reads a proxy's answer to CONNECT as it comes.
+/// Reads a proxy's answer to CONNECT as it comes, of which only the status counts: leniently, as
+/// other clients do.
 class tunnel_reader {
  public:
   /// `limit`: bytes of the answer.
-  explicit tunnel_reader(std::size_t limit) : limit_(limit) { begin(); }
+  explicit tunnel_reader(std::size_t limit) noexcept : limit_(limit) {}
 
   /// Returns true once there is nothing more to read, whatever the answer was.
   bool take(std::string_view bytes, tunnel_result& into);
 
  private:
-  void begin();
-
   const std::size_t limit_;
   std::size_t seen_ = 0;
-  response response_;
+  std::size_t looked_at_ = 0;  ///< of these, without an end
   std::string kept_;
-  std::optional<response_parser> parser_;
 };
 
 /// Asks the proxy at the other end of `socket` to connect to the upstream that `options` name (RFC

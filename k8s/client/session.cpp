@@ -1,5 +1,6 @@
 #include "rw/k8s/client/session.hpp"
 
+#include "rw/core/network.hpp"
 #include "rw/core/text.hpp"
 #include "rw/k8s/client/retry.hpp"
 #include "rw/k8s/objects/status.hpp"
@@ -167,8 +168,14 @@ http::client_options session::http_options() const {
     if (!parsed) throw_unusable(config_, "proxy-url " + parsed.error().message);
     out.proxy = {std::move(parsed->host), parsed->port, std::move(parsed->authorization)};
   }
-  // The environment's proxy is ours.
+  // The environment's proxy is ours; what names resolve to is its own affair then.
   out.refuse_local = config_.refuse_local && (!out.proxy || !config_.proxy_url.empty());
+  boost::system::error_code no_address;
+  const auto literal = boost::asio::ip::make_address(server_.host, no_address);
+  if (config_.refuse_local && !no_address && core::is_local(literal)) {
+    throw_unusable(config_,
+                   "server " + server_.host + " is an address of this machine or its link");
+  }
   return out;
 }
 

@@ -1,5 +1,6 @@
 #include "rw/k8s/config/kubeconfig.hpp"
 
+#include "rw/core/config.hpp"
 #include "rw/core/text.hpp"
 #include "rw/k8s/config/yaml_fields.hpp"
 #include "rw/k8s/objects/base64.hpp"
@@ -68,7 +69,7 @@ void read_cluster(yaml_fields& from, const std::string& directory, config& into)
   if (const auto url = parse_server_url(into.server); !url) {
     return from.wrong("server " + url.error().message);
   }
-  into.tls_server_name = from.text("tls-server-name");
+  into.tls_server_name = core::normal_host(from.text("tls-server-name"));
   into.insecure_skip_tls_verify = from.flag("insecure-skip-tls-verify");
   into.proxy_url = from.text("proxy-url");
   if (!into.proxy_url.empty()) {
@@ -248,8 +249,10 @@ result<void> kubeconfig_set::add(const std::string& text, const std::string& nam
                                  const std::string& directory) {
   const yaml_node* root = nullptr;
   try {
-    // A node takes some hundred bytes, and the text may be a stranger's.
-    const auto most = std::max<std::size_t>(10'000, text.size() / 10);
+    // A node takes some hundred bytes.
+    const bool is_foreign = trust_ == kubeconfig_trust::foreign;
+    const auto most =
+        is_foreign ? std::max<std::size_t>(10'000, text.size() / 10) : text.size() + 1;
     const auto& documents = entries_->texts.emplace_back(text, most).documents();
     if (!documents.empty()) root = documents.front();
   } catch (const yaml_error& e) {
@@ -337,7 +340,7 @@ result<config> parse_foreign_kubeconfig(const std::string& text, const std::stri
   if (!found || local == local_servers::allowed) return found;
   found->refuse_local = true;
   if (const auto url = parse_server_url(found->server); url && !url->tls) {
-    return not_configured(at(name) + ": server " + found->server +
+    return not_configured(at(name) + ": server " + in_quotes(found->server) +
                           " is plain http, which a kubeconfig from elsewhere may not name");
   }
   return found;

@@ -131,6 +131,10 @@ url_result<server_url> parse_server_url(std::string_view text) {
     return core::text_error{"is plain http, which is accepted for loopback addresses only"};
   }
   out.prefix = url.path;
+  // As kubectl joins paths.
+  const auto twice =
+      std::ranges::unique(out.prefix, [](char a, char b) { return a == '/' && b == '/'; });
+  out.prefix.erase(twice.begin(), twice.end());
   while (out.prefix.ends_with('/')) out.prefix.pop_back();
   return out;
 }

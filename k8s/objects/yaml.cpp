@@ -1,5 +1,7 @@
 #include "rw/k8s/objects/yaml.hpp"
 
+#include "rw/core/json_text.hpp"
+#include "rw/k8s/objects/base64.hpp"
 #include "rw/k8s/objects/read_json.hpp"
 
 #include <boost/json/array.hpp>
@@ -10,6 +12,7 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <string_view>
 #include <unordered_map>
@@ -30,6 +33,8 @@ std::size_t line_of(const YAML::Mark& state) {
 
 constexpr unsigned deepest = 128;
 constexpr std::string_view core_tags = "tag:yaml.org,2002:";
+constexpr std::string_view binary_tag = "tag:yaml.org,2002:binary";
+constexpr std::string_view merge_tag = "tag:yaml.org,2002:merge";
 
 template <std::size_t N>
 bool is_one_of(std::string_view text, const std::array<std::string_view, N>& words) {
@@ -151,8 +156,9 @@ class yaml_stream::builder final : public YAML::EventHandler {
   }
   void OnScalar(const YAML::Mark& state, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
-    auto* const node = make(state, yaml_node::kind::scalar, tag, anchor);
-    node->text = value;
+    const bool is_binary = tag == binary_tag;
+    auto* const node = make(state, yaml_node::kind::scalar, is_binary ? "!" : tag, anchor);
+    node->text = is_binary ? decoded(state, value) : value;
     add(node);
   }
   void OnSequenceStart(const YAML::Mark& state, const std::string& tag, YAML::anchor_t anchor,
@@ -164,7 +170,13 @@ class yaml_stream::builder final : public YAML::EventHandler {
                   YAML::EmitterStyle::value) override {
     open(make(state, yaml_node::kind::map, tag, anchor));
   }
-  void OnMapEnd() override { open_.pop_back(); }
+  void OnMapEnd() override {
+    auto* const node = open_.back();
+    open_.pop_back();
+    for (std::size_t i = 0; i + 1 < node->items.size(); i += 2) {
+      if (is_merge(*node->items[i])) return merge(*node);
+    }
+  }
 
   std::size_t document() const noexcept { return into_.documents_.size(); }
 
@@ -184,6 +196,51 @@ class yaml_stream::builder final : public YAML::EventHandler {
     return &node;
   }
 
+  static bool is_merge(const yaml_node& key) {
+    return key.type == yaml_node::kind::scalar && key.text == "<<" &&
+           (key.tag == "?" || key.tag == merge_tag);
+  }
+
+  /// Puts in what the map merges: its own keys stay, and of several maps the earlier ones count.
+  void merge(yaml_node& into) {
+    std::vector<const yaml_node*> items;
+    std::vector<const yaml_node*> merged;
+    std::set<std::string_view> names;
+    for (std::size_t i = 0; i + 1 < into.items.size(); i += 2) {
+      const auto* const key = into.items[i];
+      const auto* const value = into.items[i + 1];
+      if (!is_merge(*key)) {
+        names.insert(key->text);
+        items.insert(items.end(), {key, value});
+      } else if (value->type == yaml_node::kind::sequence) {
+        merged.insert(merged.end(), value->items.begin(), value->items.end());
+      } else {
+        merged.push_back(value);
+      }
+    }
+    for (const auto* const from : merged) {
+      if (from->type != yaml_node::kind::map) fail(into, "<< merges what is no mapping");
+      if (from == &into || std::ranges::find(open_, from) != open_.end())
+        fail(into, "<< merges a mapping into itself");
+      for (std::size_t i = 0; i + 1 < from->items.size(); i += 2) {
+        if (++merged_ > most_) fail(into, "is too large once its aliases are followed");
+        if (!names.insert(from->items[i]->text).second) continue;
+        items.insert(items.end(), {from->items[i], from->items[i + 1]});
+      }
+    }
+    into.items = std::move(items);
+  }
+
+  std::string decoded(const YAML::Mark& state, const std::string& text) const {
+    auto bytes = base64_decode(text);
+    if (!bytes || !core::is_utf8(*bytes)) fail(state, "has a !!binary that is no base64 of a text");
+    return std::move(*bytes);
+  }
+
+  [[noreturn]] void fail(const yaml_node& at, const char* reason) const {
+    throw yaml_error(document(), at.line, reason);
+  }
+
   void add(const yaml_node* node) {
     if (open_.empty()) {
       into_.documents_.back() = node;
@@ -199,7 +256,8 @@ class yaml_stream::builder final : public YAML::EventHandler {
 
   yaml_stream& into_;
   const std::size_t most_;
-  int began_ = 0;  ///< position of the document's beginning
+  std::size_t merged_ = 0;  ///< entries that were looked at
+  int began_ = 0;           ///< position of the document's beginning
   std::vector<yaml_node*> open_;
   std::unordered_map<YAML::anchor_t, const yaml_node*> anchors_;
 };
@@ -259,37 +317,15 @@ json::value yaml_reader::read(const yaml_node& node, unsigned depth) {
 
 json::value yaml_reader::map(const yaml_node& node, unsigned depth) {
   json::object object;
-  std::vector<const yaml_node*> merged;
   for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
     const auto& field = *node.items[i];
     const auto& value = *node.items[i + 1];
-    if (field.text == "<<" && field.tag == "?") {
-      merged.push_back(&value);
-      continue;
-    }
     const auto name = key(field);
     if (contains(field, object, name)) throw wrong(field, "\"" + name + "\" is there twice");
     charge(field, sizeof(json::key_value_pair) - sizeof(json::value) + name.size());
     object.emplace(name, read(value, depth + 1));
   }
-  for (const auto* mapping : merged) merge(*mapping, object, depth + 1);
   return object;
-}
-
-/// A merge never replaces a present key (yaml.org/type/merge.html).
-void yaml_reader::merge(const yaml_node& from, json::object& into, unsigned depth) {
-  if (from.type == yaml_node::kind::sequence) {
-    for (const auto* node : from.items) {
-      if (node->type != yaml_node::kind::map) throw wrong(from, "<< merges what is no mapping");
-      merge(*node, into, depth + 1);
-    }
-    return;
-  }
-  if (from.type != yaml_node::kind::map) throw wrong(from, "<< merges what is no mapping");
-  auto fields = read(from, depth);
-  for (auto& field : fields.as_object()) {
-    if (!contains(from, into, field.key())) into.emplace(field.key(), std::move(field.value()));
-  }
 }
 
 }  // namespace rw::k8s

@@ -36,7 +36,9 @@ struct yaml_error : std::runtime_error {
 
 /// All documents of a YAML text, as yaml-cpp's parser delivers them. Unlike yaml-cpp's own
 /// `LoadAll`, which loops endlessly at a "," or "]" outside of brackets, it ends for every text,
-/// and it bounds what it reads. Not for public headers.
+/// and it bounds what it reads. Merges (`<<`, yaml.org/type/merge.html) are carried out, and
+/// `!!binary` is decoded (yaml.org/type/binary.html), so that readers see neither. Not for public
+/// headers.
 class yaml_stream {
  public:
   /// Throws yaml_error, also if there are more than `most` nodes.
@@ -63,7 +65,7 @@ struct yaml_type_error : std::runtime_error {
 class yaml_reader {
  public:
   /// Reads at most `most` values in all, and what a JSON text of `bytes` may cost (read_json.hpp),
-  /// expanded aliases and `<<` included.
+  /// expanded aliases and merges included.
   yaml_reader(std::size_t most, std::size_t bytes);
 
   /// Throws yaml_type_error.
@@ -72,7 +74,6 @@ class yaml_reader {
  private:
   boost::json::value read(const yaml_node& node, unsigned depth);
   boost::json::value map(const yaml_node& node, unsigned depth);
-  void merge(const yaml_node& from, boost::json::object& into, unsigned depth);
   void charge(const yaml_node& node, std::size_t bytes);
   bool contains(const yaml_node& node, const boost::json::object& of, std::string_view name);
 

@@ -112,13 +112,18 @@ std::unique_ptr<http::body_source> live_feed::open() {
 bool live_feed::make_room() {
   const auto recently = clock_.now() - options_.keep_alive;
   if (made_room_ > recently) return false;
-  const auto at =
-      std::ranges::min_element(viewers_, {}, [](const auto& each) { return each.lock()->taken; });
-  const auto longest = at->lock();
-  if (longest->opened > recently) return false;
+  auto longest = viewers_.end();
+  std::shared_ptr<viewer> ends;
+  for (auto at = viewers_.begin(); at != viewers_.end(); ++at) {
+    auto each = at->lock();
+    if (each->opened > recently || (ends && ends->taken <= each->taken)) continue;
+    longest = at;
+    ends = std::move(each);
+  }
+  if (!ends) return false;
   made_room_ = clock_.now();
-  viewers_.erase(at);
-  longest->end();
+  viewers_.erase(longest);
+  ends->end();
   return true;
 }
 

@@ -73,10 +73,10 @@ class live_feed {
   live_feed& operator=(const live_feed&) = delete;
 
   /// Returns the body of the response to one more viewer, who counts until it is destroyed. It may
-  /// outlive the feed. Where there are as many as may be, the one that has read nothing for longest
-  /// is ended, or else the oldest: a client that reads nothing looks like one with nothing to read
-  /// while the kernel's buffers have room. So none is kept out for longer than `keep_alive`, and no
-  /// more than one is ended in that time: meanwhile this is null.
+  /// outlive the feed. Where there are as many as may be, of those open for `keep_alive` the one
+  /// that has read nothing for longest is ended, or else the oldest: a client that reads nothing
+  /// looks like one with nothing to read while the kernel's buffers have room. That happens at most
+  /// once in `keep_alive`; otherwise this is null.
   std::unique_ptr<http::body_source> open();
 
   /// Runs until cancelled.

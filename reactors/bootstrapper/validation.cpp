@@ -5,6 +5,7 @@
 #include "rw/k8s/objects/qualified_name.hpp"
 #include "rw/k8s/objects/read_json.hpp"
 #include "rw/k8s/objects/types.hpp"
+#include "rw/tls/ca_bundle.hpp"
 #include "rw/tls/certificate.hpp"
 
 #include <boost/json/array.hpp>
@@ -149,6 +150,8 @@ std::vector<std::string> validate_features(const json::value& value, const abili
 
 void validate_registry(const json::value& entry, const field_path& path) {
   if (!entry.is_object()) return path.error("is no JSON object");
+  // Kubelet takes it: images of that registry are pulled without a name.
+  if (entry.get_object().empty()) return path.warning("has no credentials");
   const auto has = [&](std::string_view name) { return !k8s::find_string(entry, {name}).empty(); };
   if (has("auth")) {
     const auto plain = k8s::base64_decode(k8s::find_string(entry, {"auth"}));
@@ -264,12 +267,15 @@ void validate_trust_bundle(const json::value& bundle, std::chrono::system_clock:
     if (std::string_view(pem).substr(at + begin.size()).starts_with("CERTIFICATE-----")) continue;
     return field.error("PEM block " + std::to_string(number) + " is no CERTIFICATE");
   }
-  const auto certificates = tls::load_pem_bundle(pem);
-  if (!certificates) return field.error(certificates.error().message());
+  // Go passes over blocks that it can't read (crypto/x509, AppendCertsFromPEM).
+  const auto whole = tls::load_pem_bundle(pem);
+  const auto certificates = whole ? *whole : tls::ca_bundle::salvage(pem).authorities();
+  if (certificates.empty()) return field.error(whole.error().message());
+  if (!whole) field.warning(whole.error().message());
   std::set<std::string> fingerprints;
   std::size_t expired = 0;
   number = 0;
-  for (const auto& each : *certificates) {
+  for (const auto& each : certificates) {
     const auto label = "certificate " + std::to_string(++number) + " (" + each.subject() + ") ";
     if (!each.is_ca()) field.warning(label + "is no CA's");
     if (!fingerprints.insert(each.fingerprint()).second) field.warning(label + "is listed twice");
@@ -277,7 +283,7 @@ void validate_trust_bundle(const json::value& bundle, std::chrono::system_clock:
     ++expired;
     field.warning(label + "expired on " + k8s::format_time(each.not_after()));
   }
-  if (expired == certificates->size()) field.error("all certificates have expired");
+  if (expired == certificates.size()) field.error("all certificates have expired");
 }
 
 }  // namespace rw::bootstrapper

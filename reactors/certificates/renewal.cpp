@@ -43,8 +43,11 @@ reissue_turn next_reissue(const json::value& certificate, reissue_cause cause,
   const auto text = k8s::annotation(certificate, reissue_annotation);
   const auto blank = std::min(text.find(' '), text.size());
   const auto last = k8s::parse_rfc3339(text.substr(0, blank));
-  // The times are whole seconds: the order of two within one second is unknown.
-  if (!last || *last <= cause.issued || *last <= cause.since) return {now};
+  // The times are whole seconds, so the order of two within one second is unknown: then it is asked
+  // once more, when that second is over.
+  const auto newest = std::chrono::floor<std::chrono::seconds>(std::max(cause.issued, cause.since));
+  if (!last || *last < newest) return {now};
+  if (*last == newest) return {std::max(now, *last + std::chrono::seconds(1))};
   unsigned count = 1;
   const auto digits = text.substr(std::min(blank + 1, text.size()));
   std::from_chars(digits.data(), digits.data() + digits.size(), count);

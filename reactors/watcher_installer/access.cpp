@@ -1,5 +1,6 @@
 #include "rw/reactors/watcher_installer/access.hpp"
 
+#include "rw/core/config.hpp"
 #include "rw/k8s/objects/types.hpp"
 
 #include <boost/json/array.hpp>
@@ -39,7 +40,7 @@ in_words<kcp_address> address_of(const k8s::object& gateway, std::string_view na
   const auto* number = k8s::find(server, {"port", "number"});
   const auto served = number != nullptr && number->is_int64() ? number->get_int64() : 0;
   if (!port && (served < 1 || served > 65535)) return defect(user + " has a server without a port");
-  return kcp_address{std::move(host), port.value_or(static_cast<std::uint16_t>(served))};
+  return kcp_address{core::normal_host(host), port.value_or(static_cast<std::uint16_t>(served))};
 }
 
 }  // namespace rw::watcher_installer

@@ -15,7 +15,7 @@ import urllib.request
 import breakage_test
 import harness
 from api import collection, kymas
-from harness import Pki, free_port, pause, wait_until
+from harness import Pki, pause
 from hostile_test import keys_of_one_bucket
 
 RUNTIMES = 3
@@ -44,7 +44,7 @@ def frame(kind, flags, stream, payload=b""):
 
 
 FRAMES = {"WINDOW_UPDATE": frame(8, 0, 0, b"\0\0\0\1"), "PRIORITY": frame(2, 0, 1, b"\0\0\0\0\x10"), "unknown": frame(250, 0, 0, b"x" * 8),
-          "SETTINGS": frame(4, 0, 0), "PING": frame(6, 1, 0, b"x" * 8)}
+          "DATA": frame(0, 1, 1), "SETTINGS": frame(4, 0, 0), "PING": frame(6, 1, 0, b"x" * 8)}
 
 
 class Runtime:
@@ -186,7 +186,9 @@ class HostileRuntime(breakage_test.Fleet):
                 self.hostile.frames = frames
                 asked, left = self.hostile.requests, self.hostile.left
                 self.ask_again(name)
-                self.watch_the_manager(lambda: self.hostile.left > left,
+                warnings = lambda: len(self.manager.records(msg="the upstream sends too many frames that carry nothing; its connection is given up"))
+                warned = warnings()
+                self.watch_the_manager(lambda: self.hostile.left > left and warnings() > warned,
                                        lambda: f"{name}: the manager leaves, after {self.hostile.sent} bytes: {self.runtimes()[HOSTILE]}")
                 spent, begun = self.manager.cpu_seconds(), time.monotonic()
                 pause(3)

@@ -215,10 +215,29 @@ BOOST_AUTO_TEST_CASE(trust_bundle_with_garbage_is_rejected_and_the_block_named) 
   check_has(with(""), "spec.trustBundle: is missing or empty");
   auto damaged = other;
   damaged.replace(damaged.find("MII"), 10, "AAAAAAAAAA");
-  check_has(with(shared_pem() + damaged), "block 2");
-  check_has(with(shared_pem() + other.substr(0, other.size() / 2)), "block 2");
+  check_has(with(damaged), "block 1");
   check_has(with(shared_pem() + "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"),
             "PEM block 2 is no CERTIFICATE");
+}
+
+BOOST_AUTO_TEST_CASE(damaged_block_beside_a_good_one_is_a_warning) {
+  const auto other = ca_pem("other");
+  auto damaged = other;
+  damaged.replace(damaged.find("MII"), 10, "AAAAAAAAAA");
+  for (const auto& bad : {damaged, other.substr(0, other.size() / 2)}) {
+    const auto from = good_sources(shared_pem() + bad);
+    BOOST_TEST(errors_of(from) == "");
+    check_has(warnings_of(from), "block 2");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(registry_without_credentials_beside_another_is_a_warning) {
+  auto from = good_sources(shared_pem());
+  auto& object = from.at(source_kind::pull_secret).object;
+  k8s::set_secret_data(object, bootstrapper::pull_secret_key,
+                       R"({"auths": {"r": {"auth": "dTpw"}, "harbor.internal": {}}})");
+  BOOST_TEST(errors_of(from) == "");
+  check_has(warnings_of(from), "auths.harbor.internal: has no credentials");
 }
 
 BOOST_AUTO_TEST_CASE(expired_repeated_and_foreign_certificates_are_warnings) {
@@ -302,9 +321,15 @@ BOOST_AUTO_TEST_CASE(object_that_is_there_twice_is_rejected) {
 BOOST_AUTO_TEST_CASE(revision_beyond_the_size_limit_is_refused) {
   std::string large =
       "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: large}\ndata:\n  a: &a " +
-      std::string(100'000, 'x') + "\n";
-  for (int i = 0; i < 90; ++i) large += "  b" + std::to_string(i) + ": *a\n";
+      std::string(720'000, 'x') + "\n";
+  for (int i = 0; i < 11; ++i) large += "  b" + std::to_string(i) + ": *a\n";
   check_has(errors_of_manifests(manifests("1.0.0", large)), "bytes, more than 8388608");
+  std::string dense =
+      "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: large}\ndata:\n  a: &a " +
+      std::string(100'000, 'x') + "\n";
+  for (int i = 0; i < 90; ++i) dense += "  b" + std::to_string(i) + ": *a\n";
+  check_has(errors_of_manifests(manifests("1.0.0", dense)),
+            "is too large once its aliases are followed");
 }
 
 BOOST_AUTO_TEST_CASE(source_that_could_not_be_stored_is_refused) {

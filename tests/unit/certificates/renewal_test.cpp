@@ -160,6 +160,13 @@ BOOST_AUTO_TEST_CASE(issuer_is_asked_at_once_and_again_with_a_backoff_for_each_c
   BOOST_TEST((turn("2026-02-28T23:00:00Z 5", cause) == reissue_turn{now, 1}));
   BOOST_TEST((turn("2026-03-01T00:00:00Z 5", cause) == reissue_turn{now, 1}));
   BOOST_TEST((turn("2026-03-01T00:30:00Z 5", {day0 + 1h, day0}) == reissue_turn{now, 1}));
+  // Within that second nothing is asked again: each answer may be a refusal.
+  json::value asked = json::object{{"metadata", json::object{}}};
+  k8s::set_annotation(asked, reissue_annotation, "2026-03-01T00:00:00Z 1");
+  BOOST_TEST((next_reissue(asked, {day0 - 24h, day0 + 200ms}, backoff, day0 + 300ms) ==
+              reissue_turn{day0 + 1s, 1}));
+  BOOST_TEST((next_reissue(asked, {day0 - 24h, day0}, backoff, day0 + 900ms) ==
+              reissue_turn{day0 + 1s, 1}));
   // What nobody can read, and a clock that was set back.
   BOOST_TEST((turn("yesterday", cause) == reissue_turn{now, 1}));
   BOOST_TEST((turn("2026-03-01T00:30:00Z", cause) == reissue_turn{day0 + 40min, 2}));

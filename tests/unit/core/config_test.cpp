@@ -42,6 +42,8 @@ BOOST_AUTO_TEST_CASE(address_is_a_host_and_a_port) {
       {"10.0.0.1:8443", "10.0.0.1", 8443},
       {"[::1]:80", "::1", 80},
       {"[fd00::1]:443", "fd00::1", 443},
+      {"[::ffff:10.0.0.1]:443", "10.0.0.1", 443},
+      {"kcp.example.com.:443", "kcp.example.com", 443},
       {"[fe80::1%eth0]:443", "fe80::1%eth0", 443},
       {"under_score-and-dash:1", "under_score-and-dash", 1},
   };

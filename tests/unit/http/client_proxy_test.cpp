@@ -1,5 +1,6 @@
 #include "rw/core/http/client.hpp"
 #include "rw/core/http/client_connection.hpp"
+#include "rw/core/http/tunnel.hpp"
 #include "rw/tls/transport.hpp"
 
 #include <boost/asio/connect.hpp>
@@ -144,10 +145,31 @@ BOOST_AUTO_TEST_CASE(proxy_that_refuses_is_named_so_with_its_status_in_the_log) 
   BOOST_TEST(f.here.metric("rw_http_client_connect_errors_total{client=\"test\"}") == 1);
 }
 
+BOOST_AUTO_TEST_CASE(tunnel_opens_by_forms_that_other_clients_take) {
+  for (const auto& head : {std::string("HTTP/1.1 200\r\n\r\n"), std::string("HTTP/1.0 200 OK\n\n"),
+                           std::string("HTTP/1.1 200 OK\nvia: x\n\r\n"),
+                           std::string("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 \r\n\r\n"),
+                           "HTTP/1.1 200 OK\r\nx: " + std::string(20'000, 'x') + "\r\n\r\n"}) {
+    for (const std::size_t piece : {std::size_t{1}, std::size_t{1000}, head.size()}) {
+      tunnel_reader reader(64 * 1024);
+      tunnel_result into;
+      bool over = false;
+      for (std::size_t at = 0; at < head.size(); at += piece) {
+        BOOST_TEST(!over);
+        over = reader.take(std::string_view(head).substr(at, piece), into);
+      }
+      BOOST_TEST(over);
+      BOOST_TEST(into.open, head.substr(0, 40) << ": " << into.cause);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(malformed_response_opens_no_tunnel) {
   for (const auto& bytes :
        {std::string("SSH-2.0-OpenSSH_9.2\r\n\r\n"), std::string("HTTP/1.1 200 OK\r\n"),
-        std::string(connected) + "and more", "HTTP/1.1 200 OK\r\nx: " + std::string(40'000, 'x')}) {
+        std::string(connected) + "and more", "HTTP/1.1 200 OK\r\nx: " + std::string(70'000, 'x'),
+        std::string("HTTP/1.1 2x0 OK\r\n\r\n"), std::string("HTTP/1.1\r\n\r\n"),
+        std::string("HTTP/1.1 099 x\r\n\r\n")}) {
     BOOST_TEST_CONTEXT(bytes.substr(0, 40)) {
       upstream proxy(answering(bytes));
       proxied f;

@@ -13,6 +13,7 @@
 #include <future>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 BOOST_AUTO_TEST_SUITE(client)
@@ -243,6 +244,35 @@ BOOST_AUTO_TEST_CASE(informational_answers_are_passed_over) {
   BOOST_TEST(got.answer.body == "ok");
 }
 
+BOOST_AUTO_TEST_CASE(status_line_may_lack_its_reason_and_the_space_before_it) {
+  const std::string answer = "HTTP/1.1 103\r\n\r\nHTTP/1.1 200\r\nContent-Length: 2\r\n\r\nok";
+  for (const std::size_t piece :
+       {std::size_t{1}, std::size_t{14}, std::size_t{21}, answer.size()}) {
+    upstream peer([&](tcp::socket& socket, int) {
+      upstream::read_some(socket);
+      socket.set_option(tcp::no_delay(true));
+      for (std::size_t at = 0; at < answer.size(); at += piece) {
+        upstream::write(socket, answer.substr(at, piece));
+        std::this_thread::sleep_for(milliseconds(1));
+      }
+      upstream::read_rest(socket);
+    });
+    fixture f;
+    f.use(peer.port());
+    const auto got = f.ask_client("/");
+    BOOST_TEST(!got.error, piece << ": " << got.error.message());
+    BOOST_TEST(got.answer.status == 200U);
+    BOOST_TEST(got.answer.body == "ok");
+  }
+  for (const auto* wrong : {"HTTP/1.1 20\r\n\r\n", "HTTP/1.1  200\r\n\r\n", "HTTP/1.1 2000\r\n\r\n",
+                            "HTTP/1.1 abc\r\n\r\n"}) {
+    upstream peer(answering(wrong));
+    fixture f;
+    f.use(peer.port());
+    BOOST_TEST(f.ask_client("/").error == make_error_code(client_error::protocol), wrong);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(response_without_a_length_ends_with_its_connection) {
   upstream peer(answering("HTTP/1.1 200 OK\r\n\r\nto the end"));
   fixture f;
@@ -301,7 +331,7 @@ BOOST_AUTO_TEST_CASE(upstream_that_sends_frames_without_end_is_left_and_told_why
       bytes_of({frame::window_update, 0, 1, big_endian(1)}),
       bytes_of({frame::priority, 0, 1, big_endian(0) + '\x10'}),
       bytes_of({frame::settings, 0, 0, {}}), bytes_of({frame::ping, frame::ack, 0, "12345678"}),
-      bytes_of({0xfa, 0, 0, "unknown"}),
+      bytes_of({0xfa, 0, 0, "unknown"}), bytes_of({frame::data, frame::end_stream, 3, {}}),
       // 103: informational answers may precede the real one.
       bytes_of({frame::headers, frame::end_headers, 1, hpack({{":status", "103"}})})};
   for (const auto& flood : floods) {

@@ -77,15 +77,30 @@ BOOST_AUTO_TEST_CASE(frames_of_other_types_have_a_rate) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(data_that_carries_next_to_nothing_has_a_rate) {
+  constexpr std::uint8_t padded = 8;
+  for (const auto& data :
+       {frame{frame::data, 0, 1, "x"}, frame{frame::data, frame::end_stream, 1, "x"},
+        frame{frame::data, padded, 1, '\xf0' + std::string(240, '\0')}}) {
+    budget of_server(budget::peer::server);
+    BOOST_TEST(taken(of_server, bytes_of(data)) == 20'000);
+    BOOST_TEST(taken(of_server, bytes_of(data), 100'000, start + seconds(1)) == 10'000);
+  }
+  budget of_server(budget::peer::server);
+  of_server.opened_stream();
+  BOOST_TEST(taken(of_server, bytes_of({frame::data, frame::end_stream, 1, {}})) == 1'001);
+}
+
 BOOST_AUTO_TEST_CASE(data_and_what_ends_a_stream_cost_nothing) {
   budget of_server(budget::peer::server);
-  BOOST_TEST(taken(of_server, bytes_of({frame::data, 0, 1, "x"}), 5'000) == 5'000);
-  BOOST_TEST(taken(of_server, bytes_of({frame::data, frame::end_stream, 1, {}}), 5'000) == 5'000);
+  BOOST_TEST(taken(of_server, bytes_of({frame::data, 0, 1, std::string(64, 'x')}), 50'000) ==
+             50'000);
   for (int i = 0; i < 5'000; ++i) {
     of_server.opened_stream();
     const auto id = static_cast<std::uint32_t>(2 * i + 1);
     BOOST_TEST_REQUIRE(of_server.take(bytes_of({frame::headers, frame::end_headers, id, "head"}) +
                                           bytes_of({frame::headers, 5, id, "trailers"}) +
+                                          bytes_of({frame::data, frame::end_stream, id, {}}) +
                                           bytes_of({frame::rst_stream, 0, id, big_endian(0)}),
                                       start));
   }

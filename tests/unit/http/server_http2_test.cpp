@@ -318,7 +318,9 @@ BOOST_AUTO_TEST_CASE(frames_that_carry_nothing_end_the_connection_and_it_is_told
       {bytes_of({frame::window_update, 0, 0, big_endian(1)}), 6},
       {bytes_of({frame::priority, 0, 1, big_endian(0) + std::string(1, '\x10')}), 201},
       {bytes_of({0xfa, 0xff, 7, "unknown"}), 2'000},
-      // nghttp2 tells nothing of this one.
+      // nghttp2 tells nothing of these.
+      {bytes_of({frame::data, frame::end_stream, 1, {}}), 1'010},
+      {bytes_of({frame::data, 0, 1, "x"}), 25'000},
       {bytes_of({frame::window_update, 0, 1, big_endian(1)}), 20}};
   for (const auto& [bytes, count] : floods) {
     BOOST_TEST_CONTEXT("type " << static_cast<int>(static_cast<unsigned char>(bytes[3]))) {

@@ -49,9 +49,10 @@ struct bench {
   core::metrics numbers;
   core::logger log{core::log_level::error, [](std::string_view) {}};
   core::watchdog watchdog{time, io.get_executor(), 1s};
-  k8s::client_pool pool{io.get_executor(),
-                        {.capacity = 2, .expiry = 1h, .client = named},
-                        {time, watchdog, log, numbers}};
+  k8s::client_pool pool{
+      io.get_executor(),
+      {.capacity = 2, .expiry = 1h, .client = named, .local = k8s::local_servers::allowed},
+      {time, watchdog, log, numbers}};
 };
 
 }  // namespace
@@ -115,13 +116,28 @@ BOOST_AUTO_TEST_CASE(kubeconfig_that_is_no_good_is_an_error_and_ends_the_old_cli
   BOOST_TEST(b.pool.size() == 0U);
 }
 
+BOOST_AUTO_TEST_CASE(cluster_on_this_machine_is_refused_unless_it_is_allowed) {
+  bench b;
+  b.pool.set_local(k8s::local_servers::refused);
+  const auto got = b.pool.get("a", kubeconfig("t"));
+  BOOST_TEST_REQUIRE(got.has_error());
+  BOOST_TEST(got.error().is(k8s::errc::not_configured));
+  BOOST_TEST(
+      got.error().message.find("127.0.0.1 is an address of this machine") != std::string::npos,
+      got.error().message);
+  b.pool.set_local(k8s::local_servers::allowed);
+  b.get("a");
+}
+
 BOOST_AUTO_TEST_CASE(closed_pool_waits_for_clients_in_use) {
   asio::io_context io{1};
   core::manual_clock time;
   core::metrics numbers;
   core::logger log{core::log_level::error, [](std::string_view) {}};
   core::watchdog watchdog{time, io.get_executor(), 1s};
-  k8s::client_pool pool{io.get_executor(), {.client = named}, {time, watchdog, log, numbers}};
+  k8s::client_pool pool{io.get_executor(),
+                        {.client = named, .local = k8s::local_servers::allowed},
+                        {time, watchdog, log, numbers}};
   auto held = pool.get("a", kubeconfig("t")).value();
   bool closed = false;
   asio::co_spawn(io, pool.close(), [&](std::exception_ptr) { closed = true; });

@@ -1,5 +1,6 @@
 #include "rw/k8s/config/config.hpp"
 #include "rw/k8s/objects/base64.hpp"
+#include "rw/k8s/objects/url.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/test/data/test_case.hpp>
@@ -229,6 +230,26 @@ BOOST_AUTO_TEST_CASE(json_is_yaml_too) {
   BOOST_TEST(got->ns == "default");
 }
 
+BOOST_AUTO_TEST_CASE(forms_that_kubectl_takes_are_taken) {
+  const auto server = [](const std::string& url) {
+    return parse(text{.cluster = "server: '" + url + "'"}.yaml())->server;
+  };
+  BOOST_TEST(parse_server_url("https://kcp.example.com.:6443//clusters//kcp")->host ==
+             "kcp.example.com");
+  BOOST_TEST(parse_server_url("https://kcp.example.com.:6443//clusters//kcp")->prefix ==
+             "/clusters/kcp");
+  BOOST_TEST(parse_server_url("https://[::ffff:10.0.0.1]:6443")->host == "10.0.0.1");
+  BOOST_TEST(server("https://a//b") == "https://a//b");
+  const auto named =
+      parse(text{.cluster = "server: 'https://a', tls-server-name: kcp.example.com."}.yaml());
+  BOOST_TEST(named->tls_server_name == "kcp.example.com");
+  const auto merged = parse("x: &u {token: t}\n" + text{.user = "<<: *u"}.yaml());
+  BOOST_TEST_REQUIRE(merged.has_value(), message(merged));
+  BOOST_TEST(merged->token == "t");
+  const auto binary = parse(text{.user = "token: !!binary aGVsbG8="}.yaml());
+  BOOST_TEST(binary->token == "hello");
+}
+
 BOOST_AUTO_TEST_CASE(context_other_than_the_current_one_can_be_requested) {
   const auto yaml = text().yaml();
   BOOST_TEST(message(parse(yaml, "prod")) ==
@@ -424,7 +445,7 @@ BOOST_AUTO_TEST_CASE(kubeconfig_from_elsewhere_leads_to_no_local_server) {
   const auto refused = parse_foreign_kubeconfig(http, "of skr");
   BOOST_TEST_REQUIRE(refused.has_error());
   BOOST_TEST(
-      refused.error().message.find("http://127.0.0.1:8001 is plain http") != std::string::npos,
+      refused.error().message.find("'http://127.0.0.1:8001' is plain http") != std::string::npos,
       refused.error().message);
   const auto allowed = parse_foreign_kubeconfig(http, "of skr", local_servers::allowed);
   BOOST_TEST_REQUIRE(allowed.has_value());

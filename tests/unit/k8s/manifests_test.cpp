@@ -85,6 +85,28 @@ BOOST_AUTO_TEST_CASE(aliases_and_merge_keys_are_followed) {
   BOOST_TEST(typed("[&a {k: v}, *a]") == R"([{"k":"v"},{"k":"v"}])");
   BOOST_TEST(typed("[&a {k: v, l: w}, {<<: *a, k: x}]") ==
              R"([{"k":"v","l":"w"},{"k":"x","l":"w"}])");
+  BOOST_TEST(typed("[&a {k: v}, {!!merge <<: *a, l: w}]") == R"([{"k":"v"},{"l":"w","k":"v"}])");
+  BOOST_TEST(typed("[&a {k: 1}, &b {k: 2, l: 3}, {<<: [*a, *b], m: 4}]") ==
+             R"([{"k":1},{"k":2,"l":3},{"m":4,"k":1,"l":3}])");
+  BOOST_TEST(typed("[&a {k: 1}, &b {<<: *a, l: 2}, {<<: *b}]") ==
+             R"([{"k":1},{"l":2,"k":1},{"l":2,"k":1}])");
+  BOOST_TEST(typed("{\"<<\": {k: v}}") == R"({"<<":{"k":"v"}})");
+  BOOST_TEST(wrong(head + "x: {<<: v}\n").find("<< merges what is no mapping") !=
+             std::string::npos);
+  BOOST_TEST(wrong(head + "x: &a {b: {<<: *a}}\n").find("into itself") != std::string::npos);
+  std::string text = head + "a: &a {";
+  for (int i = 0; i < 2'000; ++i) text += "k" + std::to_string(i) + ": 1, ";
+  text += "z: 1}\nb: [";
+  for (int i = 0; i < 2'000; ++i) text += "{<<: *a}, ";
+  BOOST_TEST(wrong(text + "]\n").find("is too large once its aliases are followed") !=
+             std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(binary_is_decoded) {
+  BOOST_TEST(typed("!!binary aGVsbG8=") == R"("hello")");
+  BOOST_TEST(typed("!!binary \"aGVs bG8=\"") == R"("hello")");
+  BOOST_TEST(wrong(head + "x: !!binary aGVsbG8\n").find("no base64") != std::string::npos);
+  BOOST_TEST(wrong(head + "x: !!binary /w==\n").find("no base64 of a text") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(text_that_grows_without_end_is_rejected) {
