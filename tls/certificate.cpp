@@ -259,6 +259,7 @@ std::string certificate::pem() const {
 }
 
 result<std::vector<certificate>> load_pem_bundle(std::string_view text) {
+  constexpr std::string_view pem_begin = "-----BEGIN ";
   if (text.size() > max_bundle_bytes) return failure(error::too_large, "larger than 1 MiB");
   const auto bio = read_bio(text);
   if (!bio) return failure(error::out_of_memory);
@@ -267,7 +268,14 @@ result<std::vector<certificate>> load_pem_bundle(std::string_view text) {
     const auto in_words = [number](error_code code) {
       return failure(code, "PEM block " + std::to_string(number) + ": " + code.message());
     };
+    const auto rest = BIO_ctrl_pending(bio.get());
     const auto block = next_block(bio.get());
+    // OpenSSL takes a block whose last line is damaged, with the next block as a part of it.
+    const auto taken = text.substr(text.size() - rest, rest - BIO_ctrl_pending(bio.get()));
+    const auto first = taken.find(pem_begin);
+    if (first != taken.npos && taken.find(pem_begin, first + 1) != taken.npos) {
+      return in_words(error::truncated_pem);
+    }
     if (!block) {
       if (block.error() != error::not_pem) return in_words(block.error());
       break;

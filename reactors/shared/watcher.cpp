@@ -72,7 +72,7 @@ class watcher_reader {
     read_receiver();
     read_gateways();
     check_together();
-    if (!error_.message.empty()) return std::move(error_);
+    if (!error_.message.empty()) return core::text_error{core::printable(error_.message)};
     return std::move(into_);
   }
 
