@@ -254,7 +254,10 @@ x509_st* certificate::native() const noexcept {
 
 std::string certificate::pem() const {
   const bio_ptr out(BIO_new(BIO_s_mem()));
-  if (!out || PEM_write_bio_X509(out.get(), parsed_->native.get()) != 1) return {};
+  // As it came: what OpenSSL would encode anew may be other bytes.
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(parsed_->der.data());
+  const auto size = static_cast<long>(parsed_->der.size());
+  if (!out || PEM_write_bio(out.get(), PEM_STRING_X509, "", bytes, size) <= 0) return {};
   return text_of(out.get());
 }
 

@@ -31,10 +31,12 @@ void check_bundle(std::string_view text) {
   const auto all = load_pem_bundle(text);
   const auto bundle = ca_bundle::parse(text);
   check(all.has_value() == bundle.has_value(), "both readers of bundles agree");
-  const auto salvaged = ca_bundle::salvage(text);
-  if (!all) return;
+  if (!all) {
+    const auto left = ca_bundle::salvage(text);
+    for (const auto& each : left.authorities()) check_certificate(each);
+    return;
+  }
   check(!all->empty() && bundle->size() <= all->size(), "a bundle has no more than its blocks");
-  check(salvaged == *bundle, "nothing of a valid bundle is lost");
   for (const auto& each : *all) {
     check(bundle->contains(each), "each block is in the bundle");
     check_certificate(each);
