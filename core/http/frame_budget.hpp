@@ -15,8 +15,9 @@ namespace rw::http {
 ///
 /// WINDOW_UPDATE and PRIORITY are bounded over the connection's life, as Envoy bounds them
 /// (source/common/http/http2, `ProtocolConstraints`); PING, SETTINGS, GOAWAY, frames of unknown
-/// types, and DATA frames without data by a rate. It reads the frames' heads from the received
-/// bytes itself, since nghttp2 tells nothing of a frame that it ignores. Not thread-safe.
+/// types, and DATA frames without data by a rate; DATA frames that carry next to nothing by a
+/// higher one. It reads the frames' heads from the received bytes itself, since nghttp2 tells
+/// nothing of a frame that it ignores, such as DATA of a stream that has ended. Not thread-safe.
 class frame_budget {
  public:
   enum class peer { client, server };

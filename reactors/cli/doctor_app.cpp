@@ -133,8 +133,7 @@ asio::awaitable<void> doctor_app::report_by_settings(finding_state state, std::s
 asio::awaitable<void> doctor_app::read_settings() {
   leader_ =
       co_await read_leader_settings(kcp_.get(), settings_.lease_namespace, settings_.lease_name);
-  const bool allowed = leader_.local_runtimes == k8s::local_servers::allowed;
-  runtimes_->set_local(allowed ? leader_.local_runtimes : settings_.local_runtimes);
+  runtimes_->set_local(leader_.local_runtimes_or(settings_.local_runtimes));
   const auto lease = "Lease " + settings_.lease_namespace + "/" + settings_.lease_name;
   if (leader_.known) {
     co_await report(proven, "settings", lease + " has the manager's settings");

@@ -44,6 +44,10 @@ struct leader_settings {
   /// apiVersion, kind and metadata of what it installs on runtimes, if that is not built in.
   std::vector<boost::json::value> skr_objects = {};
 
+  /// What kubeconfigs of runtimes may say, where a command's own flag says `by_flag`.
+  k8s::local_servers local_runtimes_or(k8s::local_servers by_flag) const noexcept {
+    return local_runtimes == k8s::local_servers::allowed ? local_runtimes : by_flag;
+  }
   bool has_probes() const noexcept;
   bool has_heartbeats() const noexcept { return heartbeat_timeout.count() > 0; }
 };

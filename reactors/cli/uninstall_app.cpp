@@ -252,8 +252,7 @@ asio::awaitable<k8s::result<std::size_t>> uninstall_app::count_others() {
 
 asio::awaitable<void> uninstall_app::read_settings() {
   leader_ = co_await read_leader_settings(&lease_, settings_.lease_namespace, settings_.lease_name);
-  const bool allowed = leader_.local_runtimes == k8s::local_servers::allowed;
-  pool_->set_local(allowed ? leader_.local_runtimes : settings_.local_runtimes);
+  pool_->set_local(leader_.local_runtimes_or(settings_.local_runtimes));
   options_.field_manager = leader_.field_manager;
   options_.former_manager = leader_.former_field_manager;
   if (!leader_.skr_objects.empty()) {
