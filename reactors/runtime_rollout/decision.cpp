@@ -322,33 +322,50 @@ class planner {
     }
     if (all || paused) return;
     auto allowed = std::max(with_.max_unavailable.of(all_.size(), 1), std::size_t{1});
-    if (next.at == phase::canary && with_.canaries_at_once) {
-      allowed = std::max(allowed, canary_count(share{1, true}));
-    }
+    const bool all_canaries = next.at == phase::canary && with_.canaries_at_once;
+    if (all_canaries) allowed = std::max(allowed, canary_count(share{1, true}));
     // Failed ones occupy capacity, but not all of it: otherwise one could block the roll-out.
     const auto failed = out_.now.failed - std::min(out_.now.failed, next.accepted);
     allowed = std::max(allowed - std::min(allowed, failed), std::size_t{1});
     auto unavailable = out_.now.updating;
+    if (!all_canaries)
+      unavailable += static_cast<std::size_t>(std::ranges::count_if(all_, is_down));
+    // At least one proceeds.
+    const auto proceed = [&, begun = out_.now.updating > 0](bool more) {
+      if (!begun && !more) allowed = std::max(allowed, unavailable + 1);
+    };
     const auto present = next.at == phase::canary ? 0 : next.step;
+    const auto may_come = [&](const candidate& each) {
+      return !each.admitted && (each.step <= present || completed);
+    };
     const auto add = [&](const auto& is_one) {
       for (auto* each : order_) {
         if (unavailable >= allowed) return;
-        if (each->step > present && !completed) continue;
-        if (each->admitted || !is_one(*each)) continue;
+        if (!may_come(*each) || !is_one(*each)) continue;
         each->admitted = true;
-        ++unavailable;
+        unavailable += is_down(*each) ? 0 : 1;
       }
     };
+    const auto waits = [](const candidate& each) { return each.is == standing::waiting; };
+    if (next.at == phase::canary) proceed(false);
     add([](const candidate& each) { return each.canary; });
     if (next.at != phase::waves && !completed) return;
-    const auto waits = [](health is) {
-      return [is](const candidate& each) {
-        return each.is == standing::waiting && each.facts.is == is;
-      };
-    };
-    add(waits(health::failed));
-    add(waits(health::ready));
-    add([](const candidate& each) { return each.is == standing::waiting; });
+    // Those that the content may mend are down anyway.
+    bool mends = false;
+    for (auto* each : order_) {
+      if (!may_come(*each) || !is_down(*each) || is_proven(each->facts)) continue;
+      each->admitted = true;
+      mends = true;
+    }
+    proceed(mends);
+    add([&](const candidate& each) { return waits(each) && each.facts.is == health::ready; });
+    add(waits);
+  }
+
+  /// It is not ready with what it has, and was not admitted yet.
+  static bool is_down(const candidate& of) {
+    const bool is_ready = of.facts.is == health::ready || of.facts.is == health::unreachable;
+    return of.is == standing::waiting && !is_ready && !of.facts.in_place.empty();
   }
 
   void describe() {

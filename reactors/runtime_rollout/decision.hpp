@@ -24,7 +24,7 @@ struct limits {
   /// there are no canaries.
   std::vector<step> steps = {step()};
   bool canaries_at_once = true;        ///< `max_unavailable` does not hold for the first step
-  share max_unavailable = {10, true};  ///< at least 1
+  share max_unavailable = {10, true};  ///< that are not ready, whatever they have; at least 1
   share failure_budget = {2, true};    ///< at least 2, where it is a percentage; 0: none
   /// Time after which a runtime that is not ready, or has not taken the content, counts as failed,
   /// and one that does not respond no longer counts.
@@ -173,9 +173,11 @@ struct rollout_decision {
 
 /// The one decision on a roll-out. Pure.
 ///
-///   - Runtimes take the content step by step, and within a step by their positions: ready ones
-///     first, as many as `max_unavailable` allows to be updating or failed since the last resume by
-///     hand; at least one at a time; the first step all at once if `canaries_at_once`.
+///   - Runtimes take the content step by step, and within a step by their positions. Those that are
+///     not ready with a superseded content come first, after the canaries, all at once. Then ready
+///     ones, as many as `max_unavailable` allows beside all that are not ready, whichever content
+///     they have, and those that failed since the last resume by hand; at least one at a time. The
+///     first step all at once if `canaries_at_once`.
 ///   - The first step ends when all of its runtimes, the canaries, have been ready for its bake,
 ///     and were so at its end; it begins again, without a bake, while one of them is not ready.
 ///     Another step ends when, once, all runtimes until it were ready or had failed, its bake has
@@ -193,7 +195,6 @@ struct rollout_decision {
 ///     `silence` at most, and is no failure. By number others take its place in a step.
 ///   - Runtimes to which another writer has applied the content, or a part of it, are admitted,
 ///     also in a pause: whole it does less harm than half.
-///   - Runtimes failing with a superseded content are the first after the canaries.
 rollout_decision decide(const state& before, const rollout_request& of, const participants& all,
                         const limits& with, wall_time now);
 

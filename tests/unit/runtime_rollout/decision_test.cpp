@@ -7,6 +7,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "tests/unit/runtime_rollout/fleet.hpp"
+#include <map>
 #include <string>
 
 namespace rw::runtime_rollout_test {
@@ -260,6 +261,62 @@ BOOST_AUTO_TEST_CASE(runtimes_failing_with_superseded_content_come_first) {
   of.all.at("r25").in_place = "superseded";
   of.pass_canaries();
   BOOST_TEST(of.last.admitted.contains("r25"));
+}
+
+/// 100 of 1,000 are not ready with a superseded content, and the new one mends them after 30 s.
+BOOST_AUTO_TEST_CASE(ill_runtimes_come_first_and_count_as_unavailable) {
+  fleet of(1000);
+  of.with.max_unavailable = {100, false};
+  const auto is_ill = [](const runtime_rollout::participant& of_runtime) {
+    return of_runtime.in_place == "superseded";
+  };
+  for (std::size_t i = 0; i < 100; ++i) {
+    auto& ill = of.all.at(name(7 + 9 * i));
+    ill.in_place = "superseded";
+    ill.is = i % 2 == 0 ? health::progressing : health::failed;
+  }
+  of.decide();
+  of.take_all();
+  of.now += 10s;
+  std::map<std::string, runtime_rollout::wall_time> mended_at;
+  std::size_t passes = 0;
+  for (; of.state.at != phase::completed && passes < 1000; ++passes) {
+    of.decide();
+    std::size_t down = 0;
+    std::size_t taken_down = 0;
+    for (auto& [key, each] : of.all) {
+      const bool admitted = of.last.admitted.contains(key);
+      if (passes == 0 && is_ill(each)) BOOST_TEST(admitted, key);
+      if (admitted && !each.updated()) {
+        taken_down += each.is == health::ready ? 1 : 0;
+        of.take(key, health::progressing);
+        mended_at[key] = of.now + 30s;
+      }
+      down += each.is == health::ready ? 0 : 1;
+    }
+    BOOST_TEST(taken_down <= 100U);
+    BOOST_TEST(down <= 100U);
+    of.now += 10s;
+    for (const auto& [key, at] : mended_at) {
+      if (at <= of.now) of.all.at(key).is = health::ready;
+    }
+  }
+  BOOST_TEST((of.state.at == phase::completed));
+  BOOST_TEST(passes < 50U);
+}
+
+BOOST_AUTO_TEST_CASE(rollout_proceeds_by_one_where_more_are_down_than_may_be) {
+  fleet of(100);
+  for (std::size_t i = 50; i < 80; ++i) {
+    auto& down = of.all.at(name(i));
+    down.is = health::progressing;  // its pods may be restarting
+    down.since = of.now - 1min;
+  }
+  of.pass_canaries();
+  BOOST_TEST((of.state.at == phase::waves));
+  BOOST_TEST(of.last.admitted.size() == 3U);  // two canaries, and one
+  of.take_all(health::progressing);
+  BOOST_TEST(of.decide().admitted.size() == 3U);
 }
 
 BOOST_AUTO_TEST_CASE(unreachable_and_ill_runtimes_hold_up_nobody) {

@@ -214,7 +214,15 @@ class history {
       allowed = std::max<std::size_t>(allowed, 2);
     }
     const auto failed = now.now.failed - std::min(now.now.failed, now.next.accepted);
-    if (added > 0) BOOST_TEST(now.now.updating + added + failed <= std::max(allowed, failed + 1));
+    std::size_t taken_down = 0;
+    for (const auto& key : now.admitted) {
+      const auto& each = of_.all.at(key);
+      const bool is_down =
+          !each.in_place.empty() && (each.is == health::failed || each.is == health::progressing);
+      if (!before.contains(key) && !is_down) ++taken_down;
+    }
+    if (taken_down > 1)
+      BOOST_TEST(now.now.updating + taken_down + failed <= std::max(allowed, failed + 1));
     // Never past the canaries while one is not well, or has not been for its bake, unless a person
     // said so.
     if (others > 0 && !now.next.steps.empty()) {
