@@ -55,6 +55,8 @@ class certificate {
 
   /// Returns true if the basic constraints allow it to issue certificates.
   bool is_ca() const noexcept;
+  /// Type of the public key as OpenSSL names it ("RSA", "EC", "ED25519"); empty: not known.
+  std::string_view key_algorithm() const noexcept;
 
   /// SHA-256 over the DER, 64 lower-case hexadecimal digits (Envoy's `Hash`).
   const std::string& fingerprint() const noexcept;

@@ -56,6 +56,8 @@ class material {
   const std::optional<certificate>& leaf() const noexcept { return leaf_; }
   const std::vector<certificate>& chain() const noexcept { return chain_; }  ///< without the leaf
   const std::optional<trust_store>& ca() const noexcept { return ca_; }
+  /// What could not be read of the CA bundle, beside what was; empty: nothing.
+  std::string_view damage() const noexcept { return ca_ ? ca_->damage() : std::string_view(); }
   evp_pkey_st* key() const noexcept { return key_.get(); }
 
   const std::string& digest() const noexcept { return digest_; }

@@ -25,7 +25,16 @@ reloader::reloader(asio::any_io_executor executor, std::shared_ptr<credentials> 
       files_(std::move(files)),
       log_(log),
       options_(options),
-      seen_(target_->current()->digest()) {}
+      seen_(target_->current()->digest()) {
+  warn_of_damage();
+}
+
+void reloader::warn_of_damage() const {
+  const auto damage = target_->current()->damage();
+  if (damage.empty()) return;
+  log_.warning("the CA bundle is damaged, the certificates that can be read are in use",
+               {{"file", files_.ca}, {"error", damage}});
+}
 
 asio::awaitable<void> reloader::run() {
   return watch_files(executor_, configured(files_), options_, &log_, [this] { check(); });
@@ -58,6 +67,7 @@ result<void> reloader::use(const material_text& text) {
   if (!next) return next.error();
   const auto leaf = next->leaf();
   target_->replace(std::move(*next));
+  warn_of_damage();
   if (!leaf) {
     log_.info("new TLS files in use", {{"generation", target_->generation()}});
     return {};

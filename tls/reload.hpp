@@ -51,6 +51,7 @@ class reloader {
 
  private:
   result<void> use(const material_text& text);
+  void warn_of_damage() const;
 
   const boost::asio::any_io_executor executor_;
   const std::shared_ptr<credentials> target_;

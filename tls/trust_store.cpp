@@ -1,5 +1,6 @@
 #include "rw/tls/trust_store.hpp"
 
+#include "rw/tls/ca_bundle.hpp"
 #include "rw/tls/openssl.hpp"
 
 #include <openssl/err.h>
@@ -71,8 +72,12 @@ int accept_namesake(int good, X509_STORE_CTX* context) {
 
 result<trust_store> trust_store::from_pem(std::string_view bundle) {
   auto anchors = load_pem_bundle(bundle);
-  if (!anchors) return anchors.error();
-  return from(std::move(*anchors));
+  if (anchors) return from(std::move(*anchors));
+  const auto left = ca_bundle::salvage(bundle);
+  if (left.empty()) return anchors.error();
+  auto out = from(left.authorities());
+  if (out) out->damage_ = anchors.error().message();
+  return out;
 }
 
 result<trust_store> trust_store::from(std::vector<certificate> anchors) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -21,7 +22,8 @@ enum class purpose : std::uint8_t { client_auth, server_auth };
 /// copies; verify() is thread-safe.
 class trust_store {
  public:
-  /// Errors: those of load_pem_bundle.
+  /// Skips blocks that can't be read, as Go's x509.CertPool does (`damage` says which); fails, as
+  /// load_pem_bundle does, where none is left.
   static result<trust_store> from_pem(std::string_view bundle);
   static result<trust_store> from(std::vector<certificate> anchors);
 
@@ -33,6 +35,9 @@ class trust_store {
 
   const std::vector<certificate>& anchors() const noexcept { return *anchors_; }
 
+  /// What could not be read of the bundle; empty: nothing.
+  const std::string& damage() const noexcept { return damage_; }
+
   /// OpenSSL's object, borrowed.
   x509_store_st* native() const noexcept { return store_.get(); }
 
@@ -40,6 +45,7 @@ class trust_store {
   trust_store() = default;
   std::shared_ptr<const std::vector<certificate>> anchors_;
   std::shared_ptr<x509_store_st> store_;
+  std::string damage_;
 };
 
 }  // namespace rw::tls

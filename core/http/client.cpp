@@ -307,6 +307,9 @@ asio::awaitable<void> client::implementation::open() {
     if (!tunnel.open) error = late_ ? client_error::timed_out : client_error::proxy;
     cause = tunnel.cause;
   }
+  if (error && options_.proxy) {
+    cause = "proxy " + core::to_string({options_.proxy->host, options_.proxy->port}) + ": " + cause;
+  }
   if (!error) {
     stream = environment_.transport.wrap(std::move(socket));
     connecting_ = stream ? &stream->socket() : nullptr;

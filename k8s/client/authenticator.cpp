@@ -102,6 +102,11 @@ tls::result<std::unique_ptr<core::transport>> authenticator::make_transport(
         tls::material::from_text(text, {configuration_.client_certificate_file,
                                         configuration_.client_key_file, configuration_.ca_file});
     if (!made) return made.error();
+    if (!made->damage().empty()) {
+      environment_.log.warning(
+          "the CA bundle of an API server is damaged, the certificates that can be read are in use",
+          {{"server", configuration_.server}, {"error", made->damage()}});
+    }
     material = std::move(*made);
   }
   // Older API servers, and what stands before newer ones, may end at TLS 1.2. Sessions are not

@@ -1,6 +1,8 @@
 #include "rw/k8s/controller/election.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -9,6 +11,9 @@ namespace {
 
 namespace json = boost::json;
 using wall_time = std::chrono::system_clock::time_point;
+
+/// The field is an int32, and a Lease whose number is negative is refused: it stays at the largest.
+constexpr std::int64_t most_transitions = std::numeric_limits<std::int32_t>::max();
 
 /// client-go's JitterFactor: a follower waits for up to 2.2 retry periods.
 constexpr double jitter_factor = 1.2;
@@ -88,7 +93,7 @@ election::step election::write(core::time_point now, wall_time wall) {
   lease spec = exists ? seen_ : lease{};
   if (!is_own) {
     spec.acquired = wall;
-    if (exists) ++spec.transitions;
+    if (exists) spec.transitions = std::min(spec.transitions + 1, most_transitions);
   }
   spec.holder = options_.identity;
   spec.duration = std::chrono::duration_cast<std::chrono::seconds>(options_.lease_duration);

@@ -4,6 +4,7 @@
 #include "rw/core/resolver.hpp"
 #include "rw/reactors/cli/completion.hpp"
 #include "rw/reactors/cli/options.hpp"
+#include "rw/reactors/cli/output.hpp"
 #include "rw/tls/key_memory.hpp"
 
 #include <boost/asio/co_spawn.hpp>
@@ -12,6 +13,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -21,6 +23,8 @@
 #include <optional>
 #include <string_view>
 #include <sys/resource.h>
+#include <sysexits.h>
+#include <system_error>
 #include <utility>
 
 namespace rw::cli {
@@ -255,6 +259,21 @@ services services_of(const command& chosen, core::log_level least, asio::io_cont
   return {context.get_executor(), least, std::move(sink)};
 }
 
+/// Returns `code`, or that of an input/output error where standard output did not take all that was
+/// printed (sysexits.h, EX_IOERR): a report that nobody has is none.
+int after_output(const std::string& program, int code) {
+  errno = 0;
+  std::cout.flush();
+  const bool lost = std::fflush(stdout) != 0 || std::ferror(stdout) != 0 || !std::cout;
+  const int error = output::error() != 0 ? output::error() : (lost ? errno : 0);
+  if (error == EPIPE || (!lost && error == 0)) return code;
+  if (code == 0 || code == 3) {
+    std::cerr << program << ": cannot write to standard output: "
+              << std::generic_category().message(error != 0 ? error : EIO) << '\n';
+  }
+  return EX_IOERR;
+}
+
 int run(const std::string& program, const command& chosen, const command_line& line) {
   std::signal(SIGPIPE, SIG_IGN);
   if (chosen.serves) allow_all_descriptors();
@@ -284,10 +303,10 @@ int run(const std::string& program, const command& chosen, const command_line& l
   });
   while (!code) context.run_one();
   if (failure) code = report(program, failure, line);
+  code = after_output(program, *code);
   // A name look-up can't be interrupted, and would delay the exit.
   context.run_for(std::chrono::milliseconds(100));
   if (!context.stopped() || core::resolver::of(context.get_executor()).busy()) {
-    std::cout.flush();
     std::fflush(nullptr);
     std::_Exit(*code);
   }
@@ -394,11 +413,11 @@ int run_program(const std::string& program, const std::string& about,
   command_line line;
   try {
     line = parse_command_line(program, about, commands, argc, argv);
-    if (!line.runs) return 0;
+    if (!line.runs) return after_output(program, 0);
     const auto chosen = std::ranges::find(commands, line.command, &command::name);
     if (chosen->make) return run(program, *chosen, line);
     chosen->act();
-    return 0;
+    return after_output(program, 0);
   } catch (...) {
     return report(program, std::current_exception(), line);
   }

@@ -5,6 +5,7 @@
 #include <climits>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <poll.h>
 #include <string_view>
@@ -13,6 +14,12 @@
 namespace rw::cli {
 
 namespace asio = boost::asio;
+
+namespace {
+
+std::atomic<int> first_error{0};
+
+}  // namespace
 
 /// A writable pipe accepts PIPE_BUF bytes at once (POSIX, write); a writable terminal accepts at
 /// least one.
@@ -39,10 +46,17 @@ asio::awaitable<boost::system::error_code> output::write(std::string lines) {
     const auto count = ::write(descriptor_.native_handle(), piece.data(), piece.size());
     if (count > 0) written_ += static_cast<std::size_t>(count);
     if (count < 0 && errno != EAGAIN && errno != EINTR) {
-      co_return boost::system::error_code(errno, boost::system::system_category());
+      const boost::system::error_code failed(errno, boost::system::system_category());
+      int none = 0;
+      if (failed.value() != EPIPE) first_error.compare_exchange_strong(none, failed.value());
+      co_return failed;
     }
   }
   co_return boost::system::error_code();
+}
+
+int output::error() noexcept {
+  return first_error.load();
 }
 
 std::size_t output::unwritten() const {

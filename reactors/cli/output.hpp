@@ -20,6 +20,10 @@ class output {
   /// write(2).
   boost::asio::awaitable<boost::system::error_code> write(std::string lines);
 
+  /// The first error of any write of this process, but for a reader that has closed the pipe:
+  /// errno; 0: none. Thread-safe.
+  static int error() noexcept;
+
   /// Returns the number of lines of the latest write that are not written completely.
   std::size_t unwritten() const;
 

@@ -294,6 +294,28 @@ asio::awaitable<void> uninstall_app::lead() {
   stop();
 }
 
+/// Returns why this identity may not take the Lease: waiting would not help. Empty: it may, or that
+/// is not known.
+asio::awaitable<std::string> uninstall_app::lease_refusal() {
+  const k8s::object_key key{settings_.lease_namespace, settings_.lease_name};
+  const auto& type = k8s::leases_type();
+  auto answer = co_await lease_.get(type, key);
+  if (answer) {
+    answer = co_await lease_.update(type, std::move(*answer), {.dry_run = true});
+  } else if (answer.error().is(k8s::errc::not_found)) {
+    json::value lease{{"apiVersion", type.gvk.api_version()},
+                      {"kind", type.gvk.kind},
+                      {"metadata", {{"namespace", key.ns}, {"name", key.name}}}};
+    answer = co_await lease_.create(type, std::move(lease), {.dry_run = true});
+  }
+  const bool refused = !answer && (answer.error().is(k8s::errc::unauthorized) ||
+                                   answer.error().is(k8s::errc::forbidden));
+  if (!refused) co_return "";
+  co_return answer.error().message +
+      ": uninstall works under the manager's Lease, see to the credentials of the kubeconfig or to "
+      "its rights (deploy/manager/rbac.yaml)";
+}
+
 /// Deletes the Lease unless it is held again.
 asio::awaitable<void> uninstall_app::remove_lease() {
   const k8s::object_key key{settings_.lease_namespace, settings_.lease_name};
@@ -318,10 +340,17 @@ asio::awaitable<int> uninstall_app::run() {
       k8s::leader_environment{services_.clock, services_.log, services_.metrics,
                               core::make_random_source()});
   if (!settings_.dry_run) {
+    if (const auto error = co_await lease_refusal(); !error.empty()) {
+      error_ = error;
+      finished_ = true;
+      stop();
+    }
+  }
+  if (!settings_.dry_run && error_.empty()) {
     co_await say("waiting for the Lease " + settings_.lease_namespace + "/" + settings_.lease_name +
                  ": a manager that runs keeps it, scale it to 0");
   }
-  leading.spawn(settings_.dry_run ? lead() : elector.run());
+  if (error_.empty()) leading.spawn(settings_.dry_run ? lead() : elector.run());
   co_await stop_.wait();
   leading.cancel();
   co_await leading.join();

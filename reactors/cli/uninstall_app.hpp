@@ -57,6 +57,7 @@ class uninstall_app final : public app {
   work<k8s::result<std::size_t>> count_others();
   std::shared_ptr<const k8s::fence> leader_fence() const;
   work<std::string> release_all(k8s::resource_type type, std::string finalizer, bool with_routes);
+  work<std::string> lease_refusal();
   work<void> remove_lease();
   work<void> say(std::string line);
 

@@ -109,6 +109,10 @@ void rotator::read_root(const k8s::object& now) {
   if (!now) return;
   auto root = read_root_secret(now.parse());
   if (root) {
+    for (const auto& warning : root->warnings) {
+      environment_.log.warning("the root Secret may not do",
+                               {{"secret", to_string(options_.root)}, {"reason", warning}});
+    }
     root_.content = std::move(*root);
     state_.root_error.clear();
   } else {

@@ -42,11 +42,20 @@ tls::result<root_secret> read_root_secret(const json::value& secret) {
     return tls::failure(tls::error::unusable_material, "tls.crt is no CA certificate");
   }
   root_secret out{std::move(pair), *server, {*server}};
+  // BoringSSL, and so Envoy, serves no other certificates (envoyproxy.io, TLS, Certificate
+  // selection).
+  const auto algorithm = server->key_algorithm();
+  if (algorithm != "RSA" && algorithm != "EC") {
+    out.warnings.push_back("tls.crt has a key of type " + std::string(algorithm) +
+                           ", which Envoy does not serve: issue the CA with an RSA or ECDSA key");
+  }
   // Usually a copy of tls.crt; otherwise the CAs above it.
   if (const auto pem = k8s::secret_data(secret, authorities_entry); pem && !pem->empty()) {
-    const auto more = tls::load_pem_bundle(*pem);
-    if (!more) return tls::failure(more.error().code, "ca.crt: " + more.error().message());
-    for (const auto& certificate : *more) {
+    const auto all = tls::ca_bundle::parse(*pem);
+    const auto left = all ? *all : tls::ca_bundle::salvage(*pem);
+    if (left.empty()) return tls::failure(all.error().code, "ca.crt: " + all.error().message());
+    if (!all) out.warnings.push_back("ca.crt is damaged: " + all.error().message());
+    for (const auto& certificate : left.authorities()) {
       if (!(certificate == *server)) out.authorities.push_back(certificate);
     }
   }

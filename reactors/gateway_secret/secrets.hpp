@@ -23,6 +23,7 @@ struct root_secret {
   tls::key_pair pair;                         ///< unchanged
   tls::certificate server;                    ///< the first certificate of tls.crt
   std::vector<tls::certificate> authorities;  ///< `server`, then the other certificates of ca.crt
+  std::vector<std::string> warnings = {};     ///< of what is taken and may not do, for people
 };
 
 /// The failure names the invalid entry and the error.

@@ -1,8 +1,9 @@
-"""Texts that runtimes chose reach a terminal without what controls it: a stand-in for the leader answers `status` with escape sequences
-(ECMA-48), which no line of the output has."""
+"""What the commands print: texts that runtimes chose reach a terminal without what controls it (a stand-in for the leader answers `status`
+with escape sequences, ECMA-48, which no line of the output has), and output that nobody has is an error."""
 
 import http.server
 import json
+import subprocess
 import sys
 import threading
 
@@ -29,11 +30,34 @@ class Leader(http.server.BaseHTTPRequestHandler):
 
 
 class Terminal(harness.TestCase):
-    def test_status_prints_no_control_characters_of_a_runtime(self):
+    def leader(self):
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Leader)
         self.addCleanup(server.server_close)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         self.addCleanup(server.shutdown)
+        return server
+
+    def test_output_that_cannot_be_written_is_an_error(self):
+        """A full disk: 74, EX_IOERR of sysexits.h, from whatever prints."""
+        address = f"127.0.0.1:{self.leader().server_port}"
+        nowhere = self.folder / "kubeconfig"
+        nowhere.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", "current-context": "c",
+                                       "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+                                       "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}],
+                                       "users": [{"name": "u", "user": {}}]}))
+        for arguments in (["--version"], ["version"], ["--help"], ["status", "--help"], ["completion", "bash"],
+                          ["status", "--address", address], ["status", "--address", address, "-o", "json"],
+                          ["doctor", "--kubeconfig", nowhere], ["uninstall", "--dry-run", "--kubeconfig", nowhere]):
+            with open("/dev/full", "w") as full:
+                done = subprocess.run([harness.BINARY, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+            self.note(f"{' '.join(map(str, arguments[:2]))}: {done.returncode} {done.stderr.strip()[-80:]}")
+            self.assertEqual(done.returncode, 74, (arguments, done.stderr))
+        # A reader that has enough is no error.
+        done = subprocess.run(["bash", "-c", f"{harness.BINARY} completion bash | head -1; exit ${{PIPESTATUS[0]}}"], capture_output=True)
+        self.assertEqual(done.returncode, 0, done)
+
+    def test_status_prints_no_control_characters_of_a_runtime(self):
+        server = self.leader()
         for arguments in ([], ["-o", "wide"], ["a"], ["-o", "json"]):
             done = harness.runtime_watcher("status", "--address", f"127.0.0.1:{server.server_port}", *arguments)
             shown = done.stdout + done.stderr

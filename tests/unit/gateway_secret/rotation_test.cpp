@@ -1,8 +1,13 @@
 #include "rw/reactors/gateway_secret/rotation.hpp"
 
 #include <boost/test/unit_test.hpp>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
 
 #include "tests/unit/gateway_secret/world.hpp"
+#include <cstddef>
+#include <memory>
+#include <string>
 #include <vector>
 
 BOOST_AUTO_TEST_SUITE(rotation)
@@ -562,6 +567,61 @@ BOOST_AUTO_TEST_CASE(authority_without_end_does_no_harm) {
   BOOST_TEST(bundled(planned(rooted(endless), nobody(), day0), {endless.certificate}));
 }
 
+/// A self-signed CA with an Ed25519 key, as PEM.
+tls::key_pair edwards_authority() {
+  const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(
+      EVP_PKEY_Q_keygen(nullptr, nullptr, "ED25519"), EVP_PKEY_free);
+  const std::unique_ptr<X509, decltype(&X509_free)> made(X509_new(), X509_free);
+  X509_set_version(made.get(), X509_VERSION_3);
+  ASN1_INTEGER_set(X509_get_serialNumber(made.get()), 1);
+  X509_gmtime_adj(X509_getm_notBefore(made.get()), 0);
+  X509_gmtime_adj(X509_getm_notAfter(made.get()), 3600);
+  X509_set_pubkey(made.get(), key.get());
+  auto* const name = X509_get_subject_name(made.get());
+  const auto* const text = reinterpret_cast<const unsigned char*>("edwards");
+  X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, text, -1, -1, 0);
+  X509_set_issuer_name(made.get(), name);
+  const std::unique_ptr<X509_EXTENSION, decltype(&X509_EXTENSION_free)> is_ca(
+      X509V3_EXT_conf_nid(nullptr, nullptr, NID_basic_constraints, "critical,CA:TRUE"),
+      X509_EXTENSION_free);
+  X509_add_ext(made.get(), is_ca.get(), -1);
+  BOOST_REQUIRE(X509_sign(made.get(), key.get(), nullptr) > 0);
+  const auto written = [](auto write) {
+    const std::unique_ptr<BIO, decltype(&BIO_free)> into(BIO_new(BIO_s_mem()), BIO_free);
+    BOOST_REQUIRE(write(into.get()) == 1);
+    char* bytes = nullptr;
+    const auto size = BIO_get_mem_data(into.get(), &bytes);
+    return std::string(bytes, static_cast<std::size_t>(size));
+  };
+  return {.certificate = written([&](BIO* to) { return PEM_write_bio_X509(to, made.get()); }),
+          .key = written([&](BIO* to) {
+            return PEM_write_bio_PrivateKey(to, key.get(), nullptr, nullptr, 0, nullptr, nullptr);
+          })};
+}
+
+BOOST_AUTO_TEST_CASE(root_that_the_gateway_cannot_serve_is_taken_with_a_warning) {
+  const auto pair = edwards_authority();
+  auto object = r1().object();
+  k8s::set_secret_data(object, "tls.crt", pair.certificate);
+  k8s::set_secret_data(object, "tls.key", pair.key);
+  k8s::set_secret_data(object, "ca.crt", pair.certificate);
+  const auto read = read_root_secret(object);
+  BOOST_REQUIRE(read.has_value());
+  BOOST_REQUIRE(read->warnings.size() == 1U);
+  BOOST_TEST(read->warnings[0].find("ED25519") != std::string::npos, read->warnings[0]);
+}
+
+BOOST_AUTO_TEST_CASE(damaged_block_beside_good_ones_of_a_root_is_a_warning) {
+  auto object = r1().object();
+  k8s::set_secret_data(
+      object, "ca.crt",
+      r2().certificate.pem() + "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
+  const auto read = read_root_secret(object);
+  BOOST_REQUIRE(read.has_value());
+  BOOST_TEST(read->authorities.size() == 2U);
+  BOOST_TEST(read->warnings.size() == 1U);
+}
+
 BOOST_AUTO_TEST_CASE(root_secret_that_cannot_be_used_says_why) {
   BOOST_TEST(read_root_secret(r1().object()).has_value());
   const auto refused = [](std::string_view entry, const std::string& text) {
@@ -580,6 +640,7 @@ BOOST_AUTO_TEST_CASE(root_secret_that_cannot_be_used_says_why) {
   BOOST_TEST(refused("tls.crt", "garbage").find("tls.crt") != std::string::npos);
   BOOST_TEST(refused("tls.key", r2().ca.own().key).find("tls.key") != std::string::npos);
   BOOST_TEST(refused("ca.crt", "garbage").find("ca.crt") != std::string::npos);
+  BOOST_TEST(read_root_secret(r1().object())->warnings.empty());
   const auto leaf = r1().client("a", day0);
   auto object = r1().object();
   k8s::set_secret_data(object, "tls.crt", leaf.certificate);

@@ -6,6 +6,8 @@
 #include <boost/json/serialize.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <cstdint>
+#include <limits>
 #include <stdexcept>
 
 namespace rw::k8s_test {  // where nothing else has the suite's name
@@ -265,6 +267,15 @@ BOOST_AUTO_TEST_CASE(leader_creates_a_deleted_lease_again) {
   step = one.resume(failed(errc::not_found), start + 2s, wall);
   BOOST_TEST((step.type == kind::create));
   BOOST_TEST(one.leading());
+}
+
+BOOST_AUTO_TEST_CASE(transitions_stay_at_the_largest_number_that_a_lease_may_have) {
+  const auto most = std::numeric_limits<std::int32_t>::max();
+  k8s::election one(mine(), always(0));
+  one.begin(start, wall);
+  const auto step = one.resume(held("", 1, "2025-01-01T00:00:00Z", most), start, wall);
+  BOOST_TEST((step.type == kind::update));
+  BOOST_TEST(read_lease(step.object).transitions == most);
 }
 
 BOOST_AUTO_TEST_CASE(release_clears_the_holder_and_keeps_the_transitions) {

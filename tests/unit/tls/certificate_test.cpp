@@ -282,6 +282,16 @@ BOOST_AUTO_TEST_CASE(restricted_ca_has_issued_no_certificate_with_its_subject) {
   BOOST_TEST(both.verify(from(namesake(ca))).has_value());
 }
 
+BOOST_AUTO_TEST_CASE(store_skips_a_damaged_block_and_says_so) {
+  const std::string damaged = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+  const auto& ca = the_pki().ca;
+  const auto store = good(trust_store::from_pem(ca.certificate_pem() + damaged));
+  BOOST_TEST(store.anchors().size() == 1U);
+  BOOST_TEST(store.damage().find("PEM block 2") != std::string::npos, store.damage());
+  BOOST_TEST(good(trust_store::from_pem(ca.certificate_pem())).damage().empty());
+  BOOST_TEST(trust_store::from_pem(damaged).has_error());
+}
+
 BOOST_AUTO_TEST_CASE(intermediates_lead_to_the_anchor_or_are_one) {
   const auto between = good(the_pki().ca.intermediate({.common_name = "between"}));
   const auto leaf = from(good(between.issue({.common_name = "leaf", .client_auth = true})));
