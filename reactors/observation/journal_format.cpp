@@ -69,6 +69,7 @@ struct field_reader {
     const auto from = take(sizeof value);
     if (!from.empty()) std::memcpy(&value, from.data(), sizeof value);
   }
+  void operator()(bool& value) { value = next<std::uint8_t>() != 0; }
   void operator()(std::string& text) { text = take(next<std::uint16_t>()); }
   void operator()(k8s::resource_type& type) { pass_fields(type, *this); }
   void operator()(managed_watch& watch) {

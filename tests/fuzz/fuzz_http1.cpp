@@ -64,7 +64,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   outcome whole;
   read(bytes, bytes.size() + 1, whole);
   check(whole.request.body.size() <= body_limit, "the body is limited");
-  check(whole.request.headers.bytes() <= 2 * header_limit + bytes.size(), "the header is limited");
+  // A field of four bytes counts 32 more. Beast looks at its limit after each line.
+  const auto most = std::min(2 * header_limit, bytes.size());
+  check(whole.request.headers.bytes() <= 9 * most, "the header is limited");
   for (const std::size_t step : {std::size_t{1}, std::size_t{3}, std::size_t{7}}) {
     outcome cut;
     read(bytes, step, cut);
