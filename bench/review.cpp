@@ -47,7 +47,7 @@ std::string review(const std::string& channel) {
 }
 
 void read(benchmark::State& state, const std::string& body, review_effect expected) {
-  rw::admission::reader reader(rw::contract::v2);
+  rw::admission::reader reader;
   for (auto _ : state) {
     auto decided = reader.read(body);
     if (!decided || decided->effect != expected) state.SkipWithError("wrong decision");

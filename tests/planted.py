@@ -43,8 +43,6 @@ FAULTS = (
      "", "k8s.reflector"),
     ("late_renewal_counts", "k8s/controller/election.cpp", "if (now >= gained_ + options_.renew_deadline) return lose(now);", "",
      "k8s.election"),
-    ("event_without_owner", "reactors/admission/decide.cpp", "parse_owner(parts.owned_by, event.owner);",
-     "parse_owner(parts.owned_by, event.owner) || true;", "admission.review"),
     ("domain_is_not_compared", "reactors/listener/san_pinning.cpp", "names(from.certificate, *domain);", "(names(from.certificate, *domain) || true);",
      "listener.san_pinning"),
     ("escapes_are_read_as_they_stand", "reactors/shared/event_json.cpp", "|| c == '\\\\'; });", "; });", "listener.event_json"),

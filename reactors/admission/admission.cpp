@@ -69,7 +69,6 @@ struct webhook::counters {
                  &reviews(r, "unknown_operation"),
                  &reviews(r, "unidentified"),
                  &reviews(r, "unidentified"),
-                 &reviews(r, "no_owner"),
                  &reviews(r, "unknown_manager")},
         nameless(unidentified(r, "missing")),
         name_too_long(unidentified(r, "too_long")) {}
@@ -81,7 +80,7 @@ struct webhook::counters {
   core::counter& overflow;
   core::counter& unknown_manager;
   core::histogram& duration;
-  const std::array<core::counter*, 10> verdicts;  ///< indexed by `verdict`
+  const std::array<core::counter*, 9> verdicts;  ///< indexed by `verdict`
   core::counter& nameless;
   core::counter& name_too_long;
   // Of this webhook; others may share its metrics.
@@ -90,8 +89,6 @@ struct webhook::counters {
 };
 
 struct webhook::kept_reader {
-  explicit kept_reader(contract agreed) : read(agreed) {}
-
   reader read;
   review_decision decided;
 };
@@ -102,7 +99,7 @@ class webhook::borrowed_reader {
  public:
   explicit borrowed_reader(webhook& owner)
       : owner_(owner), reader_(owner.spare_reader_.exchange(nullptr, std::memory_order_acquire)) {
-    if (!reader_) reader_ = std::make_unique<kept_reader>(owner.options_.contract);
+    if (!reader_) reader_ = std::make_unique<kept_reader>();
   }
   ~borrowed_reader() {
     delete owner_.spare_reader_.exchange(reader_.release(), std::memory_order_acq_rel);
@@ -281,7 +278,7 @@ void webhook::count(const review_decision& decided, const http::request& from) {
   if (decided.effect == review_effect::unidentified) counters_->nameless.Increment();
   if (decided.effect == review_effect::name_too_long) counters_->name_too_long.Increment();
   if (decided.effect != review_effect::unidentified &&
-      decided.effect != review_effect::name_too_long && decided.effect != review_effect::no_owner) {
+      decided.effect != review_effect::name_too_long) {
     return;
   }
   log_.limited(no_event_log_, core::log_level::warning, "no event of a change",

@@ -34,7 +34,6 @@ using probe_observer = std::function<std::string(std::string_view nonce)>;
 using loss_observer = std::function<bool(const watch_event&)>;
 
 struct webhook_options {
-  rw::contract contract = rw::contract::v2;
   std::size_t body_limit = 8u << 20;  ///< of one review, in bytes
   /// Maximum time that a response waits for room in the channel. The user's write waits as long.
   std::chrono::milliseconds wait = std::chrono::milliseconds(250);
@@ -66,7 +65,7 @@ struct admission_statistics {
 ///
 /// It rejects another path (404), an invalid manager name (400), another method (405), a body that
 /// is not an AdmissionReview (400) or too large (413). Rejections, losses and reviews without event
-/// for lack of a name or an owner are logged, rate-limited.
+/// for lack of a name are logged, rate-limited.
 ///
 /// Metrics: the existing `watcher_admission_request_total`,
 /// `watcher_admission_request_error_total`, `watcher_request_duration` and

@@ -5,21 +5,6 @@
 #include <algorithm>
 
 namespace rw::admission {
-namespace {
-
-/// Splits "<namespace>/<name>". Returns false, with `owner` untouched, if either is empty or too
-/// long, or there is another '/'.
-bool parse_owner(std::string_view annotation, rw::object_key& owner) {
-  const auto slash = annotation.find('/');
-  if (slash == std::string_view::npos || slash == 0 || slash + 1 == annotation.size()) return false;
-  const auto ns = annotation.substr(0, slash);
-  const auto name = annotation.substr(slash + 1);
-  if (name.find('/') != std::string_view::npos || !names_fit({ns, name})) return false;
-  owner = {std::string(ns), std::string(name)};
-  return true;
-}
-
-}  // namespace
 
 first_look look(bool dry_run, std::string_view operation, std::string_view subresource,
                 std::span<const std::string> watched) noexcept {
@@ -43,7 +28,7 @@ std::optional<review_version> parse_review_version(std::string_view api_version,
   return std::nullopt;
 }
 
-review_effect make_event(const event_parts& parts, contract agreed, rw::watch_event& event) {
+review_effect make_event(const event_parts& parts, rw::watch_event& event) {
   const auto name = parts.object_name.empty() ? parts.name : parts.object_name;
   const bool untyped = parts.kind.empty();
   const auto kind = untyped ? parts.object_kind : parts.kind;
@@ -65,8 +50,7 @@ review_effect make_event(const event_parts& parts, contract agreed, rw::watch_ev
   if (!names_fit({name, ns, group, version, kind})) return review_effect::name_too_long;
   event.watched = {std::string(ns), std::string(name)};
   event.gvk = {std::string(group), std::string(version), std::string(kind)};
-  const bool owned = agreed != contract::v1 || parse_owner(parts.owned_by, event.owner);
-  return owned ? review_effect::event : review_effect::no_owner;
+  return review_effect::event;
 }
 
 }  // namespace rw::admission

@@ -31,13 +31,11 @@ std::optional<review_version> parse_review_version(std::string_view api_version,
 struct event_parts {
   std::string_view name, ns;              ///< of the request
   std::string_view group, version, kind;  ///< of the request's kind
-  std::string_view object_name, object_ns, object_api_version, object_kind, owned_by;
+  std::string_view object_name, object_ns, object_api_version, object_kind;
 };
 
-/// Makes an event from its parts by the rules of `read_review_reference`. Returns `event` or
-/// `no_owner`; or else `unidentified` or `name_too_long`, with `event` untouched.
-review_effect make_event(const event_parts& parts, contract agreed, rw::watch_event& event);
-
-inline constexpr std::string_view owner_annotation = "operator.kyma-project.io/owned-by";
+/// Makes an event from its parts by the rules of `read_review_reference`. Returns `event`; or else
+/// `unidentified` or `name_too_long`, with `event` untouched.
+review_effect make_event(const event_parts& parts, rw::watch_event& event);
 
 }  // namespace rw::admission

@@ -22,9 +22,6 @@ std::string_view message(review_effect effect) noexcept {
       return "the review names no object: no event";
     case review_effect::name_too_long:
       return "a name in the review is longer than 253 bytes: no event";
-    case review_effect::no_owner:
-      return "annotation operator.kyma-project.io/owned-by is missing or not <namespace>/<name>: "
-             "no event";
     case review_effect::unknown_manager:
       return "no Watcher names this manager: no event";
   }

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "rw/core/json/token_index.hpp"
-#include "rw/reactors/shared/event_json.hpp"
 #include "rw/reactors/shared/events.hpp"
 
 #include <boost/system/result.hpp>
@@ -24,7 +23,6 @@ enum class review_effect : std::uint8_t {
   unknown_operation,    ///< operation missing, or not CREATE, UPDATE, DELETE or CONNECT
   unidentified,         ///< changed, but the review has no name or no kind of the object
   name_too_long,        ///< changed, but one of its names is longer than `max_name`
-  no_owner,             ///< contract v1, changed, and without a valid owned-by annotation
   unknown_manager,      ///< the managers' file does not name the manager; never from a reader
 };
 
@@ -36,7 +34,7 @@ struct review_decision {
   review_effect effect = review_effect::no_change;
   review_version version = review_version::v1;
   std::string uid;        ///< for the response; decoded, 1 to `max_name` bytes
-  rw::watch_event event;  ///< with `verdict::event` and `verdict::no_owner`; else empty
+  rw::watch_event event;  ///< with `review_effect::event`; else empty
 
   friend bool operator==(const review_decision&, const review_decision&) = default;
 };
@@ -86,15 +84,11 @@ inline constexpr std::size_t max_review_depth = 512;
 /// - Names match exactly, of duplicate names the last wins, null counts as absent, everything else
 ///   is ignored.
 /// - A name longer than `max_name` gives no event.
-/// - Contract v1: the annotation `operator.kyma-project.io/owned-by: <namespace>/<name>` of the
-///   object names the owner. Contract v2 ignores annotations.
 ///
 /// Keeps a token index of 4 bytes per byte of the largest body up to 256 KiB, and frees the memory
 /// of larger bodies at once. Not thread-safe: one for each thread.
 class reader {
  public:
-  explicit reader(contract agreed) : contract_(agreed) {}
-
   /// `event.manager` is left empty. The body needs no padding.
   review_result read(const std::string& body, std::span<const std::string> subresources = {});
   /// The same into a decision that may be of an earlier review, whose memory it reuses.
@@ -103,7 +97,6 @@ class reader {
                                                       std::span<const std::string> subresources);
 
  private:
-  contract contract_;
   core::token_index index_;
 };
 

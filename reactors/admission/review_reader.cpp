@@ -78,32 +78,17 @@ struct object_field {
 
 /// The relevant values in `metadata`.
 struct metadata_fields : object_field {
-  text_field name, ns, owned_by;
-  bool annotations_are_wrong = false;
+  text_field name, ns;
 
-  bool read(token_walk& walk, contract agreed) {
+  bool read(token_walk& walk) {
     if (is_read) *this = {};
     return object_field::read(walk, [&](std::string_view member) {
       if (member == "name") return name.read(walk);
       if (member == "namespace") return ns.read(walk);
-      if (agreed == contract::v1 && member == "annotations") return read_annotations(walk);
       return walk.skip();
     });
   }
-  bool has_wrong() const noexcept {
-    return is_wrong || annotations_are_wrong || name.is_wrong || ns.is_wrong;
-  }
-
- private:
-  bool read_annotations(token_walk& walk) {
-    object_field annotations;
-    owned_by = {};
-    const bool whole = annotations.read(walk, [&](std::string_view member) {
-      return member == owner_annotation ? owned_by.read(walk) : walk.skip();
-    });
-    annotations_are_wrong = annotations.is_wrong;
-    return whole;
-  }
+  bool has_wrong() const noexcept { return is_wrong || name.is_wrong || ns.is_wrong; }
 };
 
 /// The relevant values in `object` or `oldObject`.
@@ -112,12 +97,12 @@ struct object_fields : object_field {
   text_field api_version, kind;
   value_field spec, status;
 
-  bool read(token_walk& walk, contract agreed) {
+  bool read(token_walk& walk) {
     if (is_read) *this = {};
     return object_field::read(walk, [&](std::string_view member) {
       if (member == "spec") return spec.read(walk);
       if (member == "status") return status.read(walk);
-      if (member == "metadata") return metadata.read(walk, agreed);
+      if (member == "metadata") return metadata.read(walk);
       if (member == "apiVersion") return api_version.read(walk);
       if (member == "kind") return kind.read(walk);
       return walk.skip();
@@ -152,7 +137,7 @@ struct request_fields : object_field {
   gvk_fields gvk;
   object_fields object, old_object;
 
-  bool read(token_walk& walk, contract agreed) {
+  bool read(token_walk& walk) {
     if (is_read) *this = {};
     return object_field::read(walk, [&](std::string_view member) {
       if (member == "uid") return uid.read(walk);
@@ -162,8 +147,8 @@ struct request_fields : object_field {
       if (member == "operation") return operation.read(walk);
       if (member == "subResource") return subresource.read(walk);
       if (member == "dryRun") return dry_run.read(walk);
-      if (member == "object") return object.read(walk, agreed);
-      if (member == "oldObject") return old_object.read(walk, agreed);
+      if (member == "object") return object.read(walk);
+      if (member == "oldObject") return old_object.read(walk);
       return walk.skip();
     });
   }
@@ -179,9 +164,9 @@ struct review_fields {
   request_fields request;
 
   /// The position is at an object.
-  bool read(token_walk& walk, contract agreed) {
+  bool read(token_walk& walk) {
     return walk.object([&](std::string_view member) {
-      if (member == "request") return request.read(walk, agreed);
+      if (member == "request") return request.read(walk);
       if (member == "apiVersion") return api_version.read(walk);
       if (member == "kind") return kind.read(walk);
       return walk.skip();
@@ -208,7 +193,7 @@ bool changed(const token_list& tokens, first_look::part compare, const object_fi
   return true;
 }
 
-review_effect effect_of(const token_list& tokens, const request_fields& request, contract agreed,
+review_effect effect_of(const token_list& tokens, const request_fields& request,
                         std::span<const std::string> subresources, watch_event& event) {
   const auto first =
       look(request.dry_run.value, request.operation.text, request.subresource.text, subresources);
@@ -219,20 +204,19 @@ review_effect effect_of(const token_list& tokens, const request_fields& request,
   const bool use_old =
       (first.prefers_old_object || !request.object.present) && request.old_object.present;
   const auto& source = use_old ? request.old_object : request.object;
-  return make_event(
-      {request.name.text, request.ns.text, request.gvk.group.text, request.gvk.version.text,
-       request.gvk.kind.text, source.metadata.name.text, source.metadata.ns.text,
-       source.api_version.text, source.kind.text, source.metadata.owned_by.text},
-      agreed, event);
+  return make_event({request.name.text, request.ns.text, request.gvk.group.text,
+                     request.gvk.version.text, request.gvk.kind.text, source.metadata.name.text,
+                     source.metadata.ns.text, source.api_version.text, source.kind.text},
+                    event);
 }
 
-boost::system::result<void, review_error> decide(const token_list& tokens, contract agreed,
+boost::system::result<void, review_error> decide(const token_list& tokens,
                                                  std::span<const std::string> subresources,
                                                  review_decision& decided) {
   token_walk walk(tokens, max_review_depth);
   review_fields review;
   const bool is_object = walk.peek() == '{';
-  const bool whole = is_object ? review.read(walk, agreed) : walk.skip();
+  const bool whole = is_object ? review.read(walk) : walk.skip();
   if (!whole || !walk.at_end()) {
     return walk.flaw() == json_flaw::too_deep ? review_error::too_deep
                                               : review_error::malformed_json;
@@ -250,7 +234,7 @@ boost::system::result<void, review_error> decide(const token_list& tokens, contr
   if (uid.empty() || !names_fit({uid})) return review_error::no_uid;
   decided.version = *version;
   decided.uid = uid;
-  decided.effect = effect_of(tokens, request, agreed, subresources, decided.event);
+  decided.effect = effect_of(tokens, request, subresources, decided.event);
   return {};
 }
 
@@ -269,7 +253,7 @@ boost::system::result<void, review_error> reader::read_into(
   if (body.empty()) return review_error::empty_body;
   token_list tokens;
   boost::system::result<void, review_error> out = review_error::malformed_json;
-  if (index_.build(body, tokens)) out = decide(tokens, contract_, subresources, decided);
+  if (index_.build(body, tokens)) out = decide(tokens, subresources, decided);
   index_.release();
   return out;
 }

@@ -44,8 +44,7 @@ asio::awaitable<void> listen_app::print_events() {
     if (got.has_error()) co_return;
     std::string lines;
     for (const auto& event : received) {
-      append_event_line(lines, event.contract, settings_.listening.component, event.runtime_id,
-                        event.event);
+      append_event_line(lines, settings_.listening.component, event.runtime_id, event.event);
     }
     const auto error = co_await output_.write(std::move(lines));
     if (error == asio::error::operation_aborted) co_return;

@@ -126,9 +126,7 @@ listener::listener_options manager_app::listener_options() {
   out.heartbeats = heartbeat_channel_;
   out.heartbeat_component = heartbeat_component;
   if (settings_.pin_san) {
-    out.verify = listener::pin_san([this](const k8s::object_key& owner, std::string_view runtime) {
-      return domain_of(owner, runtime);
-    });
+    out.verify = listener::pin_san([this](std::string_view runtime) { return domain_of(runtime); });
   }
   return out;
 }
@@ -141,14 +139,8 @@ std::vector<k8s::object> manager_app::owners_of(std::string_view runtime_id) con
   return out;
 }
 
-std::optional<std::string> manager_app::domain_of(const k8s::object_key& owner,
-                                                  std::string_view runtime_id) const {
-  std::vector<k8s::object> found;
-  if (!owner.name.empty()) {
-    if (auto kyma = kymas_.objects().get(owner)) found.push_back(std::move(kyma));
-  } else {
-    found = owners_of(runtime_id);
-  }
+std::optional<std::string> manager_app::domain_of(std::string_view runtime_id) const {
+  const auto found = owners_of(runtime_id);
   if (found.size() != 1) return {};
   const auto value = found.front().parse();
   if (!k8s::has_annotation(value, skr_domain_annotation)) return std::nullopt;

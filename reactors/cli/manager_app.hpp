@@ -85,8 +85,7 @@ class manager_app final : public app {
   k8s::informer& inform(const k8s::resource_type& type, k8s::informer_options options);
   listener::listener_options listener_options();
   std::vector<k8s::object> owners_of(std::string_view runtime_id) const;
-  std::optional<std::string> domain_of(const k8s::object_key& owner,
-                                       std::string_view runtime_id) const;
+  std::optional<std::string> domain_of(std::string_view runtime_id) const;
   std::string not_ready() const;
   std::string admin_token() const;
   boost::asio::awaitable<void> publish_address();

@@ -62,8 +62,7 @@ void add_source(CLI::App& app, webhook_settings& to) {
   app.add_option_function<std::string>(
          "--source", read,
          "What events come from: reviews alone, or both: watches of the resources in "
-         "--managers-file, checked by reviews, and reviews where no watch is possible. Watches "
-         "need --kcp-contract v2")
+         "--managers-file, checked by reviews, and reviews where no watch is possible")
       ->check(validator(known, ""))
       ->type_name("{webhook,both}")
       ->default_str(to.source);
@@ -104,11 +103,14 @@ void describe_webhook(CLI::App& app, webhook_settings& to) {
          "KCP's gateway (required)")
       ->check(validator(as_upstream, ""))
       ->type_name("HOST:PORT");
-  app.add_option_function<std::string>(
-         "--kcp-contract", [&to](const std::string& text) { parse_contract(text, to.contract); },
-         "What KCP's listener speaks: v1 or v2 (required)")
-      ->check(CLI::IsMember({"v1", "v2"}))
-      ->type_name("CONTRACT");
+  const auto agreed = [](const std::string& text) {
+    if (text == "v1") return std::string("v1 is not spoken any more: KCP's listener must take v2");
+    return text == "v2" ? std::string() : "must be v2, not: " + text;
+  };
+  app.add_option("--kcp-contract", "What KCP's listener speaks")
+      ->check(validator(agreed, ""))
+      ->type_name("{v2}")
+      ->default_str("v2");
   add_source(app, to);
   add_duration(app, "--settle", to.settle,
                "Time from a review to its event where no watch is live: the API server stores the "
@@ -159,8 +161,7 @@ void check_webhook(CLI::App& app, const command_line& line, webhook_settings& of
   for (auto& remark : of.remarks) remark = line.as_given(remark);
   for (auto& remark : of.outdated) remark = line.as_given(remark);
   problems wrong;
-  check_required(app, {"--ca-cert", "--tls-cert", "--tls-key", "--kcp-addr", "--kcp-contract"},
-                 wrong);
+  check_required(app, {"--ca-cert", "--tls-cert", "--tls-key", "--kcp-addr"}, wrong);
   if (of.admission_wait > std::chrono::seconds(30)) {
     wrong.add("--admission-wait must be 30s at most: no API server waits longer for a response");
   }

@@ -36,7 +36,6 @@ struct webhook_settings {
   std::string tls_key;
   std::string managers_file;  ///< empty: every manager is known
   core::host_port kcp;
-  rw::contract contract = rw::contract::v2;
   std::string source = "both";  ///< "webhook", "both"
   std::chrono::milliseconds settle{100};
   std::chrono::milliseconds confirm_wait = std::chrono::seconds(2);

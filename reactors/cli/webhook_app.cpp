@@ -29,7 +29,6 @@ http::server_limits admin_limits() {
 std::unique_ptr<k8s::client> connect(services& with, const webhook_settings& s) {
   std::string reason;
   if (s.source == "webhook") reason = "--source is webhook";
-  if (s.contract == contract::v1) reason = "events of --kcp-contract v1 name an owner";
   if (s.managers_file.empty()) reason = "--managers-file is not set";
   auto found = k8s::result<k8s::config>();
   if (reason.empty()) {

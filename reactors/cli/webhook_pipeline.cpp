@@ -24,7 +24,6 @@ constexpr auto last_report = std::chrono::seconds(1);   // of the last heartbeat
 
 dispatch::dispatch_options dispatch_options(const webhook_settings& s) {
   dispatch::dispatch_options options;
-  options.contract = s.contract;
   options.upstream.name = "kcp";
   options.upstream.host = s.kcp.host;
   options.upstream.port = s.kcp.port;
@@ -54,8 +53,7 @@ bool observes(const webhook_settings& s) {
 
 observation::observation_options observation_options(const webhook_settings& s) {
   observation::observation_options options;
-  // An event of contract v1 names an owner, which a watch does not show.
-  options.watches = s.source != "webhook" && s.contract != contract::v1;
+  options.watches = s.source != "webhook";
   options.observer.settle = s.settle;
   options.observer.confirm_wait = s.confirm_wait;
   options.observer.settling = s.channel_capacity;
@@ -156,8 +154,7 @@ dispatch::dispatcher webhook_pipeline::make_dispatcher(asio::any_io_executor exe
 
 admission::webhook_options webhook_pipeline::webhook_options(const webhook_settings& settings,
                                                              admission::event_observer on_event) {
-  admission::webhook_options out{.contract = settings.contract,
-                                 .body_limit = settings.max_review_bytes,
+  admission::webhook_options out{.body_limit = settings.max_review_bytes,
                                  .wait = settings.admission_wait,
                                  .on_event = std::move(on_event),
                                  .managers = environment_.managers};

@@ -79,8 +79,8 @@ k8s::result<pod_spec> read_pod_spec(const json::value& deployment, const std::st
   const auto kcp = core::parse_host_port(variable(*env, "KCP_ADDR"));
   if (!kcp) return defect("KCP_ADDR is not host:port: " + variable(*env, "KCP_ADDR"));
   settings.kcp = *kcp;
-  if (!parse_contract(variable(*env, "KCP_CONTRACT"), settings.contract)) {
-    return defect("KCP_CONTRACT is neither v1 nor v2: " + variable(*env, "KCP_CONTRACT"));
+  if (const auto agreed = variable(*env, "KCP_CONTRACT"); agreed != "v2") {
+    return defect("KCP_CONTRACT is not v2: " + agreed);
   }
   settings.ca_cert = entry_of(*env, "CA_CERT");
   settings.tls_cert = entry_of(*env, "TLS_CERT");

@@ -74,7 +74,7 @@ std::optional<observed_objects::change> observed_objects::take(backlog& of, bool
   if (next == nullptr) return std::nullopt;
   const auto& table = *next->of;
   ++(next->place() == place::resync ? taken_resyncs_ : taken_live_);
-  change result{{of.manager, table.kind, split(*next->key), {}}, time_of(next->since)};
+  change result{{of.manager, table.kind, split(*next->key)}, time_of(next->since)};
   sending(of, result.event);
   return result;
 }

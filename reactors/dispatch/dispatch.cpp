@@ -1,6 +1,7 @@
 #include "rw/reactors/dispatch/dispatch.hpp"
 
 #include "rw/core/json/json_view.hpp"
+#include "rw/core/text.hpp"
 #include "rw/core/wake.hpp"
 #include "rw/reactors/shared/heartbeat.hpp"
 
@@ -20,6 +21,7 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr auto publish_changes_after = std::chrono::milliseconds(100);
+constexpr std::string_view html_type = "text/html";
 constexpr auto publish_ages_every = std::chrono::seconds(1);
 
 /// What a receiver says of the elements of a batch that it did not take (status 207):
@@ -285,9 +287,7 @@ void dispatcher::write_request(worker& self) const {
   request.clear();
   self.response.clear();
   request.method = "POST";
-  request.target = "/";
-  request.target += to_string(options_.contract);
-  request.target += '/';
+  request.target = contract_path;
   request.target += *load.manager;
   request.target += load.as_batch ? "/events" : "/event";
   request.headers.add("content-type", "application/json");
@@ -296,7 +296,7 @@ void dispatcher::write_request(worker& self) const {
   for (const auto& event : load.events) {
     oldest = std::min(oldest, event.first_accepted());
     if (load.as_batch) request.body += std::exchange(before, ',');
-    append_wire_json(request.body, options_.contract, event.key());
+    append_wire_json(request.body, event.key());
   }
   if (load.as_batch) request.body += ']';
   const auto age = std::chrono::floor<std::chrono::milliseconds>(clock_.now() - oldest);
@@ -332,8 +332,24 @@ void dispatcher::finish(worker& self) {
     if (verdict_of(received.status_of(i)) != delivery_verdict::delivered) continue;
     metrics_.delivered_after(time - self.load->events[i].first_accepted());
   }
+  note_sender(self);
   const auto result = schedule_.on_response(std::move(self.load), received, time);
   metrics_.on_response(manager, received.status, result);
+}
+
+/// Says it once where a 2xx comes from what is no listener, such as a captive portal: it is
+/// believed, as its events may have been delivered (reactors/README, "the guarantee").
+void dispatcher::note_sender(const worker& self) {
+  const auto& response = self.response;
+  if (response.status / 100 != 2) return;
+  const auto type = response.headers.get("content-type");
+  const bool is_page = http::iequals(type.substr(0, html_type.size()), html_type);
+  if (std::exchange(page_answers_, is_page) || !is_page) return;
+  log_.limited(page_log_, core::log_level::warning,
+               "events are answered with a web page, so whether a listener has them is unknown",
+               {{"manager", *self.load->manager},
+                {"status", std::uint64_t{response.status}},
+                {"content_type", core::printable(type)}});
 }
 
 dispatch_statistics dispatcher::statistics() const {

@@ -30,7 +30,6 @@ struct dispatch_options {
   /// so that those that hang leave some for the others.
   dispatch_options() { upstream.limits.connections = 8; }
 
-  rw::contract contract = rw::contract::v2;
   http::client_options upstream;  ///< where KCP's gateway is
   dispatch::schedule_options schedule;
   std::size_t requests = 64;       ///< at once, as far as the connection lets them
@@ -63,7 +62,7 @@ struct dispatch_statistics {
 };
 
 /// Takes events from a channel, or by `offer`, and changes of observed objects, and sends them to
-/// KCP (contracts: `POST /<contract>/<manager>/event`).
+/// KCP (contracts: `POST /v2/<manager>/event`).
 ///
 /// Events are coalesced: as long as one waits or is in flight, further ones for the same object
 /// become one, which is sent after it. Where the receiver offers it (header `watch-event-batch:
@@ -135,6 +134,7 @@ class dispatcher {
   void abandon();
   void write_request(worker& self) const;
   void read_response(worker& self) const;
+  void note_sender(const worker& self);
   void finish(worker& self);
   void fail(worker& self, delivery_failure cause, boost::system::error_code error);
 
@@ -143,6 +143,7 @@ class dispatcher {
   core::channel<watch_event>* const channel_;  ///< null: there is none
   core::clock& clock_;
   core::logger& log_;
+  core::log_limit page_log_;
   dispatch_metrics metrics_;
   schedule schedule_;
   http::client client_;
@@ -153,6 +154,7 @@ class dispatcher {
   core::time_point published_ = core::time_point::min();  ///< when the gauges were set
   bool running_ = false;
   bool input_ended_ = false;
+  bool page_answers_ = false;   ///< the last 2xx was a web page
   std::size_t abandoned_ = 0;   ///< number of events that were left at the end
   std::exception_ptr failure_;  ///< what ends `run`
   core::task_group tasks_;

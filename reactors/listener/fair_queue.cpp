@@ -13,33 +13,29 @@ fair_queue::~fair_queue() {
   }
 }
 
-bool fair_queue::before::operator()(const key& a, const key& b) const noexcept {
-  const int names = a.event->watched.name.compare(b.event->watched.name);
+bool fair_queue::before::operator()(const watch_event& a, const watch_event& b) const noexcept {
+  const int names = a.watched.name.compare(b.watched.name);
   if (names != 0) return names < 0;
-  const auto rest = [](const key& of) {
-    const auto& [manager, gvk, watched, owner] = *of.event;
-    return std::tie(watched.ns, gvk.kind, gvk.group, gvk.version, owner.name, owner.ns,
-                    of.contract);
+  const auto rest = [](const watch_event& of) {
+    return std::tie(of.watched.ns, of.gvk.kind, of.gvk.group, of.gvk.version);
   };
   return rest(a) < rest(b);
 }
 
-offer_result fair_queue::offer(const std::string& runtime_id, rw::contract contract,
-                               watch_event&& event, core::time_point now) {
+offer_result fair_queue::offer(const std::string& runtime_id, watch_event&& event,
+                               core::time_point now) {
   const auto known = shares_.find(runtime_id);
   const bool has_some = known != shares_.end();
   const auto own = has_some ? known->second.by_key.size() : 0;
   decltype(share::by_key)::insert_commit_data place;
-  const auto is_new = [&](share& of) {
-    return of.by_key.insert_check(key{contract, &event}, place).second;
-  };
+  const auto is_new = [&](share& of) { return of.by_key.insert_check(event, place).second; };
   if (has_some && !is_new(known->second)) return offer_result::merged;
   if (own >= runtime_events_) return offer_result::share_full;
   const auto third = events_ / 3;
   const auto bound = own == 0 ? events_ : (own < third / turns_.size() ? 2 * third : third);
   if (size_ >= bound) return offer_result::full;
   // All that may throw comes before what is changed.
-  auto made = std::make_unique<pending>(contract, now);
+  auto made = std::make_unique<pending>(now);
   std::list<share_map::iterator> turn(has_some ? 0 : 1);
   const auto at = has_some ? known : shares_.try_emplace(runtime_id).first;
   turns_.splice(turns_.end(), turn);
@@ -64,7 +60,6 @@ std::optional<fair_queue::taken> fair_queue::take() {
   const std::unique_ptr<pending> oldest(&in_order.front());
   in_order.pop_front();
   by_key.erase(by_key.iterator_to(*oldest));
-  event.contract = oldest->contract;
   event.event = std::move(oldest->event);
   since = oldest->since;
   if (in_order.empty()) {

@@ -20,7 +20,6 @@ namespace rw::listener {
 
 /// An event, and its sender.
 struct received_event {
-  rw::contract contract = rw::contract::v2;
   std::string runtime_id;  ///< common name of the sender's certificate
   watch_event event;       ///< its manager is the listener's component
 };
@@ -65,8 +64,7 @@ class fair_queue {
   fair_queue& operator=(const fair_queue&) = delete;
 
   /// The events' managers are the same. Moves from `event` only if it returns `added`.
-  offer_result offer(const std::string& runtime_id, rw::contract contract, watch_event&& event,
-                     core::time_point now);
+  offer_result offer(const std::string& runtime_id, watch_event&& event, core::time_point now);
 
   /// Takes the oldest event of the runtime whose turn it is; nothing if the queue is empty.
   std::optional<taken> take();
@@ -79,22 +77,17 @@ class fair_queue {
   using in_order_hook = boost::intrusive::list_base_hook<>;
 
   struct pending : by_key_hook, in_order_hook, core::recycled<pending> {
-    pending(rw::contract agreed, core::time_point now) : contract(agreed), since(now) {}
+    explicit pending(core::time_point now) : since(now) {}
 
-    rw::contract contract;
     watch_event event = {};
     core::time_point since;
   };
-  struct key {
-    rw::contract contract;
-    const watch_event* event;
-  };
   struct key_of {
-    using type = key;
-    key operator()(const pending& of) const noexcept { return {of.contract, &of.event}; }
+    using type = watch_event;
+    const watch_event& operator()(const pending& of) const noexcept { return of.event; }
   };
   struct before {
-    bool operator()(const key& a, const key& b) const noexcept;
+    bool operator()(const watch_event& a, const watch_event& b) const noexcept;
   };
   /// Of one runtime.
   struct share {

@@ -266,8 +266,7 @@ void listener::accept(exchange& current, element& of) {
     of.reason = reason;
   };
   if (events_->is_closed()) return reject(counters_->closed, "events are no longer taken");
-  const auto offered = queue_.offer(current.peer->runtime_id, current.target.contract,
-                                    std::move(*of.event), current.start);
+  const auto offered = queue_.offer(current.peer->runtime_id, std::move(*of.event), current.start);
   if (offered == offer_result::merged) counters_->coalesced.Increment();
   if (offered == offer_result::share_full) reject(counters_->share_full, full_share);
   if (offered == offer_result::full) reject(counters_->full, full_queue);
@@ -354,16 +353,15 @@ void listener::log_event(const exchange& current, const watch_event& event) {
 /// Reads the body. Returns false if the request as a whole is rejected.
 bool listener::read(exchange& current) {
   const auto& body = current.request->body;
-  const auto agreed = current.target.contract;
   if (current.target.batch) {
-    const auto parsed = parse_wire_batch(body, agreed, batch_events, current.events);
+    const auto parsed = parse_wire_batch(body, batch_events, current.events);
     if (parsed.has_error()) {
       const bool too_many = parsed.error() == wire_error::too_many_events;
       refuse(current, too_many ? 413 : 400, reason(parsed.error()));
       return false;
     }
   } else {
-    current.events.push_back(parse_wire_event(body, agreed));
+    current.events.push_back(parse_wire_event(body));
   }
   current.elements.reserve(current.events.size());
   for (auto& event : current.events) {

@@ -9,14 +9,12 @@ namespace rw::listener {
 
 /// What a request is for, by its path.
 struct route {
-  rw::contract contract = rw::contract::v2;
   bool batch = false;
   bool heartbeats = false;  ///< only: the path of their own component
 };
 
-/// Parses `/<contract>/<component>/event` and `/events`, with a query or without; and
-/// `/<contract>/<of_heartbeats>/event`, unless `of_heartbeats` is empty. Returns nothing for
-/// another path.
+/// Parses `/v2/<component>/event` and `/events`, with a query or without; and
+/// `/v2/<of_heartbeats>/event`, unless `of_heartbeats` is empty. Returns nothing for another path.
 std::optional<route> find_route(std::string_view target, std::string_view component,
                                 std::string_view of_heartbeats) noexcept;
 

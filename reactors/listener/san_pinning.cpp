@@ -16,9 +16,9 @@ bool names(const tls::certificate& certificate, const std::string& domain) {
 }  // namespace
 
 verify_function pin_san(domain_source domains) {
-  return [domains = std::move(domains)](const http::request&, const watch_event& event,
+  return [domains = std::move(domains)](const http::request&, const watch_event&,
                                         const event_sender& from) {
-    const auto domain = domains(event.owner, from.runtime_id);
+    const auto domain = domains(from.runtime_id);
     return domain && !domain->empty() && names(from.certificate, *domain);
   };
 }

@@ -10,10 +10,8 @@
 namespace rw::listener {
 
 /// Returns the domain of a sender's runtime: the annotation `skr-domain` of its Kyma. Nothing if
-/// there is no such Kyma, or it has no domain. `owner` is the event's (contract v1), or empty; then
-/// the Kyma is found by the runtime id. Called on the connections' executor; must not block.
-using domain_source =
-    std::function<std::optional<std::string>(const object_key& owner, std::string_view runtime_id)>;
+/// there is no such Kyma, or it has no domain. Called on the connections' executor; must not block.
+using domain_source = std::function<std::optional<std::string>(std::string_view runtime_id)>;
 
 /// SAN pinning: accepts an event only if the sender's certificate has, among its subject
 /// alternative names (DNS, URI, IP; RFC 5280, section 4.2.1.6), the domain of its Kyma. So a

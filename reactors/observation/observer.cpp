@@ -140,7 +140,7 @@ bool observer::list_decides(const open_review& open) const {
 void observer::shown(const view& view, const k8s::object_key& key) {
   if (open_.empty() || !view.type) return;
   const auto& gvk = view.type->gvk;
-  const auto at = open_by_event_.find({view.watch.manager, {gvk.group, "", gvk.kind}, key, {}});
+  const auto at = open_by_event_.find({view.watch.manager, {gvk.group, "", gvk.kind}, key});
   if (at != open_by_event_.end()) end(at->second);
 }
 

@@ -48,31 +48,27 @@ bool read_gvk(json_view value, group_version_kind& gvk) {
 }
 
 /// What an event must have.
-std::optional<wire_error> flaw_of(const watch_event& event, contract agreed) {
+std::optional<wire_error> flaw_of(const watch_event& event) {
   if (event.watched.name.empty()) return wire_error::no_name;
   if (event.gvk.kind.empty()) return wire_error::no_kind;
-  if (agreed == contract::v1 && event.owner.name.empty()) return wire_error::no_owner;
   if (!names_fit({event.watched.name, event.watched.ns, event.gvk.kind, event.gvk.group,
-                  event.gvk.version, event.owner.name, event.owner.ns})) {
+                  event.gvk.version})) {
     return wire_error::name_too_long;
   }
   return {};
 }
 
-wire_result read_event(json_view value, contract agreed) {
+wire_result read_event(json_view value) {
   if (!value.is_object()) return wire_error::not_an_object;
-  const bool with_owner = agreed == contract::v1;
   watch_event event;
   bool watched_fits = true;
   bool gvk_fits = true;
-  bool owner_fits = true;
   value.members([&](std::string_view name, json_view member) {
     if (core::iequals(name, "watched")) watched_fits = read_key(member, event.watched);
     if (core::iequals(name, "watchedgvk")) gvk_fits = read_gvk(member, event.gvk);
-    if (with_owner && core::iequals(name, "owner")) owner_fits = read_key(member, event.owner);
   });
-  if (!watched_fits || !gvk_fits || !owner_fits) return wire_error::wrong_type;
-  if (const auto flaw = flaw_of(event, agreed)) return *flaw;
+  if (!watched_fits || !gvk_fits) return wire_error::wrong_type;
+  if (const auto flaw = flaw_of(event)) return *flaw;
   return event;
 }
 
@@ -84,16 +80,12 @@ void append_member(std::string& out, std::string_view before, std::string_view t
 /// The form in which events are written: calls `member` with what stands before each of the names,
 /// and the name, until it says false. Returns what stands behind the last; nothing after a false.
 template <class Event, class Member>
-std::string_view visit_wire(contract agreed, Event& event, Member member) {
-  const bool with_owner = agreed == contract::v1;
-  const bool all =
-      (!with_owner || (member(R"({"owner":{"Namespace":)", event.owner.ns) &&
-                       member(R"(,"Name":)", event.owner.name))) &&
-      member(with_owner ? R"(},"watched":{"Namespace":)" : R"({"watched":{"Namespace":)",
-             event.watched.ns) &&
-      member(R"(,"Name":)", event.watched.name) &&
-      member(R"(},"watchedGvk":{"group":)", event.gvk.group) &&
-      member(R"(,"version":)", event.gvk.version) && member(R"(,"kind":)", event.gvk.kind);
+std::string_view visit_wire(Event& event, Member member) {
+  const bool all = member(R"({"watched":{"Namespace":)", event.watched.ns) &&
+                   member(R"(,"Name":)", event.watched.name) &&
+                   member(R"(},"watchedGvk":{"group":)", event.gvk.group) &&
+                   member(R"(,"version":)", event.gvk.version) &&
+                   member(R"(,"kind":)", event.gvk.kind);
   return all ? "}}" : "";
 }
 
@@ -116,15 +108,15 @@ bool read_plain(std::string_view& from, std::string& into) {
 
 /// Reads an event that is written as ours are, which costs a fraction of a parser. False, with
 /// `event` in any state, for every other form, and for what is not valid: those are the parser's.
-bool read_as_written(std::string_view& from, contract agreed, watch_event& event) {
-  const auto behind = visit_wire(agreed, event, [&](std::string_view before, std::string& text) {
+bool read_as_written(std::string_view& from, watch_event& event) {
+  const auto behind = visit_wire(event, [&](std::string_view before, std::string& text) {
     return skip(from, before) && read_plain(from, text);
   });
-  return !behind.empty() && skip(from, behind) && !flaw_of(event, agreed);
+  return !behind.empty() && skip(from, behind) && !flaw_of(event);
 }
 
 /// Likewise a batch.
-bool read_batch_as_written(std::string_view from, contract agreed, std::size_t max_events,
+bool read_batch_as_written(std::string_view from, std::size_t max_events,
                            std::vector<wire_result>& into) {
   constexpr std::size_t shortest = 89;  // bytes of an event
   into.clear();
@@ -132,22 +124,12 @@ bool read_batch_as_written(std::string_view from, contract agreed, std::size_t m
   into.reserve(std::min(max_events, from.size() / shortest));
   do {
     if (into.size() == max_events) return false;
-    if (!read_as_written(from, agreed, *into.emplace_back())) return false;
+    if (!read_as_written(from, *into.emplace_back())) return false;
   } while (skip(from, ","));
   return from == "]";
 }
 
 }  // namespace
-
-std::string_view to_string(contract value) noexcept {
-  return value == contract::v1 ? "v1" : "v2";
-}
-
-bool parse_contract(std::string_view text, contract& value) noexcept {
-  if (text != "v1" && text != "v2") return false;
-  value = text == "v1" ? contract::v1 : contract::v2;
-  return true;
-}
 
 std::string_view reason(wire_error error) noexcept {
   switch (error) {
@@ -165,45 +147,43 @@ std::string_view reason(wire_error error) noexcept {
       return "the event does not name the watched object";
     case wire_error::no_kind:
       return "the event does not say of which kind the watched object is";
-    case wire_error::no_owner:
-      return "the event does not name the owner, as contract v1 demands";
     case wire_error::name_too_long:
       return "the event has a name of more than 253 bytes";
   }
   return "the event was refused";
 }
 
-void append_wire_json(std::string& out, contract agreed, const watch_event& event) {
-  out += visit_wire(agreed, event, [&out](std::string_view before, const std::string& text) {
+void append_wire_json(std::string& out, const watch_event& event) {
+  out += visit_wire(event, [&out](std::string_view before, const std::string& text) {
     append_member(out, before, text);
     return true;
   });
 }
 
-void append_wire_batch(std::string& out, contract agreed, std::span<const watch_event> events) {
+void append_wire_batch(std::string& out, std::span<const watch_event> events) {
   out += '[';
   bool first = true;
   for (const auto& event : events) {
     if (!std::exchange(first, false)) out += ',';
-    append_wire_json(out, agreed, event);
+    append_wire_json(out, event);
   }
   out += ']';
 }
 
-wire_result parse_wire_event(std::string_view body, contract agreed) {
+wire_result parse_wire_event(std::string_view body) {
   wire_result written;
   auto rest = body;
-  if (read_as_written(rest, agreed, *written) && rest.empty()) return written;
+  if (read_as_written(rest, *written) && rest.empty()) return written;
   const json_document document(body, wire_depth);
   if (!document.root().exists()) return wire_error::malformed_json;
-  return read_event(document.root(), agreed);
+  return read_event(document.root());
 }
 
-boost::system::result<void, wire_error> parse_wire_batch(std::string_view body, contract agreed,
+boost::system::result<void, wire_error> parse_wire_batch(std::string_view body,
                                                          std::size_t max_events,
                                                          std::vector<wire_result>& into) {
   boost::system::result<void, wire_error> out;
-  if (read_batch_as_written(body, agreed, max_events, into)) return out;
+  if (read_batch_as_written(body, max_events, into)) return out;
   into.clear();
   const json_document document(body, wire_depth);
   const auto value = document.root();
@@ -212,27 +192,20 @@ boost::system::result<void, wire_error> parse_wire_batch(std::string_view body, 
   const auto events = value.size();
   if (events > max_events) return wire_error::too_many_events;
   into.reserve(events);
-  value.elements([&](json_view element) { into.push_back(read_event(element, agreed)); });
+  value.elements([&](json_view element) { into.push_back(read_event(element)); });
   return out;
 }
 
-void append_event_line(std::string& out, contract agreed, std::string_view component,
-                       std::string_view runtime_id, const watch_event& event) {
-  append_member(out, R"({"contract":)", to_string(agreed));
-  append_member(out, R"(,"component":)", component);
+void append_event_line(std::string& out, std::string_view component, std::string_view runtime_id,
+                       const watch_event& event) {
+  append_member(out, R"({"component":)", component);
   append_member(out, R"(,"runtimeId":)", runtime_id);
   append_member(out, R"(,"watched":{"namespace":)", event.watched.ns);
   append_member(out, R"(,"name":)", event.watched.name);
   append_member(out, R"(},"gvk":{"group":)", event.gvk.group);
   append_member(out, R"(,"version":)", event.gvk.version);
   append_member(out, R"(,"kind":)", event.gvk.kind);
-  if (agreed == contract::v1) {
-    append_member(out, R"(},"owner":{"namespace":)", event.owner.ns);
-    append_member(out, R"(,"name":)", event.owner.name);
-    out += "}}\n";
-  } else {
-    out += "},\"owner\":null}\n";
-  }
+  out += "}}\n";
 }
 
 }  // namespace rw

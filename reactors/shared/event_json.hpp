@@ -13,14 +13,8 @@
 
 namespace rw {
 
-/// The contract between sender and receiver: the first element of the URL's path. `v1` events name
-/// an owner, `v2` events do not.
-enum class contract : std::uint8_t { v1, v2 };
-
-std::string_view to_string(contract value) noexcept;
-
-/// Parses "v1" and "v2". Returns false, with `value` untouched, for other text.
-bool parse_contract(std::string_view text, contract& value) noexcept;
+/// What all paths of events begin with: the contract between sender and receiver.
+inline constexpr std::string_view contract_path = "/v2/";
 
 /// The response header by which a receiver offers to accept batches; the value is the maximum
 /// number of events in one.
@@ -35,7 +29,6 @@ enum class wire_error : std::uint8_t {
   wrong_type,          ///< a known field has a value of the wrong type
   no_name,             ///< `watched` or its name is missing or empty
   no_kind,             ///< `watchedGvk` or its kind is missing or empty
-  no_owner,            ///< contract v1, and `owner` or its name is missing or empty
   name_too_long,       ///< one of the names is longer than `max_name`
 };
 
@@ -43,30 +36,29 @@ enum class wire_error : std::uint8_t {
 std::string_view reason(wire_error error) noexcept;
 
 /// Appends the event in the wire format. The manager is not part of it: it is in the URL. The names
-/// inside `watched` and `owner` begin with capitals because existing receivers expect them.
-void append_wire_json(std::string& out, contract agreed, const watch_event& event);
+/// inside `watched` begin with capitals because existing receivers expect them.
+void append_wire_json(std::string& out, const watch_event& event);
 
-void append_wire_batch(std::string& out, contract agreed, std::span<const watch_event> events);
+void append_wire_batch(std::string& out, std::span<const watch_event> events);
 
 /// Reads one event. Names of fields match case-insensitively (as in Go's encoding/json, which
 /// existing senders and receivers use), unknown fields are ignored, null counts as missing, of
-/// duplicates the last wins. `manager` stays empty: it is in the URL. `owner` is read for v1 only.
+/// duplicates the last wins. `manager` stays empty: it is in the URL.
 /// The byte after `body` has to be readable, and zero or white space.
 using wire_result = boost::system::result<watch_event, wire_error>;
-wire_result parse_wire_event(std::string_view body, contract agreed);
+wire_result parse_wire_event(std::string_view body);
 
 /// Reads an array of events into `into`, in place of what that held; its memory is used again. An
 /// invalid element is an error in its place, and does not affect the others. The whole is an error
 /// if the body is not JSON, not an array, or longer than `max_events`.
-boost::system::result<void, wire_error> parse_wire_batch(std::string_view body, contract agreed,
+boost::system::result<void, wire_error> parse_wire_batch(std::string_view body,
                                                          std::size_t max_events,
                                                          std::vector<wire_result>& into);
 
 /// Appends the line (with its newline) that `runtime-watcher listen` prints for an event:
-/// `{"contract":..,"component":..,"runtimeId":..,"watched":{"namespace":..,"name":..},
-/// "gvk":{"group":..,"version":..,"kind":..},"owner":null}`; for v1 `owner` is an object as
-/// `watched` is.
-void append_event_line(std::string& out, contract agreed, std::string_view component,
-                       std::string_view runtime_id, const watch_event& event);
+/// `{"component":..,"runtimeId":..,"watched":{"namespace":..,"name":..},
+/// "gvk":{"group":..,"version":..,"kind":..}}`.
+void append_event_line(std::string& out, std::string_view component, std::string_view runtime_id,
+                       const watch_event& event);
 
 }  // namespace rw

@@ -26,7 +26,7 @@ bool is_path_segment(std::string_view name) noexcept {
 
 std::size_t watch_event_hash::operator()(const watch_event& event) const {
   return core::foreign_hash(event.watched.name, event.watched.ns, event.gvk.kind, event.gvk.group,
-                            event.gvk.version, event.manager, event.owner.name, event.owner.ns);
+                            event.gvk.version, event.manager);
 }
 
 }  // namespace rw

@@ -19,7 +19,6 @@ struct watch_event {
   std::string manager;     ///< operator that receives the event; element of the URL's path
   group_version_kind gvk;  ///< of the watched object
   object_key watched;      ///< the watched object
-  object_key owner;        ///< contract v1 only: the object's owner; else empty
 
   friend bool operator==(const watch_event&, const watch_event&) = default;
 };

@@ -282,9 +282,9 @@ class Webhook(Process):
     """`runtime-watcher webhook` on ports of its choice; `ready` waits for /readyz. It sends no heartbeats, which tests would
     count as requests, unless `env` says so. `binary`: another program than the one under test."""
 
-    def __init__(self, certificate, key, ca, kcp, contract="v2", options=(), env=None, binary=BINARY):
+    def __init__(self, certificate, key, ca, kcp, options=(), env=None, binary=BINARY):
         environment = {**os.environ, "WEBHOOK_PORT": "0", "METRICS_PORT": "0", "CA_CERT": str(ca),
-                       "TLS_CERT": str(certificate), "TLS_KEY": str(key), "KCP_ADDR": kcp, "KCP_CONTRACT": contract,
+                       "TLS_CERT": str(certificate), "TLS_KEY": str(key), "KCP_ADDR": kcp, "KCP_CONTRACT": "v2",
                        "SHUTDOWN_DELAY": "0", "HEARTBEAT_INTERVAL": "0", **(env or {})}
         super().__init__("webhook", [binary, "webhook", "--bind-address", "127.0.0.1", *options], env=environment)
         self.port = self.wait_listening("webhook")

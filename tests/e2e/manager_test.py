@@ -47,7 +47,7 @@ class Story:
         environment = {e["name"]: e.get("value") for e in containers[0]["env"]}
         self.assertEqual(environment["KCP_ADDR"], f"localhost:{self.port}")
         return self.start(Webhook(files["skr", "tls.crt"], files["skr", "tls.key"], files["skr", "ca.crt"],
-                                  environment["KCP_ADDR"], contract=environment["KCP_CONTRACT"],
+                                  environment["KCP_ADDR"],
                                   env={"MANAGERS_FILE": str(files["skr", "managers.json"]),
                                        "KUBECONFIG": str(self.watcher_kubeconfig()), "HEARTBEAT_INTERVAL": "20s"})).ready()
 

@@ -13,8 +13,8 @@ import harness
 import load
 from harness import BINARY, Listener, EventLog, Pki, Process, Webhook, free_port, pause, runtime_watcher, wait_until
 
-REQUIRED = ("CA_CERT", "TLS_CERT", "TLS_KEY", "KCP_ADDR", "KCP_CONTRACT")
-VARIABLES = ("WEBHOOK_PORT", "METRICS_PORT", *REQUIRED)
+REQUIRED = ("CA_CERT", "TLS_CERT", "TLS_KEY", "KCP_ADDR")
+VARIABLES = ("WEBHOOK_PORT", "METRICS_PORT", "KCP_CONTRACT", *REQUIRED)
 READY_BOUND = 0.050
 IDLE_BOUND = 10 * harness.MIB
 
@@ -103,9 +103,11 @@ class Startup(harness.TestCase):
             self.assertEqual(harness.metric_sum(answer.read().decode(), "process_max_fds"), hard)
 
     def test_unknown_contract_is_refused(self):
-        process = self.start(self.run_webhook(KCP_CONTRACT="v9"))
-        self.assertNotEqual(process.wait(5), 0)
-        self.assertIn("KCP_CONTRACT", process.tail())
+        for contract in ("v9", "v1"):
+            process = self.start(self.run_webhook(KCP_CONTRACT=contract))
+            self.assertEqual(process.wait(5), 2)
+            self.assertIn("KCP_CONTRACT", process.tail())
+        self.assertIn("v1 is not spoken any more", process.tail())
 
     def test_ports_that_do_not_parse_fall_back_with_an_error(self):
         for variable, default, server in (("WEBHOOK_PORT", 8443, "webhook"), ("METRICS_PORT", 2112, "admin")):

@@ -14,12 +14,11 @@ namespace {
 
 using rw::fuzz::check;
 
-void check_event(const rw::watch_event& event, rw::contract agreed) {
+void check_event(const rw::watch_event& event) {
   check(!event.watched.name.empty() && !event.gvk.kind.empty(), "an event names its object");
-  check(agreed == rw::contract::v2 || !event.owner.name.empty(), "an event of v1 names its owner");
   std::string out;
-  append_wire_json(out, agreed, event);
-  const auto again = rw::parse_wire_event(out, agreed);
+  append_wire_json(out, event);
+  const auto again = rw::parse_wire_event(out);
   check(again.has_value() && *again == event, "what is written is read back");
 }
 
@@ -28,19 +27,16 @@ void check_event(const rw::watch_event& event, rw::contract agreed) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string body(reinterpret_cast<const char*>(data), size);
   const std::string other = " " + body;
-  for (const auto agreed : {rw::contract::v1, rw::contract::v2}) {
-    check(rw::parse_wire_event(body, agreed) == rw::parse_wire_event(other, agreed),
-          "the parser reads the same event");
-    std::vector<rw::wire_result> events;
-    std::vector<rw::wire_result> parsed;
-    const bool is_batch = rw::parse_wire_batch(body, agreed, 16, events).has_value();
-    check(
-        rw::parse_wire_batch(other, agreed, 16, parsed).has_value() == is_batch && parsed == events,
+  check(rw::parse_wire_event(body) == rw::parse_wire_event(other),
+        "the parser reads the same event");
+  std::vector<rw::wire_result> events;
+  std::vector<rw::wire_result> parsed;
+  const bool is_batch = rw::parse_wire_batch(body, 16, events).has_value();
+  check(rw::parse_wire_batch(other, 16, parsed).has_value() == is_batch && parsed == events,
         "the parser reads the same batch");
-    if (const auto event = rw::parse_wire_event(body, agreed)) check_event(*event, agreed);
-    for (const auto& event : events) {
-      if (event) check_event(*event, agreed);
-    }
+  if (const auto event = rw::parse_wire_event(body)) check_event(*event);
+  for (const auto& event : events) {
+    if (event) check_event(*event);
   }
   return 0;
 }

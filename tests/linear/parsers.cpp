@@ -189,17 +189,17 @@ std::string first(const pair& of) {
 
 std::map<std::string, parser> parsers() {
   using namespace rw;
-  static admission::reader reviews(contract::v2);
+  static admission::reader reviews;
   static const k8s::object_format format({{"", "v1", "ConfigMap"}, "configmaps", true}, false);
   std::map<std::string, parser> all;
   all["review"] = {review, [](const std::string& text) { reviews.read(text); }};
   all["review, bare"] = {first, [](const std::string& text) { reviews.read(text); }};
   all["event"] = {
       [](const pair& of) { return R"({"watched":)" + of.first + R"(,"x":)" + of.second + "}"; },
-      [](const std::string& text) { parse_wire_event(text, contract::v2); }};
+      [](const std::string& text) { parse_wire_event(text); }};
   all["batch"] = {first, [](const std::string& text) {
                     std::vector<wire_result> into;
-                    static_cast<void>(parse_wire_batch(text, contract::v2, 1024, into));
+                    static_cast<void>(parse_wire_batch(text, 1024, into));
                   }};
   all["heartbeat"] = {[](const pair& of) { return R"({"bootId":"a","watches":)" + of.first + "}"; },
                       [](const std::string& text) { static_cast<void>(parse_heartbeat(text)); }};

@@ -103,8 +103,7 @@ class member_reader {
 
 /// The relevant values in `object` or `oldObject`.
 struct object_facts {
-  object_facts(member_reader& read, const json::object* request, std::string_view member,
-               contract agreed) {
+  object_facts(member_reader& read, const json::object* request, std::string_view member) {
     whole = read.object(request, member);
     api_version = read.text(whole, "apiVersion");
     kind = read.text(whole, "kind");
@@ -113,15 +112,10 @@ struct object_facts {
     name = read.text(metadata, "name");
     spec = member_reader::find(whole, "spec");
     status = member_reader::find(whole, "status");
-    if (agreed != contract::v1) return;
-    const auto* annotations = read.object(metadata, "annotations");
-    const auto* owner = member_reader::find(annotations, owner_annotation);
-    const auto* text = owner != nullptr ? exact_string(*owner) : nullptr;
-    if (text != nullptr) owned_by = *text;
   }
 
   const json::object* whole = nullptr;
-  std::string_view api_version, kind, ns, name, owned_by;
+  std::string_view api_version, kind, ns, name;
   const json::value* spec = nullptr;
   const json::value* status = nullptr;
 };
@@ -139,7 +133,7 @@ bool changed(first_look::part compare, const object_facts& object, const object_
   return true;
 }
 
-review_result read_request(const json::object& request, review_decision decided, contract agreed,
+review_result read_request(const json::object& request, review_decision decided,
                            std::span<const std::string> subresources) {
   member_reader read;
   decided.uid = read.text(&request, "uid");
@@ -152,8 +146,8 @@ review_result read_request(const json::object& request, review_decision decided,
   const auto group = read.text(gvk, "group");
   const auto version = read.text(gvk, "version");
   const auto kind = read.text(gvk, "kind");
-  const object_facts object(read, &request, "object", agreed);
-  const object_facts old(read, &request, "oldObject", agreed);
+  const object_facts object(read, &request, "object");
+  const object_facts old(read, &request, "oldObject");
   if (read.failed()) return review_error::wrong_type;
   if (decided.uid.empty() || !names_fit({decided.uid})) return review_error::no_uid;
 
@@ -167,9 +161,9 @@ review_result read_request(const json::object& request, review_decision decided,
   const bool use_old =
       (first.prefers_old_object || object.whole == nullptr) && old.whole != nullptr;
   const auto& source = use_old ? old : object;
-  decided.effect = make_event({name, ns, group, version, kind, source.name, source.ns,
-                               source.api_version, source.kind, source.owned_by},
-                              agreed, decided.event);
+  decided.effect = make_event(
+      {name, ns, group, version, kind, source.name, source.ns, source.api_version, source.kind},
+      decided.event);
   return decided;
 }
 
@@ -185,7 +179,7 @@ bool reference_equal(std::string_view a, std::string_view b) {
   return left == right;
 }
 
-review_result read_review_reference(std::string_view body, contract agreed,
+review_result read_review_reference(std::string_view body,
                                     std::span<const std::string> subresources) {
   if (body.empty()) return review_error::empty_body;
   unsigned char memory[16384];
@@ -207,7 +201,7 @@ review_result read_review_reference(std::string_view body, contract agreed,
   if (request == nullptr) return review_error::no_request;
   review_decision decided;
   decided.version = *version;
-  return read_request(*request, std::move(decided), agreed, subresources);
+  return read_request(*request, std::move(decided), subresources);
 }
 
 }  // namespace rw::admission

@@ -121,8 +121,7 @@ void use_listener() {
   rw::listener::listener_options options;
   options.address = {boost::asio::ip::address_v4::loopback(), 0};
   options.component = "host";
-  options.verify =
-      rw::listener::pin_san([](const rw::object_key&, std::string_view) { return std::nullopt; });
+  options.verify = rw::listener::pin_san([](std::string_view) { return std::nullopt; });
   options.heartbeats = std::make_shared<rw::core::channel<rw::received_heartbeat>>(1);
   bool served = false;
   boost::asio::co_spawn(

@@ -23,13 +23,10 @@ using namespace rw::admission;
 
 /// A webhook without a server: its handler is called as a server calls it.
 struct direct {
-  explicit direct(std::size_t capacity, rw::contract contract = rw::contract::v2,
-                  event_observer on_event = {})
+  explicit direct(std::size_t capacity, event_observer on_event = {})
       : events(capacity),
-        hook({.contract = contract,
-              .wait = std::chrono::seconds(10),
-              .on_event = std::move(on_event)},
-             events, clock, log, metrics) {}
+        hook({.wait = std::chrono::seconds(10), .on_event = std::move(on_event)}, events, clock,
+             log, metrics) {}
 
   boost::asio::awaitable<void> review(std::string body = review_text().text(),
                                       std::string target = "/validate/klm") {
@@ -162,8 +159,7 @@ BOOST_AUTO_TEST_CASE(event_of_a_closed_channel_is_counted_and_the_write_allowed)
 }
 
 BOOST_AUTO_TEST_CASE(observer_that_throws_changes_nothing_and_is_logged) {
-  direct f(1, rw::contract::v2,
-           [](const rw::watch_event&) { throw std::runtime_error("out of ideas"); });
+  direct f(1, [](const rw::watch_event&) { throw std::runtime_error("out of ideas"); });
   BOOST_CHECK_NO_THROW(f.review_at_once());
   BOOST_TEST(f.response.status == 200u);
   BOOST_TEST(f.events.try_receive().has_value());
@@ -181,15 +177,6 @@ BOOST_AUTO_TEST_CASE(refusal_is_logged_with_its_peer_and_path) {
   BOOST_TEST(f.response.status == 404u);
   BOOST_TEST(!f.lines.empty());
   BOOST_TEST(f.lines.size() < 1000u);
-}
-
-BOOST_AUTO_TEST_CASE(review_without_an_owner_is_logged_with_its_peer_and_manager) {
-  direct f(1, rw::contract::v1);
-  f.review_at_once();
-  BOOST_TEST(f.response.status == 200u);
-  BOOST_TEST(f.metric(R"(rw_admission_reviews_total{verdict="no_owner"})") == 1);
-  BOOST_TEST(f.logged(R"("peer":"10.1.2.3")"), f.lines);
-  BOOST_TEST(f.logged(R"("manager":"klm")"), f.lines);
 }
 
 BOOST_AUTO_TEST_CASE(change_without_a_name_is_counted_as_missing_and_logged) {

@@ -16,7 +16,6 @@ BOOST_AUTO_TEST_SUITE(review_differential)
 namespace {
 
 using namespace rw::admission;
-using rw::contract;
 
 class generator {
  public:
@@ -126,10 +125,9 @@ class generator {
  private:
   std::string object(const std::string& content) {
     const auto status = one_in(2) ? content : value(2);
-    const auto owner =
-        R"(,"annotations":{"operator.kyma-project.io/owned-by":)" + any(owners_) + "}";
     if (one_in(8)) return review_text::watched(content, status, R"({"name":"n"})");
-    return review_text::watched(content, status, review_text::metadata(one_in(2) ? owner : ""));
+    return review_text::watched(content, status,
+                                review_text::metadata(one_in(2) ? R"(,"annotations":[1])" : ""));
   }
 
   std::mt19937 random_;
@@ -186,12 +184,11 @@ class generator {
                                               R"("admission.k8s.io/v1\u0031")"};
   const std::vector<std::string> review_kinds_ = {"\"\"", "null", "[]", R"("Status")",
                                                   R"("AdmissionReview","kind":"")"};
-  const std::vector<std::string> owners_ = {R"("a/b")", R"("a")", "1", "null", R"("a\/b")"};
 };
 
-void check(reader& fast, const std::string& body, contract agreed) {
+void check(reader& fast, const std::string& body) {
   const auto decided = fast.read(body);
-  const auto reference = read_review_reference(body, agreed);
+  const auto reference = read_review_reference(body);
   if (decided != reference) BOOST_ERROR("reader and reference disagree about " << body);
 }
 
@@ -199,23 +196,19 @@ void check(reader& fast, const std::string& body, contract agreed) {
 
 BOOST_AUTO_TEST_CASE(reader_and_reference_agree_about_random_reviews) {
   generator random(20240501);
-  reader v1(contract::v1);
-  reader v2(contract::v2);
+  reader fast;
   for (int i = 0; i < 20'000; ++i) {
     const auto body = random.review();
-    check(v1, body, contract::v1);
-    check(v2, body, contract::v2);
+    check(fast, body);
   }
 }
 
 BOOST_AUTO_TEST_CASE(reader_and_reference_agree_about_damaged_reviews) {
   generator random(7);
-  reader v1(contract::v1);
-  reader v2(contract::v2);
+  reader fast;
   for (int i = 0; i < 20'000; ++i) {
     const auto body = random.damaged(random.review());
-    check(v1, body, contract::v1);
-    check(v2, body, contract::v2);
+    check(fast, body);
   }
 }
 

@@ -15,14 +15,13 @@ BOOST_AUTO_TEST_SUITE(review)
 namespace {
 
 using namespace rw::admission;
-using rw::contract;
 using result = review_result;
 
 /// Asks the reader, and checks that the reference says the same.
-result read(const std::string& body, contract agreed = contract::v2) {
-  reader fast(agreed);
+result read(const std::string& body) {
+  reader fast;
   auto decided = fast.read(body);
-  const auto reference = read_review_reference(body, agreed);
+  const auto reference = read_review_reference(body);
   BOOST_TEST((decided == reference), "reader and reference disagree about " << body.substr(0, 600));
   return decided;
 }
@@ -32,21 +31,18 @@ void check_verdict(const review_text& review, review_effect expected) {
   BOOST_REQUIRE(decided.has_value());
   BOOST_TEST(message(decided->effect) == message(expected));
   BOOST_TEST(decided->uid == "0df28fbd-5f5f-11e8-bc74-36e6bb280816");
-  const bool told = expected == review_effect::event || expected == review_effect::no_owner;
-  if (!told) BOOST_TEST((decided->event == rw::watch_event{}));
+  if (expected != review_effect::event) BOOST_TEST((decided->event == rw::watch_event{}));
 }
 
 void check_error(const std::string& body, review_error expected) {
-  for (const auto agreed : {contract::v1, contract::v2}) {
-    const auto decided = read(body, agreed);
-    BOOST_REQUIRE(decided.has_error());
-    BOOST_TEST((decided.error() == expected));
-    BOOST_TEST(!reason(expected).empty());
-  }
+  const auto decided = read(body);
+  BOOST_REQUIRE(decided.has_error());
+  BOOST_TEST((decided.error() == expected));
+  BOOST_TEST(!reason(expected).empty());
 }
 
 const rw::watch_event kyma_default{
-    "", {"operator.kyma-project.io", "v1beta2", "Kyma"}, {"kyma-system", "default"}, {}};
+    "", {"operator.kyma-project.io", "v1beta2", "Kyma"}, {"kyma-system", "default"}};
 
 review_text update(review_text::json spec, review_text::json old_spec) {
   review_text review;
@@ -73,11 +69,11 @@ BOOST_AUTO_TEST_CASE(update_of_a_subresource_is_an_event_when_it_is_watched) {
                                        std::pair(R"("Scale")", review_effect::invalid_subresource),
                                        std::pair(R"("log")", review_effect::invalid_subresource)}) {
     review.subresource = name;
-    reader fast(contract::v2);
+    reader fast;
     const auto decided = fast.read(review.text(), watched);
     BOOST_REQUIRE(decided.has_value());
     BOOST_TEST((decided->effect == expected));
-    BOOST_TEST((decided == read_review_reference(review.text(), contract::v2, watched)));
+    BOOST_TEST((decided == read_review_reference(review.text(), watched)));
   }
 }
 
@@ -274,43 +270,10 @@ BOOST_AUTO_TEST_CASE(object_without_name_or_kind_is_no_event) {
   check_verdict(review, review_effect::unidentified);
 }
 
-BOOST_AUTO_TEST_CASE(contract_v1_takes_the_owner_from_the_annotation) {
-  const auto owned = [](const std::string& annotation) {
-    review_text review;
-    review.object = review_text::watched(
-        "1", std::nullopt,
-        review_text::metadata(
-            R"(,"annotations":{"x":"\"y\"","operator.kyma-project.io/owned-by":)" + annotation +
-            "}"));
-    return read(review.text(), contract::v1);
-  };
-  const auto decided = owned(R"("kcp-system/kyma-1")");
-  BOOST_TEST((decided->effect == review_effect::event));
-  BOOST_TEST((decided->event.owner == rw::object_key{"kcp-system", "kyma-1"}));
-  for (const auto* bad :
-       {"\"\"", "\"/\"", "\"a\"", "\"a/\"", "\"/a\"", "\"a/b/c\"", "null", "1", "{}"}) {
-    const auto refused = owned(bad);
-    BOOST_TEST((refused->effect == review_effect::no_owner));
-    BOOST_TEST((refused->event == kyma_default));
-  }
-  BOOST_TEST((read(review_text().text(), contract::v1)->effect == review_effect::no_owner));
-}
-
-BOOST_AUTO_TEST_CASE(contract_v1_takes_the_owner_of_a_deleted_object_from_the_old_one) {
-  review_text review;
-  review.operation = "\"DELETE\"";
-  review.object = std::nullopt;
-  review.old_object = review_text::watched(
-      "1", std::nullopt,
-      review_text::metadata(R"(,"annotations":{"operator.kyma-project.io/owned-by":"a/b"})"));
-  BOOST_TEST((read(review.text(), contract::v1)->event.owner == rw::object_key{"a", "b"}));
-}
-
-BOOST_AUTO_TEST_CASE(contract_v2_does_not_look_at_annotations) {
+BOOST_AUTO_TEST_CASE(annotations_do_not_matter) {
   review_text review;
   review.object = review_text::watched("1", "2", review_text::metadata(R"(,"annotations":[1])"));
   BOOST_TEST((read(review.text())->effect == review_effect::event));
-  BOOST_TEST((read(review.text(), contract::v1).error() == review_error::wrong_type));
 }
 
 BOOST_AUTO_TEST_CASE(of_duplicate_names_the_last_wins) {
@@ -510,14 +473,14 @@ BOOST_AUTO_TEST_CASE(large_body_is_read_and_its_memory_given_back) {
   const auto spec = R"({"data":")" + std::string(3'000'000, 'x') + R"("})";
   review.object = review_text::watched(spec, "1");
   review.old_object = review_text::watched(spec, "2");
-  reader fast(contract::v2);
+  reader fast;
   for (const auto& body : {review.text(), review_text().text(), review.text()}) {
-    BOOST_TEST((fast.read(body) == read_review_reference(body, contract::v2)));
+    BOOST_TEST((fast.read(body) == read_review_reference(body)));
   }
 }
 
 BOOST_AUTO_TEST_CASE(reader_goes_on_after_bad_bodies) {
-  reader fast(contract::v2);
+  reader fast;
   const auto good = review_text().text();
   for (int i = 0; i < 3; ++i) {
     BOOST_TEST(fast.read("{").has_error());
@@ -552,21 +515,6 @@ BOOST_AUTO_TEST_CASE(review_is_unidentified_when_a_name_exceeds_253_bytes) {
   equal.object = equal.old_object =
       review_text::watched(R"({"a":1})", {}, R"({"name":)" + name(254) + "}");
   check_verdict(equal, review_effect::no_change);
-}
-
-BOOST_AUTO_TEST_CASE(owner_is_invalid_when_a_part_exceeds_253_bytes) {
-  const auto decided_with = [](const std::string& owner) {
-    review_text review;
-    review.object = review_text::watched(
-        R"({"a":1})", {},
-        review_text::metadata(R"(,"annotations":{"operator.kyma-project.io/owned-by":")" + owner +
-                              "\"}"));
-    return read(review.text(), contract::v1)->effect;
-  };
-  const std::string longest(253, 'o');
-  BOOST_TEST((decided_with(longest + "/" + longest) == review_effect::event));
-  BOOST_TEST((decided_with(longest + "o/x") == review_effect::no_owner));
-  BOOST_TEST((decided_with("x/o" + longest) == review_effect::no_owner));
 }
 
 BOOST_AUTO_TEST_CASE(review_is_refused_when_its_uid_exceeds_253_bytes) {

@@ -110,8 +110,7 @@ BOOST_AUTO_TEST_CASE(change_is_allowed_and_becomes_an_event_of_the_manager) {
   BOOST_TEST(got.body.find("0df28fbd-5f5f-11e8-bc74-36e6bb280816") != std::string::npos);
   const watch_event expected{"lifecycle-manager",
                              {"operator.kyma-project.io", "v1beta2", "Kyma"},
-                             {"kyma-system", "default"},
-                             {}};
+                             {"kyma-system", "default"}};
   BOOST_TEST((f.events.try_receive() == expected));
   BOOST_TEST(f.metric("watcher_admission_request_total") == 1);
   BOOST_TEST(f.metric("watcher_admission_request_error_total") == 0);

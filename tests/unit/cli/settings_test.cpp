@@ -273,7 +273,7 @@ BOOST_AUTO_TEST_CASE(variables_of_another_command_are_not_looked_at) {
 
 BOOST_AUTO_TEST_CASE(required_settings_are_named_all_at_once) {
   auto said = refusal({"webhook"});
-  for (const auto* name : {"CA_CERT", "TLS_CERT", "TLS_KEY", "KCP_ADDR", "KCP_CONTRACT"}) {
+  for (const auto* name : {"CA_CERT", "TLS_CERT", "TLS_KEY", "KCP_ADDR"}) {
     BOOST_TEST(says(said, name), said);
   }
   said = refusal({"listen"});
@@ -309,10 +309,9 @@ BOOST_AUTO_TEST_CASE(values_that_cannot_work_are_refused) {
     BOOST_TEST(says(said, flag), flag << "=" << value << ": " << said);
   };
   for (const auto* value : {"kcp.example.com", "kcp.example.com:0", ":443", "kcp:65536", "a b:1"}) {
-    check(
-        {"webhook", "--ca-cert", "a", "--tls-cert", "b", "--tls-key", "c", "--kcp-contract", "v2"},
-        "--kcp-addr", value);
+    check({"webhook", "--ca-cert", "a", "--tls-cert", "b", "--tls-key", "c"}, "--kcp-addr", value);
   }
+  check(webhook, "--kcp-contract", "v3");
   check(webhook, "--event-max-age", "0");
   check(webhook, "--admission-wait", "31s");
   check(webhook, "--heartbeat-interval", "999ms");

@@ -21,8 +21,7 @@ namespace {
 rw::watch_event change_of(const std::string& name) {
   return {.manager = "lifecycle-manager",
           .gvk = {"operator.kyma-project.io", "v1beta2", "Kyma"},
-          .watched = {"kyma-system", name},
-          .owner = {}};
+          .watched = {"kyma-system", name}};
 }
 
 rw::listener::received_event from(const std::string& runtime, const std::string& name) {

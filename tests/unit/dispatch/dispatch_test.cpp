@@ -49,22 +49,6 @@ BOOST_AUTO_TEST_CASE(event_is_posted_to_the_path_of_its_manager) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(contract_v1_has_the_owner_and_its_own_path) {
-  world w;
-  w.options.contract = rw::contract::v1;
-  w.run([&]() -> asio::awaitable<void> {
-    w.dispatch();
-    auto owned = event("one");
-    owned.owner = {"kcp-system", "kyma"};
-    w.events->try_send(owned);
-    co_await w.until_outcome("delivered", 1);
-    BOOST_REQUIRE(w.kcp.got.size() == 1U);
-    BOOST_TEST(w.kcp.got[0].target == "/v1/m/event");
-    BOOST_TEST(w.kcp.got[0].body.find(R"("owner":{"Namespace":"kcp-system","Name":"kyma"})") !=
-               std::string::npos);
-  });
-}
-
 BOOST_AUTO_TEST_CASE(request_has_the_age_of_its_event_since_the_first_acceptance) {
   world w;
   w.options.schedule.retry_base = 20ms;

@@ -58,7 +58,7 @@ struct bench {
     return text;
   }
   static watch_event event(const std::string& name) {
-    return {"klm", {"op", "v1", "Kyma"}, {"ns", name}, {}};
+    return {"klm", {"op", "v1", "Kyma"}, {"ns", name}};
   }
   void deliver(const std::string& name) { objects.delivered(*waiting, event(name), now); }
   void put_and_deliver(const std::string& name, state_hash state) {

@@ -24,7 +24,7 @@ namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
 inline watch_event event(const std::string& name, const std::string& manager = "m") {
-  return {.manager = manager, .gvk = {"g", "v1", "Kind"}, .watched = {"ns", name}, .owner = {}};
+  return {.manager = manager, .gvk = {"g", "v1", "Kind"}, .watched = {"ns", name}};
 }
 
 /// The value of a time series as it is exposed; 0 if there is none.

@@ -16,27 +16,24 @@ using namespace rw;
 
 const watch_event sample{"lifecycle-manager",
                          {"operator.kyma-project.io", "v1beta2", "Kyma"},
-                         {"kyma-system", "default"},
-                         {"kcp-system", "kyma-1"}};
+                         {"kyma-system", "default"}};
 
-watch_event without_manager(watch_event event, bool keep_owner) {
+watch_event without_manager(watch_event event) {
   event.manager.clear();
-  if (!keep_owner) event.owner = {};
   return event;
 }
 
 /// Nothing if the batch is rejected as a whole, with why.
 boost::system::result<std::vector<wire_result>, wire_error> batch_of(std::string_view body,
-                                                                     contract agreed,
                                                                      std::size_t max_events) {
   std::vector<wire_result> out(3);  // what it held is replaced
-  const auto parsed = parse_wire_batch(body, agreed, max_events, out);
+  const auto parsed = parse_wire_batch(body, max_events, out);
   if (parsed.has_error()) return parsed.error();
   return out;
 }
 
-void check_error(std::string_view body, contract agreed, wire_error expected) {
-  const auto parsed = parse_wire_event(body, agreed);
+void check_error(std::string_view body, wire_error expected) {
+  const auto parsed = parse_wire_event(body);
   BOOST_REQUIRE_MESSAGE(parsed.has_error(), body);
   BOOST_TEST((parsed.error() == expected), body);
   BOOST_TEST(!reason(expected).empty());
@@ -44,109 +41,77 @@ void check_error(std::string_view body, contract agreed, wire_error expected) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(contracts_are_named_v1_and_v2) {
-  contract value = contract::v2;
-  BOOST_TEST(parse_contract("v1", value));
-  BOOST_TEST((value == contract::v1));
-  for (const auto* bad : {"", "v", "v3", "V1", "v1 ", "1"}) BOOST_TEST(!parse_contract(bad, value));
-  BOOST_TEST((value == contract::v1));
-  BOOST_TEST(parse_contract("v2", value));
-  BOOST_TEST(to_string(value) == "v2");
-  BOOST_TEST(to_string(contract::v1) == "v1");
-}
-
-BOOST_AUTO_TEST_CASE(v2_is_written_byte_for_byte_as_receivers_know_it) {
+BOOST_AUTO_TEST_CASE(event_is_written_byte_for_byte_as_receivers_know_it) {
   std::string out;
-  append_wire_json(out, contract::v2, sample);
+  append_wire_json(out, sample);
   BOOST_TEST(
       out ==
       R"({"watched":{"Namespace":"kyma-system","Name":"default"},)"
       R"("watchedGvk":{"group":"operator.kyma-project.io","version":"v1beta2","kind":"Kyma"}})");
 }
 
-BOOST_AUTO_TEST_CASE(v1_names_the_owner_as_well) {
-  std::string out;
-  append_wire_json(out, contract::v1, sample);
-  BOOST_TEST(
-      out ==
-      R"({"owner":{"Namespace":"kcp-system","Name":"kyma-1"},)"
-      R"("watched":{"Namespace":"kyma-system","Name":"default"},)"
-      R"("watchedGvk":{"group":"operator.kyma-project.io","version":"v1beta2","kind":"Kyma"}})");
-}
-
 BOOST_AUTO_TEST_CASE(written_event_parses_back) {
-  for (const auto agreed : {contract::v1, contract::v2}) {
-    std::string out;
-    append_wire_json(out, agreed, sample);
-    BOOST_TEST((*parse_wire_event(out, agreed) == without_manager(sample, agreed == contract::v1)));
-    std::string batch;
-    append_wire_batch(batch, agreed, std::vector<watch_event>{sample, sample});
-    BOOST_TEST(batch == '[' + out + ',' + out + ']');
-    const auto parsed = batch_of(batch, agreed, 2);
-    BOOST_REQUIRE(parsed.has_value());
-    BOOST_TEST(parsed->size() == 2u);
-  }
+  std::string out;
+  append_wire_json(out, sample);
+  BOOST_TEST((*parse_wire_event(out) == without_manager(sample)));
+  std::string batch;
+  append_wire_batch(batch, std::vector<watch_event>{sample, sample});
+  BOOST_TEST(batch == '[' + out + ',' + out + ']');
+  const auto parsed = batch_of(batch, 2);
+  BOOST_REQUIRE(parsed.has_value());
+  BOOST_TEST(parsed->size() == 2u);
   std::string empty;
-  append_wire_batch(empty, contract::v2, {});
+  append_wire_batch(empty, {});
   BOOST_TEST(empty == "[]");
-  BOOST_TEST(batch_of(empty, contract::v2, 0)->empty());
+  BOOST_TEST(batch_of(empty, 0)->empty());
 }
 
 BOOST_AUTO_TEST_CASE(field_names_match_case_insensitively_and_unknown_names_are_ignored) {
   const auto parsed = parse_wire_event(
-      R"({"more":[1],"WATCHED":{"name":"n","NAMESPACE":"s","x":1},"watchedgvk":{"GROUP":"g","Version":"v","kinD":"k"}})",
-      contract::v2);
-  BOOST_TEST((*parsed == watch_event{"", {"g", "v", "k"}, {"s", "n"}, {}}));
+      R"({"more":[1],"WATCHED":{"name":"n","NAMESPACE":"s","x":1},"watchedgvk":{"GROUP":"g","Version":"v","kinD":"k"}})");
+  BOOST_TEST((*parsed == watch_event{"", {"g", "v", "k"}, {"s", "n"}}));
 }
 
-BOOST_AUTO_TEST_CASE(v2_does_not_look_at_the_owner) {
-  const auto parsed = parse_wire_event(
-      R"({"owner":7,"watched":{"Name":"n"},"watchedGvk":{"kind":"k"}})", contract::v2);
-  BOOST_TEST((*parsed == watch_event{"", {"", "", "k"}, {"", "n"}, {}}));
+BOOST_AUTO_TEST_CASE(owner_of_an_older_sender_is_ignored) {
+  const auto parsed =
+      parse_wire_event(R"({"owner":7,"watched":{"Name":"n"},"watchedGvk":{"kind":"k"}})");
+  BOOST_TEST((*parsed == watch_event{"", {"", "", "k"}, {"", "n"}}));
 }
 
 BOOST_AUTO_TEST_CASE(of_duplicates_the_last_wins) {
   const auto parsed = parse_wire_event(
-      R"({"watched":{"Name":"a"},"watched":{"Name":"b","Name":"c"},"watchedGvk":{"kind":"k"}})",
-      contract::v2);
+      R"({"watched":{"Name":"a"},"watched":{"Name":"b","Name":"c"},"watchedGvk":{"kind":"k"}})");
   BOOST_TEST(parsed->watched.name == "c");
 }
 
 BOOST_AUTO_TEST_CASE(bad_events_are_refused_each_with_its_reason) {
   using enum wire_error;
   for (const auto* bad : {"", "x", "{", "{}{}", "{\"a\":\xFF}", "[1,]"})
-    check_error(bad, contract::v2, malformed_json);
-  check_error(std::string(100'000, '['), contract::v2, malformed_json);
-  check_error(std::string("{}\0", 3), contract::v2, malformed_json);
-  for (const auto* other : {"[]", "1", "null", "\"x\""})
-    check_error(other, contract::v2, not_an_object);
+    check_error(bad, malformed_json);
+  check_error(std::string(100'000, '['), malformed_json);
+  check_error(std::string("{}\0", 3), malformed_json);
+  for (const auto* other : {"[]", "1", "null", "\"x\""}) check_error(other, not_an_object);
   const std::string gvk = R"("watchedGvk":{"kind":"k"})";
   const std::string watched = R"("watched":{"Name":"n"})";
   for (const auto* value :
        {"1", "[]", "\"x\"", "true", R"({"Name":1})", R"({"Name":"n","Namespace":[]})"}) {
-    check_error("{\"watched\":" + std::string(value) + "," + gvk + "}", contract::v2, wrong_type);
+    check_error("{\"watched\":" + std::string(value) + "," + gvk + "}", wrong_type);
   }
   for (const auto* value :
        {"1", "[]", R"({"kind":1})", R"({"kind":"k","group":{}})", R"({"kind":"k","version":2})"}) {
-    check_error("{\"watchedGvk\":" + std::string(value) + "," + watched + "}", contract::v2,
-                wrong_type);
+    check_error("{\"watchedGvk\":" + std::string(value) + "," + watched + "}", wrong_type);
   }
   for (const auto* value : {"null", "{}", R"({"Name":""})", R"({"Name":null,"Namespace":"x"})"}) {
-    check_error("{\"watched\":" + std::string(value) + "," + gvk + "}", contract::v2, no_name);
-    check_error("{" + watched + "," + gvk + ",\"owner\":" + std::string(value) + "}", contract::v1,
-                no_owner);
+    check_error("{\"watched\":" + std::string(value) + "," + gvk + "}", no_name);
   }
-  check_error("{" + watched + "}", contract::v2, no_kind);
-  check_error("{" + watched + R"(,"watchedGvk":{"group":"g","version":"v"}})", contract::v2,
-              no_kind);
-  check_error("{" + watched + "," + gvk + "}", contract::v1, no_owner);
-  check_error("{" + watched + "," + gvk + ",\"owner\":1}", contract::v1, wrong_type);
+  check_error("{" + watched + "}", no_kind);
+  check_error("{" + watched + R"(,"watchedGvk":{"group":"g","version":"v"}})", no_kind);
 }
 
 BOOST_AUTO_TEST_CASE(batch_is_accepted_but_for_its_invalid_events) {
   const auto parsed = batch_of(
       R"([{"watched":{"Name":"a"},"watchedGvk":{"kind":"k"}},7,{"watched":{}},{"watched":{"Name":"b"},"watchedGvk":{"kind":"k"}}])",
-      contract::v2, 10);
+      10);
   BOOST_REQUIRE(parsed.has_value());
   BOOST_REQUIRE(parsed->size() == 4u);
   BOOST_TEST((*parsed)[0]->watched.name == "a");
@@ -157,14 +122,14 @@ BOOST_AUTO_TEST_CASE(batch_is_accepted_but_for_its_invalid_events) {
 
 /// What is written as ours are is read without the parser. A space before it makes it the parser's.
 BOOST_AUTO_TEST_CASE(events_are_read_as_the_parser_reads_them_whatever_is_changed_in_them) {
-  for (const auto agreed : {contract::v1, contract::v2}) {
+  {
     std::string written;
-    append_wire_batch(written, agreed, std::vector(3, sample));
+    append_wire_batch(written, std::vector(3, sample));
     const auto agree = [&](const std::string& body) {
-      const auto one = parse_wire_event(body, agreed);
-      BOOST_TEST((one == parse_wire_event(" " + body, agreed)), body);
-      const auto batch = batch_of(body, agreed, 3);
-      BOOST_TEST((batch == batch_of(" " + body, agreed, 3)), body);
+      const auto one = parse_wire_event(body);
+      BOOST_TEST((one == parse_wire_event(" " + body)), body);
+      const auto batch = batch_of(body, 3);
+      BOOST_TEST((batch == batch_of(" " + body, 3)), body);
       return batch.has_value() || one.has_value();
     };
     BOOST_TEST(agree(written));
@@ -180,41 +145,34 @@ BOOST_AUTO_TEST_CASE(events_are_read_as_the_parser_reads_them_whatever_is_change
       agree(written.substr(0, i));
     }
     BOOST_TEST(accepted > written.size());
-    const auto& [manager, gvk, watched, owner] = sample;
-    for (const auto& name :
-         {watched.name, watched.ns, gvk.kind, gvk.group, gvk.version, owner.name, owner.ns}) {
+    const auto& [manager, gvk, watched] = sample;
+    for (const auto& name : {watched.name, watched.ns, gvk.kind, gvk.group, gvk.version}) {
       const auto at = written.find("\"" + name + "\"");
-      if (at == std::string::npos) continue;  // without an owner
       for (const auto& by : {std::string(), std::string(253, 'n'), std::string(254, 'n')}) {
         agree(std::string(written).replace(at + 1, name.size(), by));
       }
     }
     std::string longer;
-    append_wire_batch(longer, agreed, std::vector(4, sample));
+    append_wire_batch(longer, std::vector(4, sample));
     BOOST_TEST(!agree(longer));
   }
 }
 
 BOOST_AUTO_TEST_CASE(batch_that_is_no_array_or_too_long_is_rejected_as_a_whole) {
-  BOOST_TEST((batch_of("{}", contract::v2, 9).error() == wire_error::not_an_array));
-  BOOST_TEST((batch_of("[", contract::v2, 9).error() == wire_error::malformed_json));
-  BOOST_TEST((batch_of("", contract::v2, 9).error() == wire_error::malformed_json));
-  BOOST_TEST((batch_of("[1,2,3]", contract::v2, 2).error() == wire_error::too_many_events));
+  BOOST_TEST((batch_of("{}", 9).error() == wire_error::not_an_array));
+  BOOST_TEST((batch_of("[", 9).error() == wire_error::malformed_json));
+  BOOST_TEST((batch_of("", 9).error() == wire_error::malformed_json));
+  BOOST_TEST((batch_of("[1,2,3]", 2).error() == wire_error::too_many_events));
 }
 
 BOOST_AUTO_TEST_CASE(line_for_the_terminal_is_one_json_object) {
   std::string out;
-  append_event_line(out, contract::v2, "lifecycle-manager", "rt-\"1\"", sample);
-  BOOST_TEST(
-      out ==
-      R"({"contract":"v2","component":"lifecycle-manager","runtimeId":"rt-\"1\"",)"
-      R"("watched":{"namespace":"kyma-system","name":"default"},)"
-      R"("gvk":{"group":"operator.kyma-project.io","version":"v1beta2","kind":"Kyma"},"owner":null})"
-      "\n");
-  out.clear();
-  append_event_line(out, contract::v1, "c", "r", sample);
-  BOOST_TEST(out.ends_with(R"("owner":{"namespace":"kcp-system","name":"kyma-1"}})"
-                           "\n"));
+  append_event_line(out, "lifecycle-manager", "rt-\"1\"", sample);
+  BOOST_TEST(out ==
+             R"({"component":"lifecycle-manager","runtimeId":"rt-\"1\"",)"
+             R"("watched":{"namespace":"kyma-system","name":"default"},)"
+             R"("gvk":{"group":"operator.kyma-project.io","version":"v1beta2","kind":"Kyma"}})"
+             "\n");
 }
 
 BOOST_AUTO_TEST_CASE(hash_covers_every_field_and_its_borders) {
@@ -223,36 +181,35 @@ BOOST_AUTO_TEST_CASE(hash_covers_every_field_and_its_borders) {
   const auto add = [&](const watch_event& event) { BOOST_TEST(seen.insert(hash(event)).second); };
   add({});
   add(sample);
-  for (int field = 0; field < 8; ++field) {
+  for (int field = 0; field < 6; ++field) {
     auto event = sample;
     std::string* fields[] = {&event.manager,  &event.gvk.group,  &event.gvk.version,
-                             &event.gvk.kind, &event.watched.ns, &event.watched.name,
-                             &event.owner.ns, &event.owner.name};
+                             &event.gvk.kind, &event.watched.ns, &event.watched.name};
     *fields[field] += 'x';
     add(event);
   }
-  add({"", {}, {"ab", "c"}, {}});
-  add({"", {}, {"a", "bc"}, {}});
-  add({"", {}, {"", "abc"}, {}});
-  add({"", {}, {"", std::string("abc\0", 4)}, {}});
+  add({"", {}, {"ab", "c"}});
+  add({"", {}, {"a", "bc"}});
+  add({"", {}, {"", "abc"}});
+  add({"", {}, {"", std::string("abc\0", 4)}});
   for (int i = 0; i < 20'000; ++i)
-    add({"m", {"g", "v", "k"}, {"ns", "object-" + std::to_string(i)}, {}});
+    add({"m", {"g", "v", "k"}, {"ns", "object-" + std::to_string(i)}});
   BOOST_TEST(hash(sample) == hash(watch_event(sample)));
 }
 
 BOOST_AUTO_TEST_CASE(event_is_refused_when_a_name_exceeds_253_bytes) {
   watch_event event = sample;
   for (auto* part : {&event.watched.name, &event.watched.ns, &event.gvk.group, &event.gvk.version,
-                     &event.gvk.kind, &event.owner.name, &event.owner.ns}) {
+                     &event.gvk.kind}) {
     for (const std::size_t size : {253, 254}) {
       event = sample;
       part->assign(size, 'n');
       std::string out;
-      append_wire_json(out, contract::v1, event);
+      append_wire_json(out, event);
       if (size == 253) {
-        BOOST_TEST(parse_wire_event(out, contract::v1).has_value());
+        BOOST_TEST(parse_wire_event(out).has_value());
       } else {
-        check_error(out, contract::v1, wire_error::name_too_long);
+        check_error(out, wire_error::name_too_long);
       }
     }
   }

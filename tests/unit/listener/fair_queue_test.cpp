@@ -19,11 +19,11 @@ rw::core::time_point at(int seconds) {
 }
 
 rw::watch_event event_of(const std::string& name) {
-  return {{}, {"", "v1", "Pod"}, {"n", name}, {}};
+  return {{}, {"", "v1", "Pod"}, {"n", name}};
 }
 
 offer_result offer(queue& to, const std::string& runtime, const std::string& name) {
-  return to.offer(runtime, rw::contract::v2, event_of(name), at(0));
+  return to.offer(runtime, event_of(name), at(0));
 }
 
 /// Offers `count` distinct events; returns how many are accepted.
@@ -59,10 +59,10 @@ BOOST_AUTO_TEST_CASE(runtimes_take_turns_and_each_has_its_oldest_event_taken) {
 BOOST_AUTO_TEST_CASE(event_that_is_not_added_stays_with_its_owner) {
   queue q(1, 100);
   auto first = event_of("a");
-  BOOST_TEST((q.offer("a", rw::contract::v2, std::move(first), at(0)) == offer_result::added));
+  BOOST_TEST((q.offer("a", std::move(first), at(0)) == offer_result::added));
   for (const std::string name : {"a", "b"}) {  // merged, share_full
     auto event = event_of(name);
-    BOOST_TEST((q.offer("a", rw::contract::v2, std::move(event), at(0)) != offer_result::added));
+    BOOST_TEST((q.offer("a", std::move(event), at(0)) != offer_result::added));
     BOOST_TEST((event == event_of(name)));
   }
 }
@@ -77,8 +77,8 @@ BOOST_AUTO_TEST_CASE(runtime_that_comes_late_waits_for_one_event_of_each_other) 
 
 BOOST_AUTO_TEST_CASE(equal_pending_event_of_the_runtime_is_merged_and_keeps_its_time) {
   queue q(10, 100);
-  q.offer("a", rw::contract::v2, event_of("x"), at(1));
-  BOOST_TEST((q.offer("a", rw::contract::v2, event_of("x"), at(2)) == offer_result::merged));
+  q.offer("a", event_of("x"), at(1));
+  BOOST_TEST((q.offer("a", event_of("x"), at(2)) == offer_result::merged));
   BOOST_TEST(q.size() == 1u);
   BOOST_TEST((q.take()->since == at(1)));
   BOOST_TEST((offer(q, "a", "x") == offer_result::added));  // it is taken, and may have been read
@@ -86,19 +86,16 @@ BOOST_AUTO_TEST_CASE(equal_pending_event_of_the_runtime_is_merged_and_keeps_its_
 
 BOOST_AUTO_TEST_CASE(events_that_differ_in_one_name_are_not_merged) {
   queue q(100, 100);
-  const auto differs = [&](rw::watch_event event, rw::contract contract = rw::contract::v2) {
-    return q.offer("a", contract, std::move(event), at(0)) == offer_result::added;
+  const auto differs = [&](rw::watch_event event) {
+    return q.offer("a", std::move(event), at(0)) == offer_result::added;
   };
   BOOST_TEST(differs(event_of("x")));
-  BOOST_TEST(differs(event_of("x"), rw::contract::v1));
-  BOOST_TEST(differs({{}, {"g", "v1", "Pod"}, {"n", "x"}, {}}));
-  BOOST_TEST(differs({{}, {"", "v2", "Pod"}, {"n", "x"}, {}}));
-  BOOST_TEST(differs({{}, {"", "v1", "Job"}, {"n", "x"}, {}}));
-  BOOST_TEST(differs({{}, {"", "v1", "Pod"}, {"m", "x"}, {}}));
-  BOOST_TEST(differs({{}, {"", "v1", "Pod"}, {"n", "x"}, {"n", "o"}}));
-  BOOST_TEST(differs({{}, {"", "v1", "Pod"}, {"n", "x"}, {"m", "o"}}));
+  BOOST_TEST(differs({{}, {"g", "v1", "Pod"}, {"n", "x"}}));
+  BOOST_TEST(differs({{}, {"", "v2", "Pod"}, {"n", "x"}}));
+  BOOST_TEST(differs({{}, {"", "v1", "Job"}, {"n", "x"}}));
+  BOOST_TEST(differs({{}, {"", "v1", "Pod"}, {"m", "x"}}));
   BOOST_TEST((offer(q, "b", "x") == offer_result::added));
-  BOOST_TEST(q.size() == 9u);
+  BOOST_TEST(q.size() == 6u);
 }
 
 BOOST_AUTO_TEST_CASE(full_share_is_refused_to_its_runtime_alone) {

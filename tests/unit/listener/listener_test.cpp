@@ -130,11 +130,9 @@ BOOST_AUTO_TEST_CASE(event_arrives_with_its_sender_and_its_component) {
   const auto event = f.made.events->try_receive();
   BOOST_TEST_REQUIRE(event.has_value());
   BOOST_TEST(event->runtime_id == "runtime-1");
-  BOOST_TEST((event->contract == rw::contract::v2));
   BOOST_TEST((event->event == rw::watch_event{"klm",
                                               {"operator.kyma-project.io", "v1beta2", "Kyma"},
-                                              {"kyma-system", "default"},
-                                              {}}));
+                                              {"kyma-system", "default"}}));
   BOOST_TEST(f.metric("watcher_listener_requests_total") == 1);
   BOOST_TEST(f.metric("watcher_listener_request_errors_total") == 0);
 }

@@ -127,7 +127,7 @@ struct observed : test::environment {
     co_await remove("skr", k8s::leases_type(), {"default", name});
   }
   asio::awaitable<void> review(std::string name) {
-    watch_event event{"klm", {"coordination.k8s.io", "v1", "Lease"}, {"default", name}, {}};
+    watch_event event{"klm", {"coordination.k8s.io", "v1", "Lease"}, {"default", name}};
     const auto error = co_await reviews->send(std::move(event));
     BOOST_TEST(!error);
   }

@@ -52,7 +52,7 @@ struct bench {
   }
 
   void review(const std::string& name, const std::string& version = "v1") {
-    under_test.accept({"klm", {"op", version, "Kyma"}, {"ns", name}, {}}, now);
+    under_test.accept({"klm", {"op", version, "Kyma"}, {"ns", name}}, now);
   }
   void show(const std::string& name, const std::string& spec) {
     under_test.put(specs, {"ns", name}, state_hashes_of(kyma(spec), "spec", true), now);
@@ -436,7 +436,7 @@ BOOST_AUTO_TEST_CASE(list_before_the_latest_review_is_followed_by_another) {
 
 BOOST_AUTO_TEST_CASE(missed_review_is_made_up_for_where_a_watch_is_live) {
   bench b;
-  const watch_event review{"klm", {"op", "v1", "Kyma"}, {"ns", "a"}, {}};
+  const watch_event review{"klm", {"op", "v1", "Kyma"}, {"ns", "a"}};
   BOOST_TEST(!b.under_test.missed(review, b.now));
   b.go_live();
   b.now += 10s;
@@ -529,7 +529,7 @@ BOOST_AUTO_TEST_CASE(review_before_discovery_makes_its_object_unknown) {
   bench b;
   const managed_watch gadgets{"klm", {"op", "*", "gadgets"}, "spec", {}};
   b.under_test.set_watches(make_plan(rw::known_managers({specs, gadgets}), false));
-  b.under_test.accept({"klm", {"op", "v1", "Gadget"}, {"ns", "a"}, {}}, b.now);
+  b.under_test.accept({"klm", {"op", "v1", "Gadget"}, {"ns", "a"}}, b.now);
   b.now += 100ms;
   BOOST_TEST(b.due() == "r:a ");
   b.under_test.set_type(gadgets, {{"op", "v1", "Gadget"}, "gadgets", true}, false);

@@ -384,8 +384,7 @@ BOOST_AUTO_TEST_CASE(host_threads_put_events_in_and_none_is_lost) {
           book.change(object);
           rw::watch_event event{.manager = "lifecycle-manager",
                                 .gvk = {"operator.kyma-project.io", "v1beta2", "Kyma"},
-                                .watched = {"kyma-system", object},
-                                .owner = {}};
+                                .watched = {"kyma-system", object}};
           std::promise<bool> sent;
           system.events.async_send(
               std::move(event), [&](boost::system::error_code error) { sent.set_value(!error); });
