@@ -31,6 +31,9 @@ class api_source {
                                                                   selection objects,
                                                                   watch_options options,
                                                                   watch_sink& into) = 0;
+  /// False once a streaming list of the server has come to nothing: it is asked for no other.
+  virtual bool streams_lists() const noexcept { return true; }
+  virtual void rule_out_streaming_lists() noexcept {}
 };
 
 /// A client as a source; it must outlive the result.

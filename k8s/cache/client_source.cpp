@@ -29,6 +29,9 @@ class client_source final : public api_source {
     return api_.open_watch(std::move(type), std::move(objects), std::move(options), into);
   }
 
+  bool streams_lists() const noexcept override { return api_.streams_lists(); }
+  void rule_out_streaming_lists() noexcept override { api_.rule_out_streaming_lists(); }
+
  private:
   static constexpr call_options once{.retry = false};  // the informer has the backoff
 

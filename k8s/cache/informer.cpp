@@ -153,6 +153,10 @@ const std::optional<informer::error>& informer::failing() const noexcept {
   return impl_->failing;
 }
 
+std::optional<core::time_point> informer::suspect_since() const noexcept {
+  return impl_->driver.suspect_since();
+}
+
 const store& informer::objects() const noexcept {
   return impl_->objects;
 }

@@ -65,6 +65,8 @@ class informer {
   };
   /// Returns nothing if it is live, or about to be for the first time. Valid until the next change.
   const std::optional<error>& failing() const noexcept;
+  /// Since when its watches end without having brought anything: only lists show changes then.
+  std::optional<core::time_point> suspect_since() const noexcept;
 
   const store& objects() const noexcept;
   /// As the store's.

@@ -24,7 +24,7 @@ informer_metrics::informer_metrics(core::metrics& registry, const resource_type&
   make_all(events_, registry, "rw_informer_events_total", "Events of watches.", with, "type",
            {"added", "modified", "deleted", "bookmark", "error"});
   make_all(watches_, registry, "rw_informer_watches_total", "Watches, by how they ended.", with,
-           "end", {"ended", "expired", "refused", "broken", "silent", "bad_event"});
+           "end", {"ended", "empty", "expired", "refused", "broken", "silent", "bad_event"});
   make_all(failures_, registry, "rw_informer_failures_total",
            "What went wrong, and is tried again.", with, "phase",
            {"probe", "list", "watch", "decode"});

@@ -13,7 +13,7 @@ namespace rw::k8s {
 /// The metrics of one informer, with the label `resource`; informers of the same resource add up.
 class informer_metrics {
  public:
-  enum class watch_end : std::uint8_t { ended, expired, refused, broken, silent, bad_event };
+  enum class watch_end : std::uint8_t { ended, empty, expired, refused, broken, silent, bad_event };
   enum class phase : std::uint8_t { probe, list, watch, decode };
 
   informer_metrics(core::metrics& registry, const resource_type& type);
@@ -35,7 +35,7 @@ class informer_metrics {
   std::array<core::counter*, 5> events_{};
   std::array<std::uint32_t, 5> unreported_{};
   core::counter* lists_;
-  std::array<core::counter*, 6> watches_{};
+  std::array<core::counter*, 7> watches_{};
   std::array<core::counter*, 4> failures_{};
   core::gauge* objects_;
   core::gauge* pending_;

@@ -1,5 +1,7 @@
 #include "rw/k8s/cache/list_watch.hpp"
 
+#include "rw/core/early_pause.hpp"
+#include "rw/core/task_group.hpp"
 #include "rw/core/text.hpp"
 #include "rw/core/wake.hpp"
 #include "rw/k8s/cache/informer_metrics.hpp"
@@ -17,6 +19,7 @@
 #include <boost/system/system_error.hpp>
 
 #include <array>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <optional>
@@ -28,6 +31,9 @@ namespace {
 namespace asio = boost::asio;
 using action = reflector::action;
 using phase = informer_metrics::phase;
+
+/// A streaming list without an object for so long comes to nothing (antrea-io/antrea#8123).
+constexpr core::duration stall = std::chrono::seconds(30);
 
 reflector_options reflect(const list_watch_options& options) {
   return {options.page, options.streaming_list, options.watch_timeout, options.backoff_base,
@@ -75,7 +81,9 @@ struct watch_attempt final : watch_sink {
     over.set();
   }
   /// Since its answer's head came: the time until then says nothing good of the server.
-  core::duration lasted() const { return began ? clock.now() - *began : core::duration::zero(); }
+  std::optional<core::duration> lasted() const {
+    return began ? std::optional(clock.now() - *began) : std::nullopt;
+  }
 
   core::clock& clock;
   watch_decoder decoder;
@@ -84,7 +92,7 @@ struct watch_attempt final : watch_sink {
   std::optional<core::time_point> began;
   boost::system::error_code error;  ///< that an opened one ended with
   core::wake over;                  ///< set when an opened one has ended, or is to be ended
-  bool given_up = false;            ///< by `list_again`
+  bool given_up = false;            ///< by `list_again`, or stalled
 };
 
 /// Makes an attempt known while it lasts.
@@ -115,17 +123,21 @@ class list_watch::implementation {
 
   asio::awaitable<void> run();
   void list_again();
+  void try_early() { pause_.end_early(); }
+  std::optional<core::time_point> suspect_since() const noexcept;
 
   const resource_type type;
   informer_metrics metrics;
   k8s::reflector reflector;
 
  private:
+  asio::awaitable<void> drive();
   asio::awaitable<action> probe();
   // These take what `run` keeps until they have ended: a frame for each of thousands of informers
   // is worth being small.
   asio::awaitable<action> list(action step);
   asio::awaitable<action> watch(action step);
+  asio::awaitable<void> break_off_stalled();
   asio::awaitable<action> pause(action step);
   template <typename T>
   asio::awaitable<std::optional<T>> unless_given_up(asio::awaitable<T> request);
@@ -136,6 +148,9 @@ class list_watch::implementation {
   action watch_ended(const watch_attempt& attempt, failure error);
 
   void begin_listing();
+  void begin_streaming();
+  void give_up_request();
+  void note_health();
   void set_live(bool live);
   void tell_page_failure(phase phase, const failure& error, const action& next);
   void tell_failure(std::string_view message, const failure& error, const action& next);
@@ -150,12 +165,34 @@ class list_watch::implementation {
   const object_format format_;
   watch_attempt* watch_ = nullptr;                ///< under way
   asio::cancellation_signal* request_ = nullptr;  ///< likewise
-  bool again_ = false;                            ///< what comes next is to be a list
+  core::early_pause pause_{clock_};
+  core::time_point streamed_at_ = {};  ///< a streaming list brought something
+  std::optional<core::time_point> suspect_since_;
+  bool again_ = false;         ///< what comes next is to be a list
+  bool stalled_ = false;       ///< the streaming list is
+  bool watched_over_ = false;  ///< streaming lists are, by `break_off_stalled`
+  core::task_group* tasks_ = nullptr;
   bool live_ = false;
 };
 
 asio::awaitable<void> list_watch::implementation::run() {
-  again_ = false;
+  core::task_group tasks(api_->get_executor());
+  tasks_ = &tasks;
+  std::exception_ptr thrown;
+  try {
+    co_await drive();
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  tasks_ = nullptr;
+  tasks.cancel();
+  co_await asio::this_coro::throw_if_cancelled(false);
+  co_await tasks.join();
+  if (thrown) std::rethrow_exception(thrown);
+}
+
+asio::awaitable<void> list_watch::implementation::drive() {
+  again_ = stalled_ = watched_over_ = false;
   auto next = reflector.begin();
   for (;;) {
     switch (next.type) {
@@ -182,11 +219,9 @@ asio::awaitable<void> list_watch::implementation::run() {
 }
 
 asio::awaitable<action> list_watch::implementation::pause(action step) {
-  const auto alarm = clock_.make_timer(api_->get_executor());
-  alarm->expires_at(clock_.now() + step.delay);
-  const bool due = co_await alarm->wait();
-  if (!due) throw_cancelled();
-  co_return reflector.waited();
+  const auto length = co_await pause_.wait(api_->get_executor(), step.delay, !step.by_server);
+  if (!length) throw_cancelled();
+  co_return reflector.waited(*length);
 }
 
 asio::awaitable<action> list_watch::implementation::probe() {
@@ -212,8 +247,12 @@ asio::awaitable<action> list_watch::implementation::list(action step) {
     co_return page_failed(phase::decode, error);
   }
   const auto objects = page->items.size();
-  for (auto& each : page->items) put(std::move(each));
-  auto next = reflector.listed(page->resource_version, page->continue_token, objects);
+  std::uint64_t digest = 0;
+  for (auto& each : page->items) {
+    digest += k8s::reflector::digest_of(each, each.resource_version());
+    put(std::move(each));
+  }
+  auto next = reflector.listed(page->resource_version, page->continue_token, objects, digest);
   if (next.error.code) {
     next.error.message = "cannot list " + type.plural + ": " + next.error.message;
     tell_page_failure(phase::list, next.error, next);
@@ -235,8 +274,25 @@ void list_watch::implementation::tell_page_failure(phase phase, const failure& e
   tell_failure("a list failed", error, next);
 }
 
+/// Ends a streaming list that brings nothing, and with the list.
+asio::awaitable<void> list_watch::implementation::break_off_stalled() {
+  const auto alarm = clock_.make_timer(api_->get_executor());
+  while (reflector.state() == k8s::reflector::state::streaming) {
+    if (clock_.now() - streamed_at_ >= stall) {
+      stalled_ = true;
+      give_up_request();
+      break;
+    }
+    alarm->expires_at(streamed_at_ + stall);
+    const bool due = co_await alarm->wait();
+    if (!due) co_return;
+  }
+  watched_over_ = false;
+}
+
 asio::awaitable<action> list_watch::implementation::watch(action step) {
-  if (step.anew) begin_listing();
+  if (step.anew && !api_->streams_lists()) co_return reflector.streams_ruled_out();
+  if (step.anew) begin_streaming();
   watch_decoder decoder(format_, options_.keep, options_.event_bytes,
                         [this](const decoded_event& event) { return take(event); });
   // A streaming list is live once it is complete.
@@ -256,6 +312,16 @@ asio::awaitable<action> list_watch::implementation::watch(action step) {
   if (opened && *opened && **opened) {
     const auto cancelled = co_await attempt.over.wait();
     if (cancelled) throw_cancelled();
+  }
+  if (std::exchange(stalled_, false)) {
+    metrics.watch(informer_metrics::watch_end::silent);
+    api_->rule_out_streaming_lists();
+    auto next = reflector.streams_ruled_out();
+    tell_failure("a streaming list does not end",
+                 {.code = errc::timed_out,
+                  .message = "cannot list " + type.plural + ": nothing came for 30 s"},
+                 next);
+    co_return next;
   }
   if (attempt.given_up) {
     metrics.watch(informer_metrics::watch_end::ended);
@@ -289,6 +355,7 @@ void list_watch::implementation::put(object next) {
 
 bool list_watch::implementation::take(const decoded_event& event) {
   metrics.event(event.type);
+  if (reflector.state() == k8s::reflector::state::streaming) streamed_at_ = clock_.now();
   switch (reflector.event(event)) {
     case k8s::reflector::verdict::apply:
       if (event.type == decoded_event::kind::deleted) {
@@ -334,14 +401,37 @@ action list_watch::implementation::watch_ended(const watch_attempt& attempt, fai
               : silent             ? label::silent
                                    : label::broken;
   }
-  metrics.watch(counted);
   auto next = reflector.watch_ended(ended, error, attempt.lasted());
+  const bool empty = ended == ending::in_order && reflector.was_fruitless();
+  metrics.watch(empty ? label::empty : counted);
+  note_health();
   if (ended != ending::in_order) {
     if (ended != ending::bad_event) metrics.failure(phase::watch);
     sink_.request_failed(error);
     tell_failure("a watch broke off", error, next);
+  } else if (empty) {
+    tell_failure("a watch ended without having brought anything",
+                 {.code = errc::bad_response,
+                  .message = "cannot watch " + type.plural +
+                             ": the server, or what is before it, "
+                             "ends the watch at once"},
+                 next);
   }
   return next;
+}
+
+void list_watch::implementation::note_health() {
+  if (!reflector.is_suspect()) {
+    suspect_since_.reset();
+  } else if (!suspect_since_) {
+    suspect_since_ = clock_.now();
+  }
+}
+
+std::optional<core::time_point> list_watch::implementation::suspect_since() const noexcept {
+  if (!reflector.is_suspect()) return std::nullopt;
+  const auto lasted = watch_ != nullptr ? watch_->lasted() : std::nullopt;
+  return lasted && *lasted >= watch_health::proof_of_life ? std::nullopt : suspect_since_;
 }
 
 void list_watch::implementation::tell_failure(std::string_view message, const failure& error,
@@ -354,6 +444,13 @@ void list_watch::implementation::tell_failure(std::string_view message, const fa
                 {"error", error.message},
                 {"next", action_texts.at(static_cast<std::size_t>(next.type))},
                 {"pause_ms", duration_cast<milliseconds>(next.delay).count()}});
+}
+
+void list_watch::implementation::begin_streaming() {
+  begin_listing();
+  streamed_at_ = clock_.now();
+  stalled_ = false;
+  if (!std::exchange(watched_over_, true)) tasks_->spawn(break_off_stalled());
 }
 
 void list_watch::implementation::begin_listing() {
@@ -386,7 +483,7 @@ asio::awaitable<std::optional<T>> list_watch::implementation::unless_given_up(
                                 asio::bind_cancellation_slot(signal.slot(), asio::use_awaitable));
   } catch (const boost::system::system_error& error) {
     thrown = std::current_exception();
-    given_up = again_ && error.code() == asio::error::operation_aborted;
+    given_up = (again_ || stalled_) && error.code() == asio::error::operation_aborted;
   } catch (...) {
     thrown = std::current_exception();
   }
@@ -400,6 +497,10 @@ asio::awaitable<std::optional<T>> list_watch::implementation::unless_given_up(
 
 void list_watch::implementation::list_again() {
   again_ = true;
+  give_up_request();
+}
+
+void list_watch::implementation::give_up_request() {
   if (watch_ != nullptr) {
     watch_->given_up = true;
     watch_->over.set();
@@ -421,6 +522,14 @@ asio::awaitable<void> list_watch::run() {
 
 void list_watch::list_again() {
   impl_->list_again();
+}
+
+void list_watch::try_early() {
+  impl_->try_early();
+}
+
+std::optional<core::time_point> list_watch::suspect_since() const noexcept {
+  return impl_->suspect_since();
 }
 
 void list_watch::report(std::size_t objects, std::size_t pending) {

@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace rw::k8s {
@@ -92,6 +93,14 @@ class list_watch {
   /// start. The sink stays as live as it is unless that fails. A pause after a failure is not
   /// shortened; the list follows it.
   void list_again();
+
+  /// The server has shown that it is alive: ends the pause after a failure, unless the server asked
+  /// for it, at most once a second.
+  void try_early();
+
+  /// Since when watches end without having brought anything (`watch_health`); nothing: they do not,
+  /// or the one under way has lasted.
+  std::optional<core::time_point> suspect_since() const noexcept;
 
   /// Publishes the metrics.
   void report(std::size_t objects, std::size_t pending);

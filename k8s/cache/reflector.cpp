@@ -13,10 +13,6 @@ using action = reflector::action;
 using action_kind = reflector::action::kind;
 using watch_end = reflector::watch_end;
 
-/// Watches refused in a row after which a list is tried: a resourceVersion that the server calls
-/// "too large", say, because its storage was set back.
-constexpr unsigned refusals_until_list = 5;
-
 /// Failures that a connection which brings something counts for, at most: pauses of up to four
 /// times the base.
 constexpr unsigned failures_with_progress = 2;
@@ -39,7 +35,7 @@ bool is_unsupported(const failure& error) {
 }
 
 /// The server would not begin a watch from where it was asked to, and did not say that it is too
-/// old.
+/// old: it may call a resourceVersion "too large" because its storage was set back.
 bool is_refusal(const failure& error) {
   return is_any_of(error,
                    {errc::bad_request, errc::invalid, errc::server_error, errc::unavailable});
@@ -65,7 +61,8 @@ action reflector::version(unsigned major, unsigned minor) {
   return go_on(then::list);
 }
 
-action reflector::waited() {
+action reflector::waited(core::duration length) {
+  health_.paused(length);
   return go_on(after_wait_);
 }
 
@@ -85,6 +82,7 @@ action reflector::go_on(then next) {
   listed_version_.clear();
   tokens_.clear();
   empty_pages_ = 0;
+  listing_ = 0;
   return streaming_ == support::yes && !paged_once_ ? watch(true) : list_page(true);
 }
 
@@ -99,7 +97,7 @@ action reflector::list_page(bool anew) {
 action reflector::watch(bool anew) {
   state_ = anew ? state::streaming : state::watching;
   error_event_ = {};
-  progressed_ = false;
+  brought_ = progressed_ = false;
   const auto least =
       static_cast<std::uint64_t>(std::max<std::int64_t>(options_.watch_timeout.count(), 1));
   asked_ = std::chrono::seconds(static_cast<std::int64_t>(least + random_() % (least + 1)));
@@ -114,7 +112,10 @@ action reflector::pause(then next, const failure& error) {
   const core::duration asked_for = error.retry_after;
   state_ = state::waiting;
   after_wait_ = next;
-  return {.type = action_kind::wait, .delay = std::max(backoff_.next(), asked_for)};
+  const core::duration own = backoff_.next();
+  return {.type = action_kind::wait,
+          .delay = std::max(own, asked_for),
+          .by_server = asked_for > core::duration::zero()};
 }
 
 action reflector::at_once_or_pause(then next, const failure& error) {
@@ -124,7 +125,8 @@ action reflector::at_once_or_pause(then next, const failure& error) {
 }
 
 action reflector::listed(const std::string& resource_version, const std::string& continue_token,
-                         std::size_t objects) {
+                         std::size_t objects, std::uint64_t digest) {
+  listing_ += digest;
   empty_pages_ = objects == 0 ? empty_pages_ + 1 : 0;
   const bool repeats =
       !continue_token.empty() && !tokens_.insert(core::foreign_text_hash()(continue_token)).second;
@@ -143,6 +145,7 @@ action reflector::listed(const std::string& resource_version, const std::string&
   resource_version_ = listed_version_;
   paged_once_ = false;
   at_once_ = false;
+  complete();
   auto next = watch(false);
   next.whole = true;
   return next;
@@ -175,38 +178,78 @@ action reflector::page_failed(const failure& error) {
   return pause(then::next_page, error);
 }
 
-bool reflector::judge(watch_end ending, core::duration lasted) {
+std::uint64_t reflector::digest_of(const object& of, std::string_view resource_version) {
+  return core::foreign_hash(of.ns(), of.name(), resource_version);
+}
+
+/// All there is was listed.
+void reflector::complete() {
+  // Events that came are no news, but what could not be read may be.
+  const bool changed = contents_ ? *contents_ != listing_ : unreadable_;
+  contents_ = listing_;
+  if (std::exchange(on_suspicion_, false)) health_.listed(changed);
+}
+
+bool reflector::judge(watch_end ending, const failure& error,
+                      std::optional<core::duration> lasted) {
   const bool to_its_end =
-      ending == watch_end::in_order && !error_event_.code && lasted >= asked_ * 9 / 10;
-  if (to_its_end || lasted >= options_.backoff_limit) {
+      ending == watch_end::in_order && !error_event_.code && lasted && *lasted >= asked_ * 9 / 10;
+  if (to_its_end || (lasted && *lasted >= options_.backoff_limit)) {
     backoff_.reset();
   } else if (progressed_ && backoff_.failures() > failures_with_progress) {
     backoff_.reset();
     backoff_.skip(failures_with_progress);
   }
+  fruitless_ = false;
+  if (error.status >= 400 && !progressed_) {
+    is_refusal(error) ? health_.refused() : health_.excused();
+  } else {
+    const bool redirected = error.status / 100 == 3;
+    if (redirected && !lasted) lasted = core::duration::zero();
+    fruitless_ = health_.ended({.lasted = lasted, .progressed = brought_, .complete = to_its_end});
+  }
   return to_its_end;
 }
 
-action reflector::watch_ended(watch_end ending, const failure& reason, core::duration lasted) {
-  const bool to_its_end = judge(ending, lasted);
+void reflector::note_event() {
+  brought_ = true;
+  health_.progressed();
+}
+
+reflector::then reflector::list_on_suspicion(bool unreadable) {
+  unreadable_ = unreadable;
+  health_.listing();
+  on_suspicion_ = true;
+  return then::list;
+}
+
+action reflector::watch_ended(watch_end ending, const failure& reason,
+                              std::optional<core::duration> lasted) {
   const auto& error = error_event_.code ? error_event_ : reason;
+  const bool to_its_end = judge(ending, error, lasted);
+  if (state_ == state::streaming) {
+    // One that ran its time and was not whole is of a server that does not know what was asked; one
+    // that was ended early, or brought what can't be read, would be so again.
+    const bool unsupported = to_its_end || is_unsupported(error);
+    if (unsupported) streaming_ = support::no;
+    paged_once_ = paged_once_ || fruitless_ || ending == watch_end::bad_event;
+    return unsupported || ending == watch_end::bad_event ? at_once_or_pause(then::list, error)
+                                                         : pause(then::list, error);
+  }
   if (ending == watch_end::bad_event) {
     // In a stream it would come again.
     paged_once_ = true;
-    return at_once_or_pause(then::list, error);
-  }
-  if (state_ == state::streaming) {
-    // One that ran its time and was not whole is of a server that does not know what was asked.
-    const bool unsupported = to_its_end || is_unsupported(error);
-    if (unsupported) streaming_ = support::no;
-    return unsupported ? at_once_or_pause(then::list, error) : pause(then::list, error);
+    if (!health_.may_list()) return pause(then::watch, error);
+    return at_once_or_pause(list_on_suspicion(true), error);
   }
   if (error.is(errc::gone)) return at_once_or_pause(then::list, error);
   if (to_its_end) return go_on(then::watch);
-  refused_ = !progressed_ && is_refusal(error) ? refused_ + 1 : 0;
-  if (refused_ < refusals_until_list) return pause(then::watch, error);
-  refused_ = 0;
-  return pause(then::list, error);
+  return pause(health_.wants_list() ? list_on_suspicion(false) : then::watch, error);
+}
+
+action reflector::streams_ruled_out() {
+  streaming_ = support::no;
+  return go_on(then::list);
 }
 
 reflector::verdict reflector::event(const decoded_event& event) {
@@ -214,17 +257,21 @@ reflector::verdict reflector::event(const decoded_event& event) {
     error_event_ = event.status;
     return verdict::stop;
   }
+  note_event();
   const bool bookmark = event.type == decoded_event::kind::bookmark;
   if (state_ == state::streaming) {
     // Until all came there is nothing to go on from.
+    if (!bookmark) listing_ += digest_of(event.subject, event.resource_version);
     if (!bookmark) return verdict::apply;
     if (!event.initial_events_end) return verdict::nothing;
     state_ = state::watching;
     resource_version_ = event.resource_version;
     progressed_ = true;
+    complete();
     return verdict::whole;
   }
   progressed_ = true;
+  if (!bookmark) contents_.reset();
   if (is_older_version(event.resource_version, resource_version_)) {
     error_event_ = {.code = errc::gone,
                     .message = "the server's versions went backward, from " + resource_version_ +

@@ -3,12 +3,14 @@
 #include "rw/core/backoff.hpp"
 #include "rw/core/clock.hpp"
 #include "rw/k8s/cache/watch_decoder.hpp"
+#include "rw/k8s/cache/watch_health.hpp"
 #include "rw/k8s/client/client.hpp"
 #include "rw/k8s/objects/failure.hpp"
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -33,10 +35,11 @@ struct reflector_options {
 /// then make every object go forward only.
 ///
 /// **Resuming.** A watch that ended or broke is begun anew from the last event or bookmark. A list
-/// is begun anew only where the server does not know that version any more (410), or where an event
-/// could not be read, or when five watches in a row were refused, or where the server's versions
-/// went backward (its storage was restored): `list_again` says so, or an event that is older than
-/// the watch. What such a list brings may be older than what was seen before it.
+/// is begun anew where the server does not know that version any more (410), or where the server's
+/// versions went backward (its storage was restored): `list_again` says so, or an event that is
+/// older than the watch. What such a list brings may be older than what was seen before it. A list
+/// is also begun on suspicion, as `watch_health` says: where watches end without having brought
+/// anything, are refused, or bring what can't be read.
 ///
 /// **Pauses.** Exponential backoff with full jitter, the only one there is: the source makes one
 /// attempt. A watch that lasted, reckoned from its answer's first byte (its own timeout, or the
@@ -62,9 +65,10 @@ class reflector {
     list_options page = {};
     watch_options watch = {};
     core::duration delay{0};
-    bool anew = false;   ///< list, watch: a listing begins; what one before has told is void
-    bool whole = false;  ///< all there is was listed: what was not does not exist any more
-    failure error = {};  ///< wait: why a page that came is a failure; no code if it is none
+    bool by_server = false;  ///< wait: the server asked for it
+    bool anew = false;       ///< list, watch: a listing begins; what one before has told is void
+    bool whole = false;      ///< all there is was listed: what was not does not exist any more
+    failure error = {};      ///< wait: why a page that came is a failure; no code if it is none
   };
 
   /// How a watch ended.
@@ -88,21 +92,32 @@ class reflector {
 
   action begin();
   action version(unsigned major, unsigned minor);
-  /// A page with so many objects was listed, and taken in. A list without an end fails: one whose
-  /// continue token repeats, or whose pages stay empty; `error` of the action says so.
+  /// A page with so many objects was listed, and taken in; `digest` is the sum of theirs. A list
+  /// without an end fails: one whose continue token repeats, or whose pages stay empty; `error` of
+  /// the action says so.
   action listed(const std::string& resource_version, const std::string& continue_token,
-                std::size_t objects);
+                std::size_t objects, std::uint64_t digest = 0);
+  /// Of an object and its version.
+  static std::uint64_t digest_of(const object& of, std::string_view resource_version);
   /// The probe, or the page, failed.
   action failed(const failure& error);
   /// `error` says more of a watch that did not end in order, which lasted so long since its answer
-  /// began: time that went by without one counts for nothing.
-  action watch_ended(watch_end ending, const failure& error, core::duration lasted);
-  action waited();
+  /// began; nothing if there was none.
+  action watch_ended(watch_end ending, const failure& error, std::optional<core::duration> lasted);
+  /// A streaming list of this server has come to nothing.
+  action streams_ruled_out();
+  /// The pause has lasted so long; the source may have shown that it is alive before its end.
+  action waited(core::duration length);
   /// Whatever the action before was, a list is to follow: what was seen is proven wrong.
   action list_again() { return begin(); }
 
   /// Each event of the watch that is under way.
   verdict event(const decoded_event& event);
+
+  /// Watches end without having brought anything (`watch_health`).
+  bool is_suspect() const noexcept { return health_.is_suspect(); }
+  /// The latest watch was one of those.
+  bool was_fruitless() const noexcept { return fruitless_; }
 
   reflector::state state() const noexcept { return state_; }
   /// What the watch goes on from; empty before the first list.
@@ -123,8 +138,11 @@ class reflector {
   /// Without a pause if nothing failed before.
   action at_once_or_pause(then next, const failure& error);
   action page_failed(const failure& error);
-  /// Takes what a watch's end says of the server's health. True: it ran its time.
-  bool judge(watch_end ending, core::duration lasted);
+  /// Takes what a watch's end says of the server. Returns true if it ran its time.
+  bool judge(watch_end ending, const failure& error, std::optional<core::duration> lasted);
+  then list_on_suspicion(bool unreadable);
+  void complete();
+  void note_event();
 
   const reflector_options options_;
   core::random_source random_;
@@ -144,8 +162,14 @@ class reflector {
   std::string resource_version_;
   failure error_event_;
   std::chrono::seconds asked_{0};  ///< the watch's timeout
+  bool brought_ = false;           ///< the watch has, an event or a bookmark
   bool progressed_ = false;        ///< the watch brought something that need not be asked for again
-  unsigned refused_ = 0;           ///< watches in a row
+  bool fruitless_ = false;
+  watch_health health_;
+  bool on_suspicion_ = false;              ///< this list is
+  bool unreadable_ = false;                ///< with `on_suspicion_`: because of an event
+  std::uint64_t listing_ = 0;              ///< digest of what this listing has brought
+  std::optional<std::uint64_t> contents_;  ///< of the last complete list, unless events followed
 };
 
 }  // namespace rw::k8s

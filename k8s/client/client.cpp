@@ -298,6 +298,14 @@ asio::awaitable<result<opened_watch>> client::open_watch(resource_type type, sel
   return open(impl_->api, watch_call(type, objects, options, into));
 }
 
+bool client::streams_lists() const noexcept {
+  return impl_->api->streams_lists;
+}
+
+void client::rule_out_streaming_lists() noexcept {
+  impl_->api->streams_lists = false;
+}
+
 asio::awaitable<result<json::value>> client::create(resource_type type, value object,
                                                     write_options options, call_options bounds) {
   return impl_->write(*this, verb::create, type, key_of(object), object, std::move(options),

@@ -218,6 +218,11 @@ class client {
   boost::asio::awaitable<result<opened_watch>> open_watch(resource_type type, selection objects,
                                                           watch_options options, watch_sink& into);
 
+  /// False once `rule_out_streaming_lists` was called: a streaming list of the server has come to
+  /// nothing. For whoever asks for such lists.
+  bool streams_lists() const noexcept;
+  void rule_out_streaming_lists() noexcept;
+
   boost::asio::awaitable<result<value>> create(resource_type type, value object,
                                                write_options options = {},
                                                call_options bounds = {});

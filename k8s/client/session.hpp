@@ -49,6 +49,8 @@ class session : public std::enable_shared_from_this<session> {
   const client_environment& environment() const noexcept { return environment_; }
   const boost::asio::any_io_executor& executor() const noexcept { return executor_; }
 
+  bool streams_lists = true;  ///< none has come to nothing
+
  private:
   struct attempt;
   class presence;

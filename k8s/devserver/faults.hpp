@@ -17,6 +17,7 @@ struct fault {
   bool silent = false;  ///< watches: no events, no bookmarks, no end
   std::optional<unsigned> events = {};  ///< watches: disconnect after this many
   bool torn = false;                    ///< with `events`: in the middle of the last one
+  bool ends = false;                    ///< with `events`: the watch ends in order instead
 };
 
 /// Faults of one cluster. The server calls it for each request; it returns the fault to inject.

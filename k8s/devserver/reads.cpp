@@ -94,6 +94,7 @@ outcome<void> reads::begin_watch(const call& from, const fault& wrong, http::res
   wanted.silent = wrong.silent;
   wanted.break_after = wrong.events;
   wanted.torn = wrong.torn;
+  wanted.ends = wrong.ends;
 
   into.status = 200;
   into.headers.add("content-type", from.show.protobuf

@@ -73,6 +73,7 @@ bool read_field(std::string_view name, const json::value& value, fault_rule& int
                      : name == "goaway"   ? &into.injected.last
                      : name == "silent"   ? &into.injected.silent
                      : name == "torn"     ? &into.injected.torn
+                     : name == "ends"     ? &into.injected.ends
                                           : nullptr;
   if (flag == nullptr || !value.is_bool()) return false;
   *flag = value.get_bool();

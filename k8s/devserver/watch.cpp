@@ -70,7 +70,7 @@ void watch::wake() {
 http::body_source::state watch::read(std::string& into, std::size_t room) {
   room += into.size();
   if (wanted_.silent) return ended_ ? state::end : state::pending;
-  if (broken()) return state::broken;
+  if (broken()) return wanted_.ends ? state::end : state::broken;
   if (!read_initial(into, room)) return state::more;
   if (wanted_.objects->closed()) return state::end;
   if (too_old_ || !wanted_.objects->holds_all_since(seen_)) {

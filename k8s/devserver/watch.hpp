@@ -41,6 +41,7 @@ struct watch_request {
   bool silent = false;                          ///< a fault: sends nothing, indefinitely
   std::optional<std::size_t> break_after = {};  ///< a fault: disconnects after so many events
   bool torn = false;                            ///< with `break_after`: within the last one
+  bool ends = false;                            ///< with `break_after`: in order instead
 };
 
 /// One watch's stream of events. It has no queue of its own: it reads the collection's history from

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace rw::cli {
@@ -55,16 +57,30 @@ boost::json::array manager_app::view::conditions() const {
   for (const auto& informer : manager_.informers_) informers.push_back(informer.get());
   if (manager_.runtime_config_)
     std::ranges::copy(manager_.runtime_config_->informers(), std::back_inserter(informers));
+  const auto wall = [&](core::time_point since) {
+    using std::chrono::system_clock;
+    return manager_.services_.clock.wall() - std::chrono::duration_cast<system_clock::duration>(
+                                                 manager_.services_.clock.now() - since);
+  };
+  std::set<std::string> suspect;  // of one type there may be several informers
+  auto suspect_since = core::time_point::max();
   for (const auto* const informer : informers) {
+    if (const auto since = informer->suspect_since()) {
+      suspect.insert(to_string(informer->type()));
+      suspect_since = std::min(suspect_since, *since);
+    }
     if (!is_unreadable(*informer)) continue;
     const auto& failing = informer->failing();
-    const auto lasts = manager_.services_.clock.now() - failing->since;
     const bool absent = failing->cause.is(k8s::errc::not_found);
-    using std::chrono::system_clock;
     add("ResourceUnreadable", absent ? kind_not_served : to_string(status_reason::rights_missing),
-        to_string(informer->type()) + ": " + failing->cause.message,
-        manager_.services_.clock.wall() -
-            std::chrono::duration_cast<system_clock::duration>(lasts));
+        to_string(informer->type()) + ": " + failing->cause.message, wall(failing->since));
+  }
+  if (!suspect.empty()) {
+    std::string message =
+        "watches end at once without having brought anything, so that lists alone show changes: "
+        "see to the connection to the API server; of";
+    for (const auto& type : suspect) message += " " + type;
+    add("WatchNotLive", "EndsWithoutEvents", std::move(message), wall(suspect_since));
   }
   // Without the Gateway no Watcher has one: that is named already.
   const bool has_gateway = std::ranges::none_of(

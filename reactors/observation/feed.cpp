@@ -72,6 +72,8 @@ class feed::source final : public k8s::api_source {
         co_await api_->open_watch(std::move(type), std::move(objects), std::move(options), into);
     co_return opened;
   }
+  bool streams_lists() const noexcept override { return api_->streams_lists(); }
+  void rule_out_streaming_lists() noexcept override { api_->rule_out_streaming_lists(); }
 
  private:
   feed& owner_;
@@ -83,14 +85,15 @@ feed::feed(observed_resource resource, feed_options options, feed_environment en
       options_(options),
       environment_(std::move(environment)),
       stopped_(environment_.api.get_executor()),
-      turn_(environment_.turns) {}
+      turn_(environment_.turns),
+      pause_(environment_.clock) {}
 
 asio::awaitable<void> feed::run(std::shared_ptr<feed> self) {
-  const auto timer = self->environment_.clock.make_timer(self->environment_.api.get_executor());
   core::backoff retry(self->options_.retry_base, self->options_.retry_limit,
                       self->environment_.random);
   while (!self->ended_) {
     auto found = co_await self->discover();
+    bool is_away = false;
     self->reason_.clear();
     if (found) {
       self->unserved_since_.reset();
@@ -98,6 +101,7 @@ asio::awaitable<void> feed::run(std::shared_ptr<feed> self) {
       co_await self->observe(std::move(*found));
     } else {
       self->reason_ = found.error().message;
+      is_away = !is_refusal(found.error());
       // It may have been served for a moment, and reviews told of its objects.
       const bool has_objects = std::ranges::any_of(self->resource_.watches, [&](const auto& each) {
         return self->environment_.into.knows(each);
@@ -110,10 +114,14 @@ asio::awaitable<void> feed::run(std::shared_ptr<feed> self) {
     }
     if (self->ended_ || self->reason_.empty()) co_return;
     self->give_up(self->reason_);
-    const auto delay = std::max(self->options_.retry_base, retry.next());
-    timer->expires_at(self->environment_.clock.now() + delay);
-    const bool due = co_await timer->wait();
-    if (!due) co_return;
+    core::duration delay = std::max(self->options_.retry_base, retry.next());
+    if (self->unserved_since_ && !self->is_absent_) {
+      const auto since = self->environment_.clock.now() - *self->unserved_since_;
+      delay = std::min(delay, std::max(unserved_for - since, core::duration::zero()));
+    }
+    const auto paused =
+        co_await self->pause_.wait(self->environment_.api.get_executor(), delay, is_away);
+    if (!paused) co_return;
   }
 }
 
@@ -218,6 +226,11 @@ void feed::end() {
 
 void feed::list_again() {
   if (driver_ != nullptr && !lists_) driver_->list_again();
+}
+
+void feed::try_early() {
+  if (driver_ != nullptr) driver_->try_early();
+  pause_.end_early();
 }
 
 void feed::begin_listing() {

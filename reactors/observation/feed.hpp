@@ -2,6 +2,7 @@
 
 #include "rw/core/backoff.hpp"
 #include "rw/core/clock.hpp"
+#include "rw/core/early_pause.hpp"
 #include "rw/core/log.hpp"
 #include "rw/core/metrics.hpp"
 #include "rw/core/wake.hpp"
@@ -60,6 +61,11 @@ class feed final : k8s::object_sink {
   void end();
   /// Lists at once, unless it does.
   void list_again();
+  /// The API server has shown that it is alive: ends the pause after a failure of its own, at most
+  /// once a second.
+  void try_early();
+  /// Watches end without having brought anything (`k8s::watch_health`).
+  bool is_suspect() const noexcept { return driver_ != nullptr && driver_->suspect_since(); }
 
  private:
   class source;
@@ -90,8 +96,9 @@ class feed final : k8s::object_sink {
   std::optional<core::time_point> unserved_since_;  ///< by the first proof in a row
   bool is_absent_ = false;                          ///< the observer got an empty list for that
   k8s::list_watch* driver_ = nullptr;               ///< while it runs
-  std::string reason_;                              ///< why it stops; empty: it does not
-  std::string given_up_;                            ///< the reason that was logged last
+  core::early_pause pause_;
+  std::string reason_;    ///< why it stops; empty: it does not
+  std::string given_up_;  ///< the reason that was logged last
   std::optional<core::time_point> live_since_;
   unsigned failures_ = 0;  ///< since it was live
   bool ended_ = false;

@@ -75,6 +75,8 @@ asio::awaitable<void> observation::read_reviews() {
     const auto now = environment_.clock.now();
     update_plan();  // a review of a Watcher may come before the tick that finds it
     for (auto& review : taken) observer_.accept(std::move(review), now);
+    // Reviews come from an API server that is alive; anybody may send them, so feeds bound this.
+    for (const auto& each : feeds_) each->try_early();
     wake();
     while (observer_.full()) co_await space_.wait();
     if (taken.size() == reviews_at_once) co_await asio::post(executor_, asio::use_awaitable);
@@ -271,6 +273,10 @@ watch_report observation::report_of(const managed_watch& watch) const {
     if (out.state == watch_state::live && since) out.live_since = calendar_.at(*since);
     out.reason = each->given_up();
     if (!out.reason.empty() && !each->is_absent()) out.state = watch_state::unobserved;
+    if (!each->is_suspect() || !out.reason.empty()) continue;
+    out.state = watch_state::catching_up;
+    out.live_since.reset();
+    out.reason = "its watches end without having brought anything";
   }
   return out;
 }
@@ -283,7 +289,13 @@ void observation::publish() {
   count(metrics_.by_watch, published_live_, objects.taken_live());
   count(metrics_.resyncs, published_resyncs_, objects.taken_resyncs());
   metrics_.objects.Set(static_cast<double>(objects.size()));
-  metrics_.live.Set(static_cast<double>(observer_.live_watches()));
+  std::size_t suspect = 0;
+  for (const auto& each : feeds_) {
+    if (!each->is_suspect()) continue;
+    suspect += static_cast<std::size_t>(std::ranges::count_if(
+        each->resource().watches, [this](const auto& watch) { return observer_.is_live(watch); }));
+  }
+  metrics_.live.Set(static_cast<double>(observer_.live_watches() - suspect));
   metrics_.unobserved.Set(static_cast<double>(observer_.unobserved_watches()));
   metrics_.undelivered.Set(static_cast<double>(objects.undelivered()));
   metrics_.waiting.Set(static_cast<double>(observer_.waiting()));

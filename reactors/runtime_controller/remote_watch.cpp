@@ -4,6 +4,7 @@
 #include "rw/core/hash.hpp"
 #include "rw/core/wake.hpp"
 #include "rw/k8s/cache/watch_decoder.hpp"
+#include "rw/k8s/cache/watch_health.hpp"
 #include "rw/k8s/client/client_pool.hpp"
 #include "rw/k8s/objects/object_reader.hpp"
 
@@ -36,6 +37,12 @@ constexpr drift_backoff::options of_losses{.base = std::chrono::seconds(4),
                                            .quiet = std::chrono::minutes(5)};
 /// A watch ends between this and twice this, so that those of many clusters do not end at once.
 constexpr std::uint64_t timeout_seconds = 300;
+
+/// Servers before 1.32 may know the parameter and not allow it.
+bool refuses_streams(const k8s::failure& error) {
+  return error.is(k8s::errc::bad_request) || error.is(k8s::errc::invalid) ||
+         error.is(k8s::errc::unsupported) || error.is(k8s::errc::method_not_allowed);
+}
 
 /// Copies share it.
 const k8s::projection& names_only() {
@@ -99,13 +106,18 @@ class remote_watch::stream final : public k8s::watch_sink {
  public:
   stream(remote_watch& owner, entry& cluster, const kind& kind, std::size_t index)
       : owner_(owner), cluster_(cluster), kind_(kind), index_(index) {}
+  ~stream() override { note_suspicion(false); }
 
   const watched_set::watch& watch() const noexcept { return kind_.watch; }
-  /// Whether it runs, and has begun with all objects or goes on from there.
-  bool is_live() const noexcept { return began_ && !listing_; }
+  /// Whether it runs, has begun with all objects or goes on from there, and can be trusted.
+  bool is_live() const noexcept;
 
   /// Returns the delay before the restart.
   core::duration wait() const;
+  void waited(core::duration length) { health_.paused(length); }
+  /// A reconcile has compared all objects, and found changes or not.
+  void reconciled(bool changed);
+  void await_reconcile();
   /// Returns true if another watch of the cluster finds out whether that responds again: this one
   /// goes on when it does.
   bool stands_by();
@@ -123,7 +135,9 @@ class remote_watch::stream final : public k8s::watch_sink {
  private:
   bool handle(const k8s::decoded_event& event);
   void note_missing();
-  void note_end(bool in_order);
+  void note_end(const k8s::failure* error);
+  void note_progress();
+  void note_suspicion(bool suspect);
 
   remote_watch& owner_;
   entry& cluster_;
@@ -134,10 +148,14 @@ class remote_watch::stream final : public k8s::watch_sink {
   std::string version_;                          ///< empty: it begins with all objects
   std::vector<std::size_t> listed_;              ///< of these, until the first bookmark
   std::optional<core::time_point> began_;        ///< when the server accepted it
+  k8s::watch_health health_;
   unsigned failures_ = 0;
   bool listing_ = false;
-  bool broken_ = false;   ///< the stream was unreadable
-  bool expired_ = false;  ///< the server no longer has the version
+  bool progressed_ = false;    ///< this watch brought something
+  bool on_suspicion_ = false;  ///< a reconcile is due because of `health_`
+  bool counted_ = false;       ///< in the metric of suspect watches
+  bool broken_ = false;        ///< the stream was unreadable
+  bool expired_ = false;       ///< the server no longer has the version
   bool stands_by_ = false;
 };
 
@@ -152,6 +170,15 @@ struct remote_watch::entry : std::enable_shared_from_this<entry> {
     for (const auto& watch : set.watches) {
       watches.emplace_back(owner, *this, owner.kind_of(watch), watches.size());
     }
+  }
+
+  void reconciled(bool changed) {
+    for (auto& each : watches) each.reconciled(changed);
+  }
+  /// A reconcile will compare all objects, those of every watch.
+  void mark_suspect() {
+    for (auto& each : watches) each.await_reconcile();
+    owner.on_change_(key, {});
   }
 
   bool watches_the_same(const watched_set& as) const {
@@ -181,6 +208,9 @@ remote_watch::remote_watch(asio::any_io_executor executor, remote_watch_options 
       environment_(std::move(in)),
       watched_(core::make_gauge(environment_.metrics, options_.metrics + "_watched_runtimes",
                                 "Number of runtimes that are watched for drift")),
+      suspect_(core::make_gauge(environment_.metrics, options_.metrics + "_suspect_watches",
+                                "Number of watches on runtimes that ended without an event, one "
+                                "after the other")),
       own_(core::make_counter(environment_.metrics, options_.metrics + "_observed_changes_total",
                               "Number of changes of applied objects on runtimes",
                               {{"from", "own"}})),
@@ -242,6 +272,8 @@ bool remote_watch::is_unchanged(const k8s::object_key& key) const {
 }
 
 unsigned remote_watch::reconciled(const k8s::object_key& key, bool repaired) {
+  const auto found = entries_.find(key);
+  if (found != entries_.end()) found->second->reconciled(repaired);
   const bool caused = changed_.erase(key) > 0;
   return caused || repaired ? backoff_.noted(key, repaired, environment_.clock.now()) : 0;
 }
@@ -253,15 +285,33 @@ core::duration remote_watch::stream::wait() const {
   return backoff.next();
 }
 
+bool remote_watch::stream::is_live() const noexcept {
+  if (!began_ || listing_) return false;
+  return !health_.is_suspect() ||
+         owner_.environment_.clock.now() - *began_ >= k8s::watch_health::proof_of_life;
+}
+
+void remote_watch::stream::reconciled(bool changed) {
+  if (std::exchange(on_suspicion_, false)) health_.listed(changed);
+}
+
+void remote_watch::stream::await_reconcile() {
+  health_.listing();
+  on_suspicion_ = true;
+}
+
 asio::awaitable<bool> remote_watch::stream::open() {
-  broken_ = expired_ = false;
+  broken_ = expired_ = progressed_ = false;
   listing_ = version_.empty();
   listed_.clear();
   began_.reset();
   decoder_.reset();
   const auto seconds = timeout_seconds + owner_.environment_.random() % timeout_seconds;
+  // The bookmark that ends a streaming list comes at once, and any other within a minute only.
+  const bool streams = listing_ && cluster_.api->streams_lists();
   k8s::watch_options options{.resource_version = version_,
-                             .timeout = std::chrono::seconds(seconds)};
+                             .timeout = std::chrono::seconds(seconds),
+                             .send_initial_events = streams};
   auto opened =
       co_await cluster_.api->open_watch(watch().type, watch().selection, std::move(options), *this);
   // With HTTP/1.1 the watch is over, which says nothing of an attempt to begin.
@@ -271,7 +321,17 @@ asio::awaitable<bool> remote_watch::stream::open() {
     co_return true;
   }
   if (!opened && opened.error().is(k8s::errc::gone)) expired_ = true;
-  note_end(opened.has_value());
+  if (streams && !opened && refuses_streams(opened.error())) {
+    cluster_.api->rule_out_streaming_lists();
+    began_.reset();
+    co_return false;
+  }
+  if (opened) {
+    note_end(nullptr);
+  } else {
+    const auto error = opened.error();
+    note_end(&error);
+  }
   co_return false;
 }
 
@@ -323,6 +383,7 @@ bool remote_watch::stream::handle(const k8s::decoded_event& event) {
     expired_ = true;
     return false;
   }
+  note_progress();
   version_ = event.resource_version;
   if (event.type == event_kind::bookmark) {
     if (std::exchange(listing_, false)) note_missing();
@@ -350,17 +411,35 @@ void remote_watch::stream::note_missing() {
 
 void remote_watch::stream::end(boost::system::error_code error) {
   opened_.reset();
-  note_end(!error);
+  const k8s::failure broken{.code = k8s::errc::unreachable};
+  note_end(error ? &broken : nullptr);
   if (cluster_.tasks != nullptr) cluster_.tasks->spawn(owner_.begin(this));
 }
 
-/// Delays the restart if the server ends each watch at once.
-void remote_watch::stream::note_end(bool in_order) {
+void remote_watch::stream::note_progress() {
+  progressed_ = true;
+  health_.progressed();
+  note_suspicion(false);
+}
+
+void remote_watch::stream::note_suspicion(bool suspect) {
+  if (std::exchange(counted_, suspect) == suspect) return;
+  owner_.suspect_.Increment(suspect ? 1 : -1);
+}
+
+/// Delays the restart if the server ends each watch at once. `error`: null if it ended in order.
+void remote_watch::stream::note_end(const k8s::failure* error) {
   if (expired_) version_.clear();
-  const bool lasted = began_ && owner_.environment_.clock.now() - *began_ > retry_base;
-  if (lasted) failures_ = 0;
-  if (!lasted || !in_order || expired_ || broken_) ++failures_;
+  auto lasted = began_ ? std::optional(owner_.environment_.clock.now() - *began_) : std::nullopt;
+  const unsigned status = error != nullptr ? error->status : 0;
+  if (status / 100 == 3) lasted = core::duration::zero();
+  if (!expired_ && status < 400) health_.ended({.lasted = lasted, .progressed = progressed_});
+  note_suspicion(health_.is_suspect());
+  if (lasted && *lasted > retry_base) failures_ = 0;
+  if (!lasted || *lasted <= retry_base || error != nullptr || expired_ || broken_) ++failures_;
   began_.reset();
+  if (!health_.wants_list() || cluster_.tasks == nullptr) return;
+  cluster_.mark_suspect();
 }
 
 // --- remote_watch ----------------------------------------------------------------------
@@ -380,6 +459,7 @@ asio::awaitable<void> remote_watch::begin(stream* stream) {
       pause->expires_at(environment_.clock.now() + wait);
       const bool due = co_await pause->wait();
       if (!due) co_return;
+      stream->waited(wait);
     }
     if (stream->stands_by()) co_return;
     const bool runs = co_await stream->open();

@@ -77,7 +77,11 @@ struct remote_watch_environment {
 ///
 /// Holds the client that it received last; a pool therefore needs capacity for all clusters.
 ///
-/// Metrics: `<prefix>_watched_runtimes`, `<prefix>_observed_changes_total{from}` (own, others) and
+/// Where watches end without having brought anything (`k8s::watch_health`) the cluster does not
+/// count as unchanged, and the callback enqueues it, more and more rarely.
+///
+/// Metrics: `<prefix>_watched_runtimes`, `<prefix>_suspect_watches`,
+/// `<prefix>_observed_changes_total{from}` (own, others) and
 /// `<prefix>_held_back_total`, the callbacks that were delayed.
 ///
 /// Single executor.
@@ -134,6 +138,7 @@ class remote_watch {
   const callback on_change_;
   const remote_watch_environment environment_;
   core::gauge& watched_;
+  core::gauge& suspect_;
   core::counter& own_;
   core::counter& foreign_;
   core::counter& held_back_;

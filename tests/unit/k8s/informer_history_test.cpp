@@ -86,7 +86,9 @@ class history {
 
   void happen() {
     const auto what = chance_.draw(1000);
-    if (what < 5) {
+    if (what < 3) {
+      server_.front_end_fails();
+    } else if (what < 8) {
       server_.restart();
     } else if (what < 15) {
       server_.compact();

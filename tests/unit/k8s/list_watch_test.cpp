@@ -1,5 +1,7 @@
 #include "rw/k8s/cache/list_watch.hpp"
 
+#include "rw/k8s/cache/watch_health.hpp"
+
 #include <boost/test/unit_test.hpp>
 
 #include "tests/unit/k8s/scripted_source.hpp"
@@ -246,6 +248,108 @@ RW_COROUTINE_TEST(cancelled_driver_ends_in_any_request_and_lists_no_more, enviro
     for (int i = 0; i < 20; ++i) co_await rw::test::turn();
     BOOST_TEST(source.call == "");
   }
+}
+
+RW_COROUTINE_TEST(watches_that_end_at_once_are_suspect_and_lead_to_a_list, environment) {
+  auto& source = *env->source;
+  env->tasks.spawn(env->under_test.run());
+  co_await env->expect("list 500");
+  source.answer(list("10", {configmap("a", "1")}));
+  for (int i = 0; i < 5; ++i) {
+    co_await env->expect_after_pause("watch 10");
+    BOOST_TEST(env->under_test.suspect_since().has_value() == (i > 0));
+    env->clock.advance(std::chrono::seconds(7));
+    source.answer();
+  }
+  co_await env->expect_after_pause("list 500");
+  source.answer(list("12", {configmap("a", "12")}));
+  co_await env->expect_after_pause("watch 12");
+  BOOST_TEST(env->under_test.suspect_since().has_value());
+  // A watch that lasts is trusted before its end.
+  env->clock.advance(rw::k8s::watch_health::proof_of_life);
+  BOOST_TEST(!env->under_test.suspect_since().has_value());
+  const auto text = core::expose(env->metrics);
+  BOOST_TEST(text.find(R"(end="empty",resource="configmaps"} 5)") != std::string::npos, text);
+}
+
+RW_COROUTINE_TEST(streaming_list_that_brings_nothing_is_listed_in_pages_there, environment) {
+  auto& source = *env->source;
+  for (const bool again : {false, true}) {
+    rw::k8s::list_watch streaming(env->source, configmaps(), {},
+                                  {env->clock, env->log, env->metrics, [] { return 7U; }},
+                                  env->sink);
+    core::task_group tasks(env->context.get_executor());
+    tasks.spawn(streaming.run());
+    co_await env->expect("version");
+    source.answer();
+    if (!again) {
+      co_await env->expect("stream");
+      source.send(event("ADDED", configmap("a", "1")));
+      const auto since = env->clock.now();
+      co_await env->expect_after_pause("list 500");
+      BOOST_TEST((env->clock.now() - since == std::chrono::seconds(30)));
+    } else {
+      // The server is not asked for another, by nobody.
+      co_await env->expect("list 500");
+    }
+    source.answer(list("10", {configmap("a", "1")}));
+    co_await env->expect("watch 10");
+    tasks.cancel();
+    co_await tasks.join();
+  }
+}
+
+RW_COROUTINE_TEST(streaming_list_goes_on_for_as_long_as_objects_come, environment) {
+  auto& source = *env->source;
+  rw::k8s::list_watch streaming(env->source, configmaps(), {},
+                                {env->clock, env->log, env->metrics, [] { return 7U; }}, env->sink);
+  core::task_group tasks(env->context.get_executor());
+  tasks.spawn(streaming.run());
+  co_await env->expect("version");
+  source.answer();
+  co_await env->expect("stream");
+  for (int i = 1; i <= 10; ++i) {
+    source.send(event("ADDED", configmap("a" + std::to_string(i), std::to_string(i))));
+    env->clock.advance(std::chrono::seconds(20));
+    for (int turn = 0; turn < 10; ++turn) co_await rw::test::turn();
+    BOOST_TEST(source.call == "stream");
+  }
+  source.send(bookmark("10", true));
+  env->clock.advance(std::chrono::minutes(4));
+  for (int turn = 0; turn < 10; ++turn) co_await rw::test::turn();
+  BOOST_TEST(source.call == "stream");
+  tasks.cancel();
+  co_await tasks.join();
+}
+
+RW_COROUTINE_TEST(sign_of_life_ends_a_pause_at_most_once_a_second, environment) {
+  auto& source = *env->source;
+  const auto is_called = [&](std::string call) {
+    return rw::test::eventually([&source, call] { return source.call == call; });
+  };
+  env->tasks.spawn(env->under_test.run());
+  co_await env->expect("list 500");
+  source.answer(list("10", {}));
+  co_await env->expect("watch 10");
+  env->under_test.try_early();  // nothing to end
+  source.fail(errc::unreachable);
+  for (int i = 0; i < 20; ++i) co_await rw::test::turn();
+  env->under_test.try_early();
+  bool early = co_await is_called("watch 10");
+  BOOST_TEST(early);
+  source.fail(errc::unreachable);
+  for (int i = 0; i < 20; ++i) co_await rw::test::turn();
+  env->under_test.try_early();
+  for (int i = 0; i < 20; ++i) co_await rw::test::turn();
+  BOOST_TEST(source.call == "");
+  // The pause of one failure may be over by itself within a second.
+  co_await env->expect_after_pause("watch 10");
+  source.fail(errc::unreachable);
+  for (int i = 0; i < 20; ++i) co_await rw::test::turn();
+  env->clock.advance(std::chrono::milliseconds(1));
+  env->under_test.try_early();
+  env->under_test.try_early();
+  co_await env->expect_after_pause("watch 10");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -80,6 +80,16 @@ class model_server final : public truth {
     wake();
   }
 
+  /// For a while something before the server ends each watch at once, in one of the ways that front
+  /// ends have.
+  void front_end_fails() {
+    front_end_ = static_cast<front_end>(1 + chance_.draw(4));
+    front_end_until_ = clock_.now() + chance_.up_to(std::chrono::minutes(4));
+    happened.note("a front end ends each watch");
+    ++generation_;
+    wake();
+  }
+
   void back_up() {
     happened.note("backup at " + std::to_string(version_));
     backup_ = {version_, objects_};
@@ -131,6 +141,11 @@ class model_server final : public truth {
     std::map<std::string, stored> objects;
   };
 
+  enum class front_end : std::uint8_t { none, ends, resets, answers_a_page, redirects };
+
+  front_end before() const {
+    return faulty && clock_.now() < front_end_until_ ? front_end_ : front_end::none;
+  }
   bool is_down() const { return clock_.now() < down_until_; }
 
   void become_backup() {
@@ -164,6 +179,8 @@ class model_server final : public truth {
   std::uint64_t compacted_ = 1;
   std::uint64_t generation_ = 0;
   core::time_point down_until_ = core::time_point::min();
+  front_end front_end_ = front_end::none;
+  core::time_point front_end_until_ = core::time_point::min();
   backup backup_;
   std::map<std::string, stored> objects_;
   std::set<std::string> uids_;  ///< of all objects that ever were
@@ -209,6 +226,7 @@ class model_source final : public api_source {
     co_await pause();
     if (server_.is_down()) co_return broken();
     if (server_.faulty && server_.chance_.likely(0.15)) co_return passing_failure();
+    if (auto ended = end_at_once(into)) co_return std::move(*ended);
     auto stop = co_await begin(options, into);
     if (stop) co_return std::move(*stop);
     into.begin();
@@ -219,7 +237,7 @@ class model_source final : public api_source {
     if (options.silence.count() > 0) patience = std::min<core::duration>(patience, options.silence);
     const auto given_up = server_.clock_.now() + patience;
     const auto generation = server_.generation_;
-    const bool silent = server_.faulty && server_.chance_.likely(0.05);
+    const bool silent = server_.faulty && (stalls_ || server_.chance_.likely(0.05));
     for (;;) {
       if (server_.generation_ != generation) co_return broken();
       if (silent && server_.clock_.now() >= given_up) co_return failure{.code = errc::timed_out};
@@ -331,6 +349,28 @@ class model_source final : public api_source {
                                        : text.substr(0, server_.chance_.draw(text.size()));
   }
 
+  /// What the front end makes of a watch; nothing: it lets it pass.
+  std::optional<result<opened_watch>> end_at_once(watch_sink& into) {
+    using front_end = model_server::front_end;
+    switch (server_.before()) {
+      case front_end::none:
+        return std::nullopt;
+      case front_end::ends:
+        into.begin();
+        return result<opened_watch>();
+      case front_end::resets:
+        into.begin();
+        return broken();
+      case front_end::answers_a_page:
+        into.begin();
+        deliver("<html>log in</html>\n", into);
+        return broken();
+      case front_end::redirects:
+        break;
+    }
+    return failure{.code = errc::server_error, .status = 302};
+  }
+
   /// Sends what a watch begins with. A result ends it.
   boost::asio::awaitable<std::optional<result<opened_watch>>> begin(watch_options options,
                                                                     watch_sink& into) {
@@ -339,12 +379,15 @@ class model_source final : public api_source {
       std::string text;
       for (const auto& [name, each] : server_.objects_) text += event("ADDED", each.text);
       sent_ = server_.version_;
-      text += bookmark(std::to_string(sent_), true);
+      // One whose end does not come (antrea-io/antrea#8123).
+      stalls_ = server_.faulty && server_.chance_.likely(0.05);
+      if (!stalls_) text += bookmark(std::to_string(sent_), true);
       const bool cut = server_.faulty && server_.chance_.likely(0.2);
       if (cut) text.resize(server_.chance_.draw(text.size()));
       if (!deliver(text, into) || cut) co_return broken();
       co_return std::nullopt;
     }
+    stalls_ = false;
     sent_ = std::stoull(options.resource_version);
     if (sent_ > server_.version_) co_return too_large_version();
     if (sent_ >= server_.compacted_) co_return std::nullopt;
@@ -404,6 +447,7 @@ class model_source final : public api_source {
   const std::pair<unsigned, unsigned> version_;
   const std::size_t large_;
   std::uint64_t sent_ = 0;
+  bool stalls_ = false;  ///< the watch under way has brought all but its end
 };
 
 }  // namespace rw::k8s::test

@@ -6,6 +6,7 @@
 
 #include "tests/unit/k8s/samples.hpp"
 #include <cstdint>
+#include <optional>
 #include <string>
 
 BOOST_AUTO_TEST_SUITE(reflector)
@@ -109,7 +110,7 @@ BOOST_AUTO_TEST_CASE(server_that_does_not_tell_its_version_is_listed_in_pages) {
   auto made = shortest();
   made.begin();
   BOOST_TEST(words(made.failed(broken)) == "wait");
-  BOOST_TEST(words(made.waited()) == "probe");
+  BOOST_TEST(words(made.waited(1s)) == "probe");
 }
 
 BOOST_AUTO_TEST_CASE(stream_is_whole_at_its_bookmark_and_goes_on_as_a_watch) {
@@ -127,7 +128,7 @@ BOOST_AUTO_TEST_CASE(stream_is_whole_at_its_bookmark_and_goes_on_as_a_watch) {
   BOOST_TEST(made.resource_version() == "9");
   BOOST_TEST((made.event(changed("11")) == verdict::apply));
   made.watch_ended(end::broken, broken, 1s);
-  BOOST_TEST(words(made.waited()) == "watch 11");
+  BOOST_TEST(words(made.waited(1s)) == "watch 11");
 }
 
 BOOST_AUTO_TEST_CASE(stream_that_breaks_before_it_is_whole_begins_again) {
@@ -136,7 +137,7 @@ BOOST_AUTO_TEST_CASE(stream_that_breaks_before_it_is_whole_begins_again) {
   made.version(1, 32);
   made.event(changed("3"));
   BOOST_TEST(words(made.watch_ended(end::broken, broken, 1s)) == "wait");
-  BOOST_TEST(words(made.waited()) == "stream!");
+  BOOST_TEST(words(made.waited(1s)) == "stream!");
 }
 
 BOOST_AUTO_TEST_CASE(reflector_lists_in_pages_once_a_stream_is_rejected) {
@@ -148,7 +149,7 @@ BOOST_AUTO_TEST_CASE(reflector_lists_in_pages_once_a_stream_is_rejected) {
     BOOST_TEST(words(made.watch_ended(end::broken, because(code, 422), 0s)) == "list 500!");
     BOOST_TEST(words(made.listed("10", "", 1)) == ". watch 10");
     made.watch_ended(end::broken, gone, 0s);
-    BOOST_TEST(words(made.waited()) == "list 500!");
+    BOOST_TEST(words(made.waited(1s)) == "list 500!");
   }
 }
 
@@ -182,7 +183,7 @@ BOOST_AUTO_TEST_CASE(watch_that_breaks_goes_on_from_the_last_event_after_a_pause
   const auto next = made.watch_ended(end::broken, broken, 1s);
   BOOST_TEST(words(next) == "wait");
   BOOST_TEST((next.delay > 0s && next.delay <= 800ms));
-  BOOST_TEST(words(made.waited()) == "watch 11");
+  BOOST_TEST(words(made.waited(1s)) == "watch 11");
 }
 
 BOOST_AUTO_TEST_CASE(version_that_is_too_old_leads_to_a_list) {
@@ -191,7 +192,7 @@ BOOST_AUTO_TEST_CASE(version_that_is_too_old_leads_to_a_list) {
   BOOST_TEST(words(made.listed("90", "", 1)) == ". watch 90");
   // Again, without anything good in between: not at once.
   BOOST_TEST(words(made.watch_ended(end::broken, gone, 100ms)) == "wait");
-  BOOST_TEST(words(made.waited()) == "list 500!");
+  BOOST_TEST(words(made.waited(1s)) == "list 500!");
 }
 
 BOOST_AUTO_TEST_CASE(error_event_counts_as_the_watchs_failure) {
@@ -206,7 +207,7 @@ BOOST_AUTO_TEST_CASE(error_event_counts_as_the_watchs_failure) {
   const auto next = made.watch_ended(end::in_order, {}, 1s);
   BOOST_TEST(words(next) == "wait");
   BOOST_TEST((next.delay == 17s));
-  BOOST_TEST(words(made.waited()) == "watch 90");
+  BOOST_TEST(words(made.waited(1s)) == "watch 90");
 }
 
 BOOST_AUTO_TEST_CASE(server_may_ask_for_a_pause_but_not_indefinitely) {
@@ -228,7 +229,7 @@ BOOST_AUTO_TEST_CASE(event_that_cannot_be_read_is_listed_in_pages_instead) {
   BOOST_TEST(words(made.listed("20", "", 1)) == ". watch 20");
   // Only this once.
   made.watch_ended(end::broken, gone, 1s);
-  BOOST_TEST(words(made.waited()) == "stream!");
+  BOOST_TEST(words(made.waited(1s)) == "stream!");
 }
 
 BOOST_AUTO_TEST_CASE(watches_that_are_refused_again_and_again_lead_to_a_list) {
@@ -236,18 +237,111 @@ BOOST_AUTO_TEST_CASE(watches_that_are_refused_again_and_again_lead_to_a_list) {
   const auto too_new = because(errc::unavailable, 504);
   for (int i = 0; i < 4; ++i) {
     BOOST_TEST(words(made.watch_ended(end::broken, too_new, 3s)) == "wait");
-    BOOST_TEST(words(made.waited()) == "watch 10");
+    BOOST_TEST(words(made.waited(10s)) == "watch 10");
   }
   made.watch_ended(end::broken, too_new, 3s);
-  BOOST_TEST(words(made.waited()) == "list 500!");
+  BOOST_TEST(words(made.waited(10s)) == "list 500!");
 }
 
-BOOST_AUTO_TEST_CASE(watches_that_only_break_never_do) {
+BOOST_AUTO_TEST_CASE(attempts_without_an_answer_neither_count_nor_reset) {
+  auto made = watching(shortest(in_pages()));
+  const auto watches = [&](int count, const failure& error,
+                           std::optional<rw::core::duration> lasted) {
+    std::string last;
+    for (int i = 0; i < count; ++i) {
+      made.watch_ended(end::broken, error, lasted);
+      last = words(made.waited(2s));
+    }
+    return last;
+  };
+  BOOST_TEST(watches(20, broken, std::nullopt) == "watch 10");
+  BOOST_TEST(!made.is_suspect());
+  BOOST_TEST(watches(4, broken, 1s) == "watch 10");
+  BOOST_TEST(watches(20, broken, std::nullopt) == "watch 10");
+  BOOST_TEST(made.is_suspect());
+  BOOST_TEST(watches(1, broken, 1s) == "list 500!");
+}
+
+BOOST_AUTO_TEST_CASE(fruitless_watches_lead_to_a_list_however_they_end) {
+  const struct {
+    end ending;
+    failure error;
+    std::optional<rw::core::duration> lasted;
+  } ends[] = {{end::in_order, {}, 0s},
+              {end::in_order, {}, 10s},
+              {end::broken, broken, 1s},
+              {end::broken, because(errc::server_error, 302), std::nullopt}};
+  for (const auto& each : ends) {
+    auto made = watching(shortest(in_pages()));
+    for (int i = 0; i < 5; ++i) {
+      BOOST_TEST(words(made.watch_ended(each.ending, each.error, each.lasted)) == "wait");
+      BOOST_TEST(made.is_suspect());
+      BOOST_TEST(made.was_fruitless());
+      BOOST_TEST(words(made.waited(10s)) == (i < 4 ? "watch 10" : "list 500!"));
+    }
+    // The list is not the proof.
+    made.listed("12", "", 1);
+    BOOST_TEST(made.is_suspect());
+    made.event(changed("13"));
+    BOOST_TEST(!made.is_suspect());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(watch_that_lasted_or_brought_something_is_not_fruitless) {
   auto made = watching(shortest(in_pages()));
   for (int i = 0; i < 20; ++i) {
-    made.watch_ended(end::broken, broken, 1s);
-    BOOST_TEST(words(made.waited()) == "watch 10");
+    if (i % 2 == 0) made.event({.type = decoded_event::kind::bookmark, .resource_version = "11"});
+    made.watch_ended(end::in_order, {}, i % 2 == 0 ? 0s : 30s);
+    BOOST_TEST(!made.is_suspect());
+    BOOST_TEST(words(made.waited(1s)) == "watch 11");
   }
+}
+
+BOOST_AUTO_TEST_CASE(bad_events_list_at_once_and_then_ever_more_rarely) {
+  auto made = watching(shortest(in_pages()));
+  int lists = 0;
+  for (int minute = 0; minute < 120; ++minute) {
+    auto next = made.watch_ended(end::bad_event, because(errc::bad_response), 1s);
+    if (minute == 0) BOOST_TEST(words(next) == "list 500!");
+    if (next.type == action::kind::wait) next = made.waited(59s);
+    if (next.type != action::kind::list) continue;
+    ++lists;
+    made.listed("10", "", 1, 7);
+  }
+  BOOST_TEST(lists == 8);  // after 0, 1, 1, 2, 4, ... minutes more
+}
+
+BOOST_AUTO_TEST_CASE(bad_events_beside_changes_are_listed_every_half_minute) {
+  auto made = watching(shortest(in_pages()));
+  int lists = 0;
+  for (int minute = 0; minute < 120; ++minute) {
+    auto next = made.watch_ended(end::bad_event, because(errc::bad_response), 1s);
+    if (next.type == action::kind::wait) next = made.waited(59s);
+    if (next.type != action::kind::list) continue;
+    made.listed("10", "", 1, static_cast<std::uint64_t>(++lists));
+  }
+  BOOST_TEST(lists >= 60);
+}
+
+BOOST_AUTO_TEST_CASE(stream_that_is_ended_early_is_listed_in_pages) {
+  auto made = shortest();
+  made.begin();
+  made.version(1, 32);
+  BOOST_TEST(words(made.watch_ended(end::in_order, {}, 1s)) == "wait");
+  BOOST_TEST(words(made.waited(1s)) == "list 500!");
+  made.listed("10", "", 1);
+  made.watch_ended(end::broken, gone, 1s);
+  BOOST_TEST(words(made.waited(1s)) == "stream!");
+}
+
+BOOST_AUTO_TEST_CASE(server_whose_stream_came_to_nothing_is_listed_in_pages_from_then_on) {
+  auto made = shortest();
+  made.begin();
+  made.version(1, 32);
+  BOOST_TEST(words(made.streams_ruled_out()) == "list 500!");
+  made.listed("10", "", 1);
+  made.watch_ended(end::broken, gone, 1s);
+  BOOST_TEST(words(made.waited(1s)) == "list 500!");
 }
 
 BOOST_AUTO_TEST_CASE(pauses_grow_up_to_the_limit) {
@@ -257,7 +351,7 @@ BOOST_AUTO_TEST_CASE(pauses_grow_up_to_the_limit) {
     const auto next = made.watch_ended(end::broken, broken, 1s);
     BOOST_TEST((next.delay <= 30s));
     latest = std::chrono::duration_cast<std::chrono::milliseconds>(next.delay);
-    made.waited();
+    made.waited(1s);
   }
   BOOST_TEST((latest > 1s));
 }
@@ -271,7 +365,7 @@ rw::core::duration pause_after(rw::k8s::reflector& made, int watches, bool progr
     if (progress) made.event(changed("11"));
     const auto next = made.watch_ended(end::in_order, {}, 10ms);
     pause = next.delay;
-    if (next.type == action::kind::wait) made.waited();
+    if (next.type == action::kind::wait) made.waited(1s);
   }
   return pause;
 }
@@ -331,7 +425,7 @@ BOOST_AUTO_TEST_CASE(list_follows_whatever_was_under_way_when_told_to_list_again
   BOOST_TEST(words(in_a_page.listed("4", "", 1)) == ". watch 4");
   auto after_a_pause = watching(longest(in_pages()));
   after_a_pause.watch_ended(end::broken, broken, 1s);
-  after_a_pause.waited();
+  after_a_pause.waited(1s);
   BOOST_TEST(words(after_a_pause.list_again()) == "list 500!");
   auto in_a_stream = shortest();
   in_a_stream.begin();
@@ -407,7 +501,7 @@ BOOST_AUTO_TEST_CASE(pages_that_are_too_large_are_halved) {
   for (int i = 0; i < 7; ++i) last = words(made.failed(large));
   // One object alone is too large.
   BOOST_TEST(last == "wait");
-  BOOST_TEST(words(made.waited()) == "list 1!");
+  BOOST_TEST(words(made.waited(1s)) == "list 1!");
 }
 
 BOOST_AUTO_TEST_CASE(list_that_is_too_large_is_taken_in_pages) {
@@ -425,7 +519,7 @@ BOOST_AUTO_TEST_CASE(pages_that_cannot_be_had_any_more_are_replaced_by_a_whole_l
   BOOST_TEST(words(made.failed(gone)) == "list 0!");
   BOOST_TEST(words(made.listed("30", "", 1)) == ". watch 30");
   made.watch_ended(end::broken, gone, 1s);
-  BOOST_TEST(words(made.waited()) == "list 500!");
+  BOOST_TEST(words(made.waited(1s)) == "list 500!");
 }
 
 BOOST_AUTO_TEST_CASE(whole_list_that_is_too_large_is_tried_in_pages_again) {
@@ -434,7 +528,7 @@ BOOST_AUTO_TEST_CASE(whole_list_that_is_too_large_is_tried_in_pages_again) {
   made.listed("10", "b", 1);
   made.failed(gone);
   BOOST_TEST(words(made.failed(because(errc::too_large))) == "wait");
-  BOOST_TEST(words(made.waited()) == "list 500!");
+  BOOST_TEST(words(made.waited(1s)) == "list 500!");
 }
 
 BOOST_AUTO_TEST_CASE(list_whose_continue_token_repeats_fails_and_backs_off) {
@@ -449,7 +543,7 @@ BOOST_AUTO_TEST_CASE(list_whose_continue_token_repeats_fails_and_backs_off) {
       BOOST_TEST((given_up.error.code == make_error_code(errc::bad_response)));
       BOOST_TEST(given_up.error.message.find("repeats") != std::string::npos);
       BOOST_TEST((given_up.delay > 0s));
-      BOOST_TEST(words(made.waited()) == "list 500!");
+      BOOST_TEST(words(made.waited(1s)) == "list 500!");
     }
     BOOST_TEST(words(made.listed("10", "", objects)) == ". watch 10");
   }
@@ -467,7 +561,7 @@ BOOST_AUTO_TEST_CASE(list_whose_pages_stay_empty_fails_and_one_with_some_does_no
   BOOST_TEST(words(made.listed("10", "one", 1)) == "list 500 more=one");
   BOOST_TEST(pages(made, 1000, 999) == "list 500 more=1998");
   BOOST_TEST(pages(made, 2000, 1) == "wait");
-  BOOST_TEST(words(made.waited()) == "list 500!");
+  BOOST_TEST(words(made.waited(1s)) == "list 500!");
   BOOST_TEST(pages(made, 0, 999) == "list 500 more=998");
   BOOST_TEST(words(made.listed("10", "", 0)) == ". watch 10");
 }
@@ -477,9 +571,9 @@ BOOST_AUTO_TEST_CASE(page_that_fails_for_now_is_asked_for_again) {
   made.begin();
   made.listed("10", "b", 1);
   BOOST_TEST(words(made.failed(because(errc::timed_out))) == "wait");
-  BOOST_TEST(words(made.waited()) == "list 500 more=b");
+  BOOST_TEST(words(made.waited(1s)) == "list 500 more=b");
   made.failed(because(errc::bad_response));
-  BOOST_TEST(words(made.waited()) == "list 500!");
+  BOOST_TEST(words(made.waited(1s)) == "list 500!");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -67,6 +67,9 @@ class scripted_source final : public api_source {
     co_return std::exchange(opened_, nullptr);
   }
 
+  bool streams_lists() const noexcept override { return streams; }
+  void rule_out_streaming_lists() noexcept override { streams = false; }
+
   // What the test says.
 
   /// The call that waits for an answer; empty if there is none.
@@ -99,6 +102,7 @@ class scripted_source final : public api_source {
 
   std::pair<unsigned, unsigned> version{1, 32};
   watch_options watched;
+  bool streams = true;          ///< no streaming list has come to nothing
   bool accepts_watches = true;  ///< a watch's answer begins at once
 
  private:

@@ -8,7 +8,10 @@
 #include <boost/test/unit_test.hpp>
 
 #include "tests/unit/environment/environment.hpp"
+#include "tests/unit/environment/simulated.hpp"
 #include "tests/unit/run.hpp"
+#include <algorithm>
+#include <chrono>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,8 +31,10 @@ namespace asio = boost::asio;
 
 /// A watch of one ConfigMap on a cluster whose bookmarks come fast.
 struct watched : test::environment {
-  explicit watched(std::vector<std::string> protocols = {"h2", "http/1.1"})
-      : environment({.server = {.protocols = std::move(protocols), .bookmark_interval = 50ms}}),
+  explicit watched(std::vector<std::string> protocols = {"h2", "http/1.1"},
+                   std::chrono::milliseconds bookmarks = 50ms)
+      : environment(
+            {.server = {.protocols = std::move(protocols), .bookmark_interval = bookmarks}}),
         watch(context.get_executor(), {.metrics = "rw_test", .delay = 10ms},
               [this](const k8s::object_key&, core::duration wait) {
                 ++changes;
@@ -180,7 +185,82 @@ asio::awaitable<void> goes_on(watched* w) {
   w->on_request = {};
 }
 
+/// Bookmarks come once an hour, but the one that ends a streaming list.
+asio::awaitable<void> is_live_at_once(watched* w) {
+  co_await w->begin(co_await w->put("own"));
+  const auto good = co_await test::eventually([&] { return w->watch.is_unchanged(skr); });
+  BOOST_TEST(good);
+}
+
+/// A server that knows streaming lists and does not allow them is asked once.
+asio::awaitable<void> takes_refusal(watched* w) {
+  int watches = 0;
+  w->on_request = [&](const std::string&, const std::string& verb, const std::string&) {
+    k8s::devserver::fault out;
+    if (verb == "watch" && ++watches == 1) out.status = 422;
+    return out;
+  };
+  co_await w->begin(co_await w->put("own"));
+  const auto good = co_await test::eventually([&] { return w->watch.is_unchanged(skr); });
+  BOOST_TEST(good);
+  BOOST_TEST(watches == 2);
+  BOOST_TEST(!w->client("skr")->streams_lists());
+  w->on_request = {};
+}
+
 }  // namespace
+
+/// A front end ends each watch at once, of eight kinds on a cluster.
+BOOST_AUTO_TEST_CASE(watches_that_end_at_once_cause_reconciles_ever_more_rarely) {
+  test::simulated w;
+  bool ends = true;
+  w.add_cluster("skr");
+  w.on_request = [&](const std::string&, const std::string& verb, const std::string&) {
+    k8s::devserver::fault out;
+    if (verb != "watch") return out;
+    if (ends) out.events = 0;
+    out.ends = ends;
+    return out;
+  };
+  std::vector<core::duration> causes;
+  const auto began = w.clock.now();
+  rw::remote_watch watch(w.context.get_executor(), {.metrics = "rw_test"},
+                         [&](const k8s::object_key& key, core::duration) {
+                           causes.push_back(w.clock.now() - began);
+                           watch.reconciled(key, false);
+                         },
+                         {w.clock, w.numbers, core::make_random_source()});
+  w.tasks.spawn(watch.run());
+  w.settle();
+  watch.watch(skr, w.client("skr"), set_of(8));
+  w.pass(1s);
+  BOOST_TEST(!watch.is_unchanged(skr));
+  BOOST_TEST(*test::metric_of(w.numbers, "rw_test_suspect_watches") == 8);
+  w.pass(3h);
+  const auto between = [&](core::duration from, core::duration to) {
+    return std::ranges::count_if(causes, [&](auto at) { return from <= at && at < to; });
+  };
+  BOOST_TEST(between(0s, 5min) >= 1);
+  BOOST_TEST(between(0s, 5min) <= 4);
+  BOOST_TEST(between(75min, 135min) <= 1);
+  BOOST_TEST(between(75min, 3h) >= 1);
+  ends = false;
+  w.pass(2min);
+  BOOST_TEST(watch.is_unchanged(skr));
+  BOOST_TEST(*test::metric_of(w.numbers, "rw_test_suspect_watches") == 0);
+  w.tasks.cancel();
+  w.settle();
+}
+
+BOOST_AUTO_TEST_CASE(watch_is_live_with_the_end_of_its_list) {
+  watched w({"h2"}, 1h);
+  test::run(w.context, is_live_at_once(&w));
+}
+
+BOOST_AUTO_TEST_CASE(server_that_does_not_stream_lists_is_watched_as_it_can) {
+  watched w;
+  test::run(w.context, takes_refusal(&w));
+}
 
 BOOST_AUTO_TEST_CASE(cluster_that_does_not_respond_is_left_to_the_reconciles) {
   for (const auto* const protocol : {"h2", "http/1.1"}) {
