@@ -219,7 +219,7 @@ asio::awaitable<void> list_watch::implementation::drive() {
 }
 
 asio::awaitable<action> list_watch::implementation::pause(action step) {
-  const auto length = co_await pause_.wait(api_->get_executor(), step.delay, !step.by_server);
+  const auto length = co_await pause_.wait(api_->get_executor(), step.delay, step.may_end_early);
   if (!length) throw_cancelled();
   co_return reflector.waited(*length);
 }
@@ -278,12 +278,14 @@ void list_watch::implementation::tell_page_failure(phase phase, const failure& e
 asio::awaitable<void> list_watch::implementation::break_off_stalled() {
   const auto alarm = clock_.make_timer(api_->get_executor());
   while (reflector.state() == k8s::reflector::state::streaming) {
-    if (clock_.now() - streamed_at_ >= stall) {
+    // Until then it may wait for its turn.
+    const bool answered = watch_ != nullptr && watch_->began;
+    if (answered && clock_.now() - streamed_at_ >= stall) {
       stalled_ = true;
       give_up_request();
       break;
     }
-    alarm->expires_at(streamed_at_ + stall);
+    alarm->expires_at((answered ? streamed_at_ : clock_.now()) + stall);
     const bool due = co_await alarm->wait();
     if (!due) co_return;
   }
@@ -301,6 +303,7 @@ asio::awaitable<action> list_watch::implementation::watch(action step) {
       api_->get_executor(), clock_, std::move(decoder),
       [this, complete] {
         if (complete) set_live(true);
+        streamed_at_ = clock_.now();
       },
       [this] { sink_.after_input(); });
   const watch_guard guard(watch_, attempt);
@@ -401,6 +404,7 @@ action list_watch::implementation::watch_ended(const watch_attempt& attempt, fai
               : silent             ? label::silent
                                    : label::broken;
   }
+  const bool was_listing = reflector.state() == k8s::reflector::state::streaming;
   auto next = reflector.watch_ended(ended, error, attempt.lasted());
   const bool empty = ended == ending::in_order && reflector.was_fruitless();
   metrics.watch(empty ? label::empty : counted);
@@ -416,6 +420,9 @@ action list_watch::implementation::watch_ended(const watch_attempt& attempt, fai
                              ": the server, or what is before it, "
                              "ends the watch at once"},
                  next);
+  } else if (was_listing) {
+    tell_failure("a streaming list ended before it was complete",
+                 {.code = errc::bad_response, .message = "cannot list " + type.plural}, next);
   }
   return next;
 }

@@ -94,8 +94,8 @@ class list_watch {
   /// shortened; the list follows it.
   void list_again();
 
-  /// The server has shown that it is alive: ends the pause after a failure, unless the server asked
-  /// for it, at most once a second.
+  /// The server has shown that it is alive: ends the pause after it was away, at most once a
+  /// second.
   void try_early();
 
   /// Since when watches end without having brought anything (`watch_health`); nothing: they do not,

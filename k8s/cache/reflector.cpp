@@ -113,9 +113,10 @@ action reflector::pause(then next, const failure& error) {
   state_ = state::waiting;
   after_wait_ = next;
   const core::duration own = backoff_.next();
+  const bool is_away = is_any_of(error, {errc::unreachable, errc::timed_out, errc::gone});
   return {.type = action_kind::wait,
           .delay = std::max(own, asked_for),
-          .by_server = asked_for > core::duration::zero()};
+          .may_end_early = is_away && asked_for == core::duration::zero()};
 }
 
 action reflector::at_once_or_pause(then next, const failure& error) {
@@ -216,7 +217,9 @@ void reflector::note_event() {
   health_.progressed();
 }
 
+/// In pages: a stream is a watch, too.
 reflector::then reflector::list_on_suspicion(bool unreadable) {
+  paged_once_ = true;
   unreadable_ = unreadable;
   health_.listing();
   on_suspicion_ = true;
@@ -229,16 +232,14 @@ action reflector::watch_ended(watch_end ending, const failure& reason,
   const bool to_its_end = judge(ending, error, lasted);
   if (state_ == state::streaming) {
     // One that ran its time and was not whole is of a server that does not know what was asked; one
-    // that was ended early, or brought what can't be read, would be so again.
+    // that was ended early, or brought what can't be read, may be so again.
     const bool unsupported = to_its_end || is_unsupported(error);
     if (unsupported) streaming_ = support::no;
-    paged_once_ = paged_once_ || fruitless_ || ending == watch_end::bad_event;
+    paged_once_ = paged_once_ || lasted || ending == watch_end::bad_event;
     return unsupported || ending == watch_end::bad_event ? at_once_or_pause(then::list, error)
                                                          : pause(then::list, error);
   }
   if (ending == watch_end::bad_event) {
-    // In a stream it would come again.
-    paged_once_ = true;
     if (!health_.may_list()) return pause(then::watch, error);
     return at_once_or_pause(list_on_suspicion(true), error);
   }

@@ -65,10 +65,10 @@ class reflector {
     list_options page = {};
     watch_options watch = {};
     core::duration delay{0};
-    bool by_server = false;  ///< wait: the server asked for it
-    bool anew = false;       ///< list, watch: a listing begins; what one before has told is void
-    bool whole = false;      ///< all there is was listed: what was not does not exist any more
-    failure error = {};      ///< wait: why a page that came is a failure; no code if it is none
+    bool may_end_early = false;  ///< wait: the server was away, and may be back
+    bool anew = false;   ///< list, watch: a listing begins; what one before has told is void
+    bool whole = false;  ///< all there is was listed: what was not does not exist any more
+    failure error = {};  ///< wait: why a page that came is a failure; no code if it is none
   };
 
   /// How a watch ended.

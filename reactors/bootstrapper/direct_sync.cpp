@@ -471,7 +471,7 @@ void direct_sync::note_observed(const pass& in) {
                        .message = unproven.empty() ? name : unproven,
                        .cause = unproven.empty() ? name : unproven});
   }
-  const auto repairs = drift_.reconciled(in.to.key, repaired);
+  const auto repairs = drift_.reconciled(in.to.key, repaired, repaired);
   if (!repaired || repairs != contested_after) return;
   environment_.log.warning(
       "repairs on a runtime are undone",

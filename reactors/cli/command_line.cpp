@@ -21,10 +21,12 @@
 #include <iostream>
 #include <iterator>
 #include <optional>
+#include <poll.h>
 #include <string_view>
 #include <sys/resource.h>
 #include <sysexits.h>
 #include <system_error>
+#include <unistd.h>
 #include <utility>
 
 namespace rw::cli {
@@ -265,6 +267,9 @@ int after_output(const std::string& program, int code) {
   errno = 0;
   std::cout.flush();
   const bool lost = std::fflush(stdout) != 0 || std::ferror(stdout) != 0 || !std::cout;
+  // The first write that failed may be long ago: whether the reader has gone, the pipe still says.
+  pollfd asked{STDOUT_FILENO, POLLOUT, 0};
+  if (::poll(&asked, 1, 0) > 0 && (asked.revents & POLLERR) != 0) return code;
   const int error = output::error() != 0 ? output::error() : (lost ? errno : 0);
   if (error == EPIPE || (!lost && error == 0)) return code;
   if (code == 0 || code == 3) {

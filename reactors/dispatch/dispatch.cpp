@@ -344,10 +344,16 @@ void dispatcher::note_sender(const worker& self) {
   if (response.status / 100 != 2) return;
   const auto type = response.headers.get("content-type");
   const bool is_page = http::iequals(type.substr(0, html_type.size()), html_type);
-  if (std::exchange(page_answers_, is_page) || !is_page) return;
+  constexpr std::size_t most = 32;  // anybody may invent one
+  const auto& manager = *self.load->manager;
+  if (!is_page) {
+    if (!page_managers_.empty()) page_managers_.erase(manager);
+    return;
+  }
+  if (page_managers_.size() == most || !page_managers_.insert(manager).second) return;
   log_.limited(page_log_, core::log_level::warning,
                "events are answered with a web page, so whether a listener has them is unknown",
-               {{"manager", *self.load->manager},
+               {{"manager", manager},
                 {"status", std::uint64_t{response.status}},
                 {"content_type", core::printable(type)}});
 }

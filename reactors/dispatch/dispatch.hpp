@@ -20,6 +20,7 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -154,9 +155,9 @@ class dispatcher {
   core::time_point published_ = core::time_point::min();  ///< when the gauges were set
   bool running_ = false;
   bool input_ended_ = false;
-  bool page_answers_ = false;   ///< the last 2xx was a web page
-  std::size_t abandoned_ = 0;   ///< number of events that were left at the end
-  std::exception_ptr failure_;  ///< what ends `run`
+  std::set<std::string> page_managers_;  ///< whose last 2xx was a web page; some of them
+  std::size_t abandoned_ = 0;            ///< number of events that were left at the end
+  std::exception_ptr failure_;           ///< what ends `run`
   core::task_group tasks_;
 };
 

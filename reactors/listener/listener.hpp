@@ -72,10 +72,10 @@ struct listener_environment {
   core::metrics& metrics;
 };
 
-/// Receives events in KCP, for one component: `POST /v1/<component>/event` and
-/// `/v2/<component>/event` with one event, `/events` with an array (an extension of this project,
-/// offered to senders by a header). Accepts heartbeats of the senders, if it is told where they go:
-/// `POST /v2/<component>/event` with the content type of `shared/heartbeat.hpp`.
+/// Receives events in KCP, for one component: `POST /v2/<component>/event` with one event,
+/// `/events` with an array (an extension of this project, offered to senders by a header). Accepts
+/// heartbeats of the senders, if it is told where they go: `POST /v2/<component>/event` with the
+/// content type of `shared/heartbeat.hpp`.
 ///
 /// Events reach the channel through a `fair_queue`, so that a runtime that floods delays and fills
 /// its own part alone. The channel holds few events (`channel_capacity`), as what is in it can't be

@@ -101,7 +101,7 @@ asio::awaitable<void> feed::run(std::shared_ptr<feed> self) {
       co_await self->observe(std::move(*found));
     } else {
       self->reason_ = found.error().message;
-      is_away = !is_refusal(found.error());
+      is_away = found.error().status == 0;
       // It may have been served for a moment, and reviews told of its objects.
       const bool has_objects = std::ranges::any_of(self->resource_.watches, [&](const auto& each) {
         return self->environment_.into.knows(each);

@@ -61,8 +61,8 @@ class feed final : k8s::object_sink {
   void end();
   /// Lists at once, unless it does.
   void list_again();
-  /// The API server has shown that it is alive: ends the pause after a failure of its own, at most
-  /// once a second.
+  /// The API server has shown that it is alive: ends the pause after it was away, at most once a
+  /// second.
   void try_early();
   /// Watches end without having brought anything (`k8s::watch_health`).
   bool is_suspect() const noexcept { return driver_ != nullptr && driver_->suspect_since(); }

@@ -275,7 +275,6 @@ watch_report observation::report_of(const managed_watch& watch) const {
     if (!out.reason.empty() && !each->is_absent()) out.state = watch_state::unobserved;
     if (!each->is_suspect() || !out.reason.empty()) continue;
     out.state = watch_state::catching_up;
-    out.live_since.reset();
     out.reason = "its watches end without having brought anything";
   }
   return out;

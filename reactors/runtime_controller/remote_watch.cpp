@@ -271,9 +271,9 @@ bool remote_watch::is_unchanged(const k8s::object_key& key) const {
   return cluster.pending.empty() && std::ranges::all_of(cluster.watches, &stream::is_live);
 }
 
-unsigned remote_watch::reconciled(const k8s::object_key& key, bool repaired) {
+unsigned remote_watch::reconciled(const k8s::object_key& key, bool repaired, bool wrote) {
   const auto found = entries_.find(key);
-  if (found != entries_.end()) found->second->reconciled(repaired);
+  if (found != entries_.end()) found->second->reconciled(wrote);
   const bool caused = changed_.erase(key) > 0;
   return caused || repaired ? backoff_.noted(key, repaired, environment_.clock.now()) : 0;
 }

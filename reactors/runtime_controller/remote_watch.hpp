@@ -112,8 +112,9 @@ class remote_watch {
   /// Returns true if a change was detected that no reconcile has followed yet.
   bool changed(const k8s::object_key& key) const { return changed_.contains(key); }
 
-  /// Records the result of a reconcile of any cause. Returns the number of repairs in a row.
-  unsigned reconciled(const k8s::object_key& key, bool repaired);
+  /// Records the result of a reconcile of any cause: whether it repaired drift, and whether it
+  /// wrote anything. Returns the number of repairs in a row.
+  unsigned reconciled(const k8s::object_key& key, bool repaired, bool wrote);
 
   /// Runs until cancelled; then releases all clients.
   boost::asio::awaitable<void> run();

@@ -350,10 +350,10 @@ class planner {
     if (next.at == phase::canary) proceed(false);
     add([](const candidate& each) { return each.canary; });
     if (next.at != phase::waves && !completed) return;
-    // Those that the content may mend are down anyway.
+    // Those that the content may mend are down anyway, of whichever step they are.
     bool mends = false;
     for (auto* each : order_) {
-      if (!may_come(*each) || !is_down(*each) || is_proven(each->facts)) continue;
+      if (each->admitted || !is_down(*each) || is_proven(each->facts)) continue;
       each->admitted = true;
       mends = true;
     }

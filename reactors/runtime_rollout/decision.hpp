@@ -174,10 +174,10 @@ struct rollout_decision {
 /// The one decision on a roll-out. Pure.
 ///
 ///   - Runtimes take the content step by step, and within a step by their positions. Those that are
-///     not ready with a superseded content come first, after the canaries, all at once. Then ready
-///     ones, as many as `max_unavailable` allows beside all that are not ready, whichever content
-///     they have, and those that failed since the last resume by hand; at least one at a time. The
-///     first step all at once if `canaries_at_once`.
+///     not ready with a superseded content come first, after the canaries, all at once and of all
+///     steps. Then ready ones, as many as `max_unavailable` allows beside all that are not ready,
+///     whichever content they have, and those that failed since the last resume by hand; at least
+///     one at a time. The first step all at once if `canaries_at_once`.
 ///   - The first step ends when all of its runtimes, the canaries, have been ready for its bake,
 ///     and were so at its end; it begins again, without a bake, while one of them is not ready.
 ///     Another step ends when, once, all runtimes until it were ready or had failed, its bake has

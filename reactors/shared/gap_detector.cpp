@@ -127,11 +127,13 @@ void gap_detector::update(pod& of, const heartbeat& now, core::time_point arriva
   const auto any = [&](watch_state state) {
     return std::ranges::find(now.watches, state, &watch_report::state) != now.watches.end();
   };
+  // One that ends its watches without having brought anything has been listed.
+  const bool any_unlisted = std::ranges::any_of(now.watches, [](const watch_report& each) {
+    return each.state == watch_state::catching_up && !each.live_since;
+  });
   const bool is_partial =
       now.source == "webhook" || now.more_watches > 0 || any(watch_state::unobserved);
-  of.observes = is_partial                      ? coverage::partial
-                : any(watch_state::catching_up) ? coverage::pending
-                                                : coverage::full;
+  of.observes = is_partial ? coverage::partial : any_unlisted ? coverage::pending : coverage::full;
   of.remembers = of.remembers && now.ledger == "read";
   const auto local = [&](const auto& claimed) {
     using std::chrono::microseconds, std::chrono::floor;

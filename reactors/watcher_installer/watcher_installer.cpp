@@ -306,7 +306,8 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::apply(json::value kyma
   if (wanted != content_.current()) co_return result::requeue_after(std::chrono::milliseconds(1));
   if (!seen) co_return refused(kyma, to, seen.error());
   watch_drift(to, std::move(seen->left));
-  drift_.reconciled(to.key, seen->writes > 0 && drift_.changed(to.key));
+  const bool wrote = seen->writes > 0;
+  drift_.reconciled(to.key, wrote && drift_.changed(to.key), wrote);
   co_return settle(kyma, *seen);
 }
 

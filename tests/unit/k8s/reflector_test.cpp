@@ -131,13 +131,13 @@ BOOST_AUTO_TEST_CASE(stream_is_whole_at_its_bookmark_and_goes_on_as_a_watch) {
   BOOST_TEST(words(made.waited(1s)) == "watch 11");
 }
 
-BOOST_AUTO_TEST_CASE(stream_that_breaks_before_it_is_whole_begins_again) {
+BOOST_AUTO_TEST_CASE(stream_that_breaks_before_it_is_whole_is_listed_in_pages) {
   auto made = shortest();
   made.begin();
   made.version(1, 32);
   made.event(changed("3"));
   BOOST_TEST(words(made.watch_ended(end::broken, broken, 1s)) == "wait");
-  BOOST_TEST(words(made.waited(1s)) == "stream!");
+  BOOST_TEST(words(made.waited(1s)) == "list 500!");
 }
 
 BOOST_AUTO_TEST_CASE(reflector_lists_in_pages_once_a_stream_is_rejected) {
@@ -321,6 +321,33 @@ BOOST_AUTO_TEST_CASE(bad_events_beside_changes_are_listed_every_half_minute) {
     made.listed("10", "", 1, static_cast<std::uint64_t>(++lists));
   }
   BOOST_TEST(lists >= 60);
+}
+
+BOOST_AUTO_TEST_CASE(list_on_suspicion_is_no_stream) {
+  auto made = shortest();
+  made.begin();
+  made.version(1, 32);
+  made.event(
+      {.type = decoded_event::kind::bookmark, .resource_version = "9", .initial_events_end = true});
+  for (int i = 0; i < 6; ++i) {
+    made.watch_ended(end::in_order, {}, 1s);
+    BOOST_TEST(words(made.waited(10s)) == (i < 5 ? "watch 9" : "list 500!"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(pause_may_end_early_where_the_server_was_away) {
+  auto made = watching(shortest(in_pages()));
+  BOOST_TEST(made.watch_ended(end::broken, broken, std::nullopt).may_end_early);
+  made.waited(1s);
+  BOOST_TEST(made.watch_ended(end::broken, because(errc::timed_out), 40s).may_end_early);
+  made.waited(1s);
+  BOOST_TEST(
+      !made.watch_ended(end::broken, because(errc::unavailable, 503), std::nullopt).may_end_early);
+  made.waited(1s);
+  BOOST_TEST(!made.watch_ended(end::in_order, {}, 1s).may_end_early);
+  made.waited(1s);
+  const auto next = made.watch_ended(end::broken, gone, 1s);
+  BOOST_TEST(next.may_end_early);
 }
 
 BOOST_AUTO_TEST_CASE(stream_that_is_ended_early_is_listed_in_pages) {

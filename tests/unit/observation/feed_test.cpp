@@ -60,7 +60,8 @@ struct world : test::simulated {
       k8s::devserver::fault fault;
       const bool cut_off =
           away && path.find("namespaces") == std::string::npos && path.ends_with("/widgets");
-      if (cut_off) fault.status = 503;
+      if (cut_off && !drops) fault.status = 503;
+      fault.drop = cut_off && drops;
       if (!failing.empty() && path == failing) fault.status = 503;
       return fault;
     };
@@ -116,6 +117,7 @@ struct world : test::simulated {
 
   const managed_watch watched;
   bool away = false;
+  bool drops = false;   ///< `away`: without an answer
   std::string failing;  ///< this path
   managers_in_use managers;
   core::channel<watch_event> reviews{64};
@@ -159,6 +161,7 @@ BOOST_AUTO_TEST_CASE(objects_of_a_deleted_definition_are_told_as_deleted_after_t
 
 BOOST_AUTO_TEST_CASE(review_ends_the_pause_of_a_feed_whose_server_is_back) {
   world w;
+  w.drops = true;
   w.cut_off();
   w.pass(75s);
   BOOST_TEST((w.under_test->report_of(w.watched).state != watch_state::live));

@@ -227,7 +227,7 @@ BOOST_AUTO_TEST_CASE(watches_that_end_at_once_cause_reconciles_ever_more_rarely)
   rw::remote_watch watch(w.context.get_executor(), {.metrics = "rw_test"},
                          [&](const k8s::object_key& key, core::duration) {
                            causes.push_back(w.clock.now() - began);
-                           watch.reconciled(key, false);
+                           watch.reconciled(key, false, false);
                          },
                          {w.clock, w.numbers, core::make_random_source()});
   w.tasks.spawn(watch.run());

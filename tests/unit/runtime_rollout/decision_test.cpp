@@ -305,6 +305,22 @@ BOOST_AUTO_TEST_CASE(ill_runtimes_come_first_and_count_as_unavailable) {
   BOOST_TEST(passes < 50U);
 }
 
+BOOST_AUTO_TEST_CASE(ill_runtimes_of_later_steps_come_after_the_canaries_too) {
+  fleet of(100);
+  of.with.steps = {{"2"}, {"10%"}, {"50%"}};
+  of.with.max_unavailable = {10, false};
+  for (std::size_t i = 50; i < 70; ++i) {
+    auto& ill = of.all.at(name(i));
+    ill.in_place = "superseded";
+    ill.is = health::failed;
+  }
+  of.decide();
+  of.take_all();
+  of.now += 10min;
+  of.decide();
+  for (std::size_t i = 50; i < 70; ++i) BOOST_TEST(of.last.admitted.contains(name(i)));
+}
+
 BOOST_AUTO_TEST_CASE(rollout_proceeds_by_one_where_more_are_down_than_may_be) {
   fleet of(100);
   for (std::size_t i = 50; i < 80; ++i) {

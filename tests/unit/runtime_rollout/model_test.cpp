@@ -16,6 +16,10 @@ BOOST_AUTO_TEST_SUITE(model)
 
 namespace {
 
+bool is_down(const runtime_rollout::participant& of) {
+  return !of.in_place.empty() && (of.is == health::failed || of.is == health::progressing);
+}
+
 /// Runtimes of which a part is not well, contents of which a part is bad, and a person.
 class history {
  public:
@@ -199,7 +203,7 @@ class history {
     if (now.next.at != phase::waves) BOOST_TEST(others == 0U);
     // Nobody of a later step before an earlier one has baked, and is verified.
     for (const auto& key : now.admitted) {
-      if (before.contains(key)) continue;
+      if (before.contains(key) || is_down(of_.all.at(key))) continue;
       for (std::size_t i = 0; i < step_of(key); ++i) {
         const auto& step = of_.with.steps[i];
         if (step.verify) BOOST_TEST(verified_.contains(i));
@@ -216,10 +220,7 @@ class history {
     const auto failed = now.now.failed - std::min(now.now.failed, now.next.accepted);
     std::size_t taken_down = 0;
     for (const auto& key : now.admitted) {
-      const auto& each = of_.all.at(key);
-      const bool is_down =
-          !each.in_place.empty() && (each.is == health::failed || each.is == health::progressing);
-      if (!before.contains(key) && !is_down) ++taken_down;
+      if (!before.contains(key) && !is_down(of_.all.at(key))) ++taken_down;
     }
     if (taken_down > 1)
       BOOST_TEST(now.now.updating + taken_down + failed <= std::max(allowed, failed + 1));
