@@ -8,16 +8,18 @@ import re
 import subprocess
 import time
 import types
+from pathlib import Path
 
 import control_plane
 import harness
 import landscape
 from api import Api, collection
 from audit import Audit
-from harness import DEV_BINARY, ROOT, Process, runtime_watcher, until_established, wait_until
+from harness import BINARY, ROOT, Process, runtime_watcher, until_established, wait_until
 from landscape import Cluster, encoded
 
 CONVERGED = 60  # seconds after a repair
+BY_LISTS = 200  # where lists alone show changes: the third comes a minute and a half after the first
 PARTS = 8  # of the cases, of which a run plays one unless it is told otherwise
 KCP, ISTIO, STATE, SKR = "kcp-system", "istio-system", "runtime-watcher-system", "kyma-system"
 KYMAS = ("kyma-1", "kyma-2")
@@ -420,7 +422,7 @@ class Chaos:
 
 def start_embedded(test, *names):
     folder = test.folder / "clusters"
-    server = test.start(Process("api-server", [DEV_BINARY, "api-server", "--address", "127.0.0.1:0", "--dir", folder,
+    server = test.start(Process("api-server", [Path(BINARY).parent / "kube-devserver", "--address=127.0.0.1:0", "--dir", folder,
                                                "--cluster", ",".join(names)]))
     server.wait_listening("api-server")
     return [Cluster(folder / f"{name}.kubeconfig", test.folder / f"cache-{name}") for name in names]
@@ -433,6 +435,33 @@ class Embedded(Chaos, landscape.Landscape, harness.TestCase):
     def start_clusters(self):
         kcp, *self.runtimes = start_embedded(self, "kcp", "skr-1", "skr-2")
         return kcp, self.runtimes[0]
+
+    def control(self, operation, body=None, method="POST"):
+        """Of all clusters, as k8s/devserver/README.md lists it."""
+        for cluster in (self.kcp, *self.runtimes):
+            api = Api(cluster.kubeconfig)
+            api.request(method, f"/devserver/{operation}", body)
+            api.close()
+
+    def test_changes_arrive_by_lists_where_watches_end_politely(self):
+        """A front end ends each watch at once and without an error, in KCP and on the runtimes: nothing fails, and nothing comes."""
+        self.install()
+        self.control("faults", [{"verbs": ["watch"], "events": 0, "ends": True}], "PUT")
+        self.control("disconnect")
+        def named():
+            return [each["reason"] for each in self.shown()["conditions"]] == ["EndsWithoutEvents"]
+        wait_until(named, CONVERGED, lambda: f"it is named: {self.shown()}\n{self.manager.tail()}", every=0.5)
+        begun = time.monotonic()
+        self.kcp.kubectl("delete", ROUTE[0], ROUTE[1], "-n", ROUTE[2])
+        self.damage_runtime("kyma-1")
+        def repaired():
+            self.act()
+            return self.kcp.get(*ROUTE) and self.runtime("kyma-1").get("service", "skr-webhook", SKR)
+        wait_until(repaired, BY_LISTS, lambda: f"both are repaired: {self.shown()}\n{self.manager.tail()}", every=0.5)
+        self.note(f"repaired {time.monotonic() - begun:.0f} s after the damage")
+        self.control("faults", method="DELETE")
+        wait_until(self.is_well, BY_LISTS, lambda: f"all has converged: {self.latest}\n{self.manager.tail()}", every=0.5)
+        self.examine("watches last again")
 
 
 class Real(Chaos, landscape.Real, harness.TestCase):
