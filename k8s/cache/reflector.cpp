@@ -235,7 +235,7 @@ action reflector::watch_ended(watch_end ending, const failure& reason,
     // that was ended early, or brought what can't be read, may be so again.
     const bool unsupported = to_its_end || is_unsupported(error);
     if (unsupported) streaming_ = support::no;
-    paged_once_ = paged_once_ || lasted || ending == watch_end::bad_event;
+    paged_once_ = paged_once_ || lasted || fruitless_ || ending == watch_end::bad_event;
     return unsupported || ending == watch_end::bad_event ? at_once_or_pause(then::list, error)
                                                          : pause(then::list, error);
   }

@@ -16,7 +16,7 @@ import unittest
 import urllib.request
 
 from browser import Browser, need_browser
-from dev import WATCHED, Dev
+from dev import CONFIGURATION, WATCHED, Dev
 from harness import ROOT, TestCase, main, wait_until
 
 need_browser()
@@ -247,6 +247,8 @@ class WithManager(PageTest):
         requests = self.browser.run("return latest.listener.requests")
         dev.skr("runtime-3").patch(WATCHED, {"spec": {"channel": "fast"}})
         self.browser.wait("latest.listener.requests > arguments[0]", "the page counts the request", requests)
+        # The event alone causes none, as drift watches are live from the start.
+        dev.skr("runtime-3").delete(CONFIGURATION)
         self.browser.wait("latest.reconciles.total > arguments[0]", "the page counts the reconcile", ended)
         self.browser.wait(f"{rate} > 0", "the stage shows a rate")
         heard = self.browser.run("return rows.get('runtime-3').heard")

@@ -114,16 +114,14 @@ class FormerKeys(harness.TestCase):
         volumes = {side: SecretVolume(self.folder / f"{kind}-{side}") for side in ("webhook", "listener")}
         keys = {side: [] for side in volumes}
 
-        def rotate():
-            wanted = {}
-            for side, volume in volumes.items():
-                certificate, key = pki.issue("webhook" if side == "webhook" else "server", f"{side}-{len(keys[side])}", key=kind)
-                keys[side].append(traces(key))
-                wanted[side] = der(certificate)
-                volume.put({"ca.crt": pki.ca.read_bytes(), "tls.crt": certificate.read_bytes(), "tls.key": key.read_bytes()})
-            return wanted
+        def rotate(side):
+            certificate, key = pki.issue("webhook" if side == "webhook" else "server", f"{side}-{len(keys[side])}", key=kind)
+            keys[side].append(traces(key))
+            volumes[side].put({"ca.crt": pki.ca.read_bytes(), "tls.crt": certificate.read_bytes(), "tls.key": key.read_bytes()})
+            return der(certificate)
 
-        rotate()
+        for side in volumes:
+            rotate(side)
         files = {side: [volume.path(name) for name in FILES] for side, volume in volumes.items()}
         ca, certificate, key = files["listener"]
         events = EventLog()
@@ -138,8 +136,9 @@ class FormerKeys(harness.TestCase):
             wait_until(lambda: len(events.lines) > turn, 10, "events pass")
             if turn == 2:
                 break
-            wanted = rotate()
-            for side, certificate in wanted.items():
+            # The listener first: with its next certificate the webhook connects anew, and the key of that connection is in use.
+            for side in ("listener", "webhook"):
+                certificate = rotate(side)
                 wait_until(lambda: watched[side].now() == certificate, 5, f"{side} serves the next certificate")
         for side, process in processes.items():
             self.assertTrue(shown(process.popen.pid, keys[side][-1]), f"{side}: the key in use is found, so this test can fail")

@@ -1,6 +1,6 @@
 """The cases of the Go system's own suites (kyma-project/runtime-watcher: tests of the webhook's handler, of listener/pkg/v2 and
 of its certificates), written anew: the same reviews, certificates and results, by processes. What differs is wording, timing and
-what contracts forbid: reviews are posted, and X-Forwarded-Client-Cert is believed of the nearest hop."""
+what contracts forbid: reviews are posted, X-Forwarded-Client-Cert is believed of the nearest hop, and there is no path /v1."""
 
 import http.client
 import itertools
@@ -184,12 +184,11 @@ class ListenerSuite(harness.TestCase):
         self.assertEqual(len(self.events.lines), before + 1, "the refused request has no event")
 
     def test_event_is_told_with_its_sender(self):
-        for version in ("v1", "v2"):
-            self.check_told(path=f"/{version}/{MANAGER}/event")
+        self.check_told(path=f"/v2/{MANAGER}/event")
 
     def test_listener_refuses_other_methods_paths_and_sizes(self):
         self.check_refused(405, method="GET")
-        for path in (f"/r1/{MANAGER}/event", f"/v/{MANAGER}/event"):
+        for path in (f"/r1/{MANAGER}/event", f"/v/{MANAGER}/event", f"/v1/{MANAGER}/event"):
             self.check_refused(404, path=path)
         padded = json.dumps({**EVENT, "padding": "x" * 32768}).encode()
         self.check_refused(413, body=padded)

@@ -359,6 +359,9 @@ BOOST_AUTO_TEST_CASE(stream_that_is_ended_early_is_listed_in_pages) {
   made.listed("10", "", 1);
   made.watch_ended(end::broken, gone, 1s);
   BOOST_TEST(words(made.waited(1s)) == "stream!");
+  // A redirect is an answer, too, though none that begins a watch.
+  made.watch_ended(end::broken, because(errc::server_error, 302), std::nullopt);
+  BOOST_TEST(words(made.waited(1s)) == "list 500!");
 }
 
 BOOST_AUTO_TEST_CASE(server_whose_stream_came_to_nothing_is_listed_in_pages_from_then_on) {
