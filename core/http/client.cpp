@@ -1,5 +1,6 @@
 #include "rw/core/http/client.hpp"
 
+#include "rw/core/config.hpp"
 #include "rw/core/http/client_connection.hpp"
 #include "rw/core/http/tunnel.hpp"
 #include "rw/core/network.hpp"
