@@ -5,6 +5,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 
+#include <chrono>
 #include <optional>
 
 namespace rw::core {
@@ -17,8 +18,8 @@ class early_pause {
   early_pause(const early_pause&) = delete;
   early_pause& operator=(const early_pause&) = delete;
 
-  /// Returns how long it lasted; nothing if the coroutine was cancelled. `may_end_early`: the
-  /// length is of our own choice, nobody asked for it.
+  /// Returns how long it lasted; nothing if the coroutine was cancelled. `may_end_early`: a sign of
+  /// life says that what failed may work again.
   boost::asio::awaitable<std::optional<duration>> wait(boost::asio::any_io_executor executor,
                                                        duration length, bool may_end_early);
   /// Ends the pause under way, if that may end now.

@@ -239,6 +239,7 @@ wall_time certificate::not_before() const noexcept {
 wall_time certificate::not_after() const noexcept {
   return parsed_->not_after;
 }
+
 std::string_view certificate::key_algorithm() const noexcept {
   const auto* const key = X509_get0_pubkey(native());
   const char* const name = key != nullptr ? EVP_PKEY_get0_type_name(key) : nullptr;
