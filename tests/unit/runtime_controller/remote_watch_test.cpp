@@ -12,6 +12,7 @@
 #include "tests/unit/run.hpp"
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,7 +33,8 @@ namespace asio = boost::asio;
 /// A watch of one ConfigMap on a cluster whose bookmarks come fast.
 struct watched : test::environment {
   explicit watched(std::vector<std::string> protocols = {"h2", "http/1.1"},
-                   std::chrono::milliseconds bookmarks = 50ms)
+                   std::chrono::milliseconds bookmarks = 50ms,
+                   core::random_source random = core::make_random_source())
       : environment(
             {.server = {.protocols = std::move(protocols), .bookmark_interval = bookmarks}}),
         watch(context.get_executor(), {.metrics = "rw_test", .delay = 10ms},
@@ -40,7 +42,7 @@ struct watched : test::environment {
                 ++changes;
                 waits.push_back(wait);
               },
-              {clock, numbers, core::make_random_source()}) {
+              {clock, numbers, std::move(random)}) {
     add_cluster("skr");
   }
   ~watched() override { shut_down(); }
@@ -163,12 +165,12 @@ asio::awaitable<void> gives_up(watched* w) {
 /// Watches that stood by go on once the one that tries has a response.
 asio::awaitable<void> goes_on(watched* w) {
   constexpr int watches = 6;
-  int drops = 0;
+  core::time_point dropping = {};
   int begun = 0;
   w->on_request = [&](const std::string&, const std::string& verb, const std::string&) {
     if (verb != "watch") return k8s::devserver::fault{};
-    const bool drop = drops > 0;
-    drop ? --drops : ++begun;
+    const bool drop = w->clock.now() < dropping;
+    if (!drop) ++begun;
     return k8s::devserver::fault{.drop = drop};
   };
   co_await w->begin(co_await w->put("own"));
@@ -176,8 +178,8 @@ asio::awaitable<void> goes_on(watched* w) {
   bool good = co_await test::eventually([&] { return begun >= watches; });
   BOOST_TEST(good);
   begun = 0;
-  // Counted, not timed: with a third one the cluster could be given up.
-  drops = 2;
+  // Each tries after 0.5 s, which fails, and the one of them that tries again does so 0.5 s later.
+  dropping = w->clock.now() + 750ms;
   w->server.drop_connections();
   good = co_await test::eventually([&] { return begun >= watches; });
   BOOST_TEST(good);
@@ -272,7 +274,7 @@ BOOST_AUTO_TEST_CASE(cluster_that_does_not_respond_is_left_to_the_reconciles) {
 
 BOOST_AUTO_TEST_CASE(watches_that_stood_by_go_on_when_the_cluster_responds) {
   for (const auto* const protocol : {"h2", "http/1.1"}) {
-    watched w({protocol});
+    watched w({protocol}, 50ms, [] { return std::uint64_t{500'000'000}; });
     test::run(w.context, goes_on(&w), 2 * test::patience);
   }
 }
