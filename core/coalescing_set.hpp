@@ -143,6 +143,11 @@ class coalescing_set {
     }
   }
 
+  /// Queues the delayed key that is due first, before its time; no effect if none is delayed.
+  void wake_first() {
+    if (!delays_.empty()) wake(delays_.begin()->first);
+  }
+
   /// Returns when the next delayed key is due; `time_point::max()` if none is delayed.
   time_point next_due() const noexcept {
     return delays_.empty() ? time_point::max() : delays_.begin()->first;

@@ -1,4 +1,4 @@
-#include "rw/reactors/listener/listener.hpp"
+#include "rw/reactors/intake/listener.hpp"
 
 #include "rw/reactors/capi/host_thread.hpp"
 #include "rw/reactors/cli/join_by.hpp"
@@ -72,6 +72,7 @@ struct rw_listener {
   listener::listener_options options() {
     auto out = cli::listening_options(services(), settings.listening, "--address", reloader);
     out.drain_requests = settings.drain_timeout;
+    out.resyncs = settings.resyncs;
     if (callbacks.verify != nullptr) {
       out.verify = [this](const http::request&, const watch_event& event,
                           const listener::event_sender& from) { return verify(event, from); };
@@ -176,6 +177,10 @@ const char* rw_version(void) {
 
 const char* rw_event_runtime_id(const rw_event* event) {
   return event->content.runtime_id.c_str();
+}
+const char* rw_event_resync(const rw_event* event) {
+  const auto& reason = event->content.resync;
+  return reason ? to_string(*reason).data() : nullptr;
 }
 const char* rw_event_group(const rw_event* event) {
   return event->content.event.gvk.group.c_str();

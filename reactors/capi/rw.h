@@ -38,6 +38,14 @@ typedef struct rw_event rw_event;
 
 /** The runtime: common name of the certificate that the event came with, which is verified. */
 const char* rw_event_runtime_id(const rw_event* event);
+/**
+ * Why the host is to look at everything of the runtime once more; null: this is an event of an object.
+ *
+ * "dropped": changes there were lost; "started", "watcher-changed", "watch-back": the watcher began to watch anew. The texts of
+ * a resync's object are empty; verify is called with such an event, too. Only a listener with the flag `--resyncs` accepts resyncs.
+ * It hands over one a minute for each runtime, whatever the runtime sends.
+ */
+const char* rw_event_resync(const rw_event* event);
 /** API group of the object; empty for the core group. */
 const char* rw_event_group(const rw_event* event);
 /** API version of the object, such as "v1beta2". */

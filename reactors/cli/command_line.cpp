@@ -192,11 +192,16 @@ void check_command(const CLI::App& parser, const std::vector<std::string>& argum
       "\nRun with --help for more information.");
 }
 
+/// Returns the long flag, which CLI11 does not name where the help does not show the option.
+std::string flag_of(const CLI::Option& option) {
+  return option.get_lnames().empty() ? option.get_name() : "--" + option.get_lnames().front();
+}
+
 /// Records the options whose values come from the environment.
 void note_variables(const CLI::App& app, const std::vector<std::string>& arguments,
                     std::map<std::string, std::string>& variables) {
   for (const auto* option : app.get_options({})) {
-    const auto flag = option->get_name();
+    const auto flag = flag_of(*option);
     const auto gives = [&](const std::string& argument) {
       const auto is_short = [&](const std::string& name) {
         return argument.starts_with("-" + name);
@@ -217,7 +222,7 @@ std::string settings_text(const CLI::App& app) {
   std::string out;
   for (const auto* option : app.get_options({})) {
     if (option->results().empty()) continue;
-    out += (out.empty() ? "" : " ") + option->get_name() + "=";
+    out += (out.empty() ? "" : " ") + flag_of(*option) + "=";
     const auto* separator = "";
     for (const auto& each : option->results()) out += std::exchange(separator, ",") + each;
   }

@@ -12,9 +12,14 @@ std::vector<const CLI::App*> commands_in(const CLI::App& of) {
   return of.get_subcommands([](const CLI::App*) { return true; });
 }
 
+/// Without those that the help does not show either.
+std::vector<const CLI::Option*> options_in(const CLI::App& of) {
+  return of.get_options([](const CLI::Option* option) { return !option->get_group().empty(); });
+}
+
 std::vector<std::string> flags_in(const CLI::App& of) {
   std::vector<std::string> out;
-  for (const auto* option : of.get_options()) {
+  for (const auto* option : options_in(of)) {
     for (const auto& name : option->get_lnames()) out.push_back(name);
   }
   return out;
@@ -69,7 +74,7 @@ std::string for_fish(const CLI::App& of) {
   for (const auto* command : commands_in(of)) {
     out += begin + "__fish_use_subcommand -f -a " + command->get_name() + " -d " +
            quoted_for_fish(command->get_description()) + "\n";
-    for (const auto* option : command->get_options()) {
+    for (const auto* option : options_in(*command)) {
       for (const auto& name : option->get_lnames()) {
         out += begin + quoted_for_fish("__fish_seen_subcommand_from " + command->get_name()) +
                " -l " + name + " -d " + quoted_for_fish(option->get_description()) + "\n";

@@ -31,6 +31,7 @@ listener::listener_options listen_app::listener_options() {
   auto out = listening_options(services_, settings_.listening, "--address", reloader_);
   // Slow senders may use half of the time; the rest is for accepted events.
   out.drain_requests = settings_.drain_timeout / 2;
+  out.resyncs = settings_.resyncs;
   return out;
 }
 
@@ -43,8 +44,13 @@ asio::awaitable<void> listen_app::print_events() {
     const auto got = co_await listener_.events->receive_some(received, 1024);
     if (got.has_error()) co_return;
     std::string lines;
-    for (const auto& event : received) {
-      append_event_line(lines, settings_.listening.component, event.runtime_id, event.event);
+    const auto& component = settings_.listening.component;
+    for (const auto& each : received) {
+      if (each.resync) {
+        append_resync_line(lines, component, each.runtime_id, *each.resync);
+      } else {
+        append_event_line(lines, component, each.runtime_id, each.event);
+      }
     }
     const auto error = co_await output_.write(std::move(lines));
     if (error == asio::error::operation_aborted) co_return;

@@ -5,7 +5,7 @@
 #include "rw/reactors/cli/app.hpp"
 #include "rw/reactors/cli/output.hpp"
 #include "rw/reactors/cli/settings.hpp"
-#include "rw/reactors/listener/listener.hpp"
+#include "rw/reactors/intake/listener.hpp"
 #include "rw/tls/reload.hpp"
 
 #include <memory>

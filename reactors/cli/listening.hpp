@@ -1,7 +1,7 @@
 #pragma once
 
 #include "rw/reactors/cli/app.hpp"
-#include "rw/reactors/listener/listener.hpp"
+#include "rw/reactors/intake/listener.hpp"
 #include "rw/tls/reload.hpp"
 
 #include <memory>

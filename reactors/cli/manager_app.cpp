@@ -5,7 +5,7 @@
 #include "rw/reactors/cli/listening.hpp"
 #include "rw/reactors/cli/manager_options.hpp"
 #include "rw/reactors/cli/manager_view.hpp"
-#include "rw/reactors/listener/san_pinning.hpp"
+#include "rw/reactors/intake/san_pinning.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 #include "rw/reactors/shared/trust_bundle.hpp"
 #include "rw/tls/files.hpp"
@@ -123,8 +123,8 @@ k8s::informer& manager_app::inform(const k8s::resource_type& type, k8s::informer
 listener::listener_options manager_app::listener_options() {
   auto out = listening_options(services_, settings_.listening, "--listen-address", reloader_);
   out.takes_events = [this] { return leads_; };
+  out.resyncs = true;
   out.heartbeats = heartbeat_channel_;
-  out.heartbeat_component = heartbeat_component;
   if (settings_.pin_san) {
     out.verify = listener::pin_san([this](std::string_view runtime) { return domain_of(runtime); });
   }
@@ -199,7 +199,12 @@ asio::awaitable<void> manager_app::read_events() {
     const auto got = co_await listener_.events->receive_some(received, events_at_once);
     if (got.has_error()) co_return;
     for (const auto& event : received) {
-      if (observer_ != nullptr) show(event);
+      if (event.resync) {
+        // Everything of the runtime is compared, whatever its watches have shown.
+        for (const auto& kyma : owners_of(event.runtime_id)) installer_->suspect(kyma.key());
+      } else if (observer_ != nullptr) {
+        show(event);
+      }
       router_->on_event(event.runtime_id);
     }
   }

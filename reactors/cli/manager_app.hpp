@@ -19,9 +19,9 @@
 #include "rw/reactors/gateway_secret/rotator.hpp"
 #include "rw/reactors/heartbeat/prober.hpp"
 #include "rw/reactors/heartbeat/tracker.hpp"
-#include "rw/reactors/kyma_router/kyma_router.hpp"
-#include "rw/reactors/listener/leader_endpoint.hpp"
-#include "rw/reactors/listener/listener.hpp"
+#include "rw/reactors/intake/kyma_router.hpp"
+#include "rw/reactors/intake/leader_endpoint.hpp"
+#include "rw/reactors/intake/listener.hpp"
 #include "rw/reactors/runtime_rollout/runtime_rollout.hpp"
 #include "rw/reactors/shared/cluster_state.hpp"
 #include "rw/reactors/shared/content_store.hpp"
@@ -49,14 +49,14 @@ struct runtime_summary;
 ///     Kymas, all of it    -> watcher_installer  -> certificates, and the webhook on every SKR
 ///     RuntimeRollout      -> runtime_rollout    -> when watcher_installer updates which SKR
 ///     events              -> listener -> kyma_router -> watcher_installer
-///     heartbeats          -> listener -> heartbeat   -> kyma_router, watcher_installer
+///     heartbeats          -> listener -> heartbeat   -> watcher_installer
 ///     see runtime_config  -> config_sync        -> marks on Runtimes
 ///
 /// While lifecycle-manager runs on the same control plane the reactors of watchers only dry-run
 /// each write, as in shadow mode. When lifecycle-manager begins or ends, the process exits with
 /// code 1 to restart.
 ///
-/// The Service for events routes to the leader (listener/leader_endpoint.hpp); the other replicas
+/// The Service for events routes to the leader (intake/leader_endpoint.hpp); the other replicas
 /// respond 503 with Retry-After. A replica that loses the lease exits with code 1, and kubelet or
 /// its like restarts it: no state of its term remains.
 class manager_app final : public app {
@@ -101,7 +101,7 @@ class manager_app final : public app {
   void route(const k8s::object_key& kyma, core::duration after);
   void show(const listener::received_event& event) const;
   void make_reactors();
-  void make_heartbeats();
+  void make_heartbeats(const watcher_installer::templates& installed);
   boost::asio::awaitable<void> take_events();
   boost::asio::awaitable<void> read_events();
   boost::asio::awaitable<void> judge_fleet();

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "rw/k8s/objects/names.hpp"
-#include "rw/reactors/listener/listener.hpp"
+#include "rw/reactors/intake/listener.hpp"
 
 #include <vector>
 

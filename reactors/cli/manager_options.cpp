@@ -21,6 +21,11 @@ bool has_probes(const manager_settings& settings) {
   return settings.heartbeat_timeout > none && settings.probe_interval > none;
 }
 
+std::chrono::milliseconds heartbeat_timeout(const manager_settings& settings,
+                                            const watcher_installer::templates& installed) {
+  return std::max(settings.heartbeat_timeout, heartbeat_interval_of(installed) * 5 / 2);
+}
+
 watcher_controller::watcher_controller_options controller_options(
     const manager_settings& settings) {
   watcher_controller::watcher_controller_options out;

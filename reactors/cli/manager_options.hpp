@@ -7,6 +7,7 @@
 #include "rw/reactors/watcher_installer/lifecycle_manager_lease.hpp"
 #include "rw/reactors/watcher_installer/watcher_installer.hpp"
 
+#include <chrono>
 #include <memory>
 
 namespace rw::cli {
@@ -14,6 +15,10 @@ namespace rw::cli {
 // The options of the manager's reactors, from its settings.
 
 bool has_probes(const manager_settings& settings);
+/// Returns --heartbeat-timeout, raised to 2.5 times the interval that the manifests set: one
+/// heartbeat may fail.
+std::chrono::milliseconds heartbeat_timeout(const manager_settings& settings,
+                                            const watcher_installer::templates& installed);
 watcher_controller::watcher_controller_options controller_options(const manager_settings& settings);
 certificates::service_options certificate_options(const manager_settings& settings);
 lifecycle_manager_options lease_options(const manager_settings& settings);

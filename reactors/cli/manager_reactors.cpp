@@ -99,7 +99,7 @@ void manager_app::make_reactors() {
       kymas_, [this](const k8s::object_key& kyma, core::duration after) { route(kyma, after); },
       kyma_router::router_options{},
       kyma_router::router_environment{services_.clock, services_.log, services_.metrics});
-  if (heartbeat_channel_) make_heartbeats();
+  if (heartbeat_channel_) make_heartbeats(installed);
   if (!settings_.pod_ip.empty()) {
     endpoint_ = std::make_unique<listener::leader_endpoint>(
         kcp_,
@@ -126,9 +126,14 @@ void manager_app::make_reactors() {
                               services_.random()});
 }
 
-void manager_app::make_heartbeats() {
+void manager_app::make_heartbeats(const watcher_installer::templates& installed) {
   heartbeats::tracker_options options;
-  options.health.timeout = settings_.heartbeat_timeout;
+  options.health.timeout = heartbeat_timeout(settings_, installed);
+  if (options.health.timeout != settings_.heartbeat_timeout) {
+    services_.log.warning(
+        "--heartbeat-timeout raised to 2.5 times the interval of heartbeats",
+        {{"milliseconds", options.health.timeout / std::chrono::milliseconds(1)}});
+  }
   options.health.certificate =
       std::min(options.health.certificate,
                std::chrono::floor<std::chrono::seconds>(settings_.certificate_renew_before / 2));
@@ -140,7 +145,7 @@ void manager_app::make_heartbeats() {
   const auto reports = [state_is](const k8s::object_key& kyma) {
     return state_is(kyma, &cluster_state::is_reporting);
   };
-  const auto installed = [state_is](const k8s::object_key& kyma) {
+  const auto is_installed = [state_is](const k8s::object_key& kyma) {
     return state_is(kyma, &cluster_state::is_installed);
   };
   heartbeats_ = std::make_unique<heartbeats::tracker>(
@@ -153,15 +158,6 @@ void manager_app::make_heartbeats() {
           .kymas = kymas_,
           .kymas_of = [this](std::string_view id) { return owners_of(id); },
           .reports = reports,
-          // What the manager itself keeps there; other operators get the heartbeat, or all events.
-          .on_gap =
-              [this](std::string_view runtime_id, const missed_events& missed) {
-                const bool concerned = missed.concerns(heartbeat_component) ||
-                                       missed.concerns(settings_.listening.component);
-                if (!concerned) return;
-                for (const auto& kyma : owners_of(runtime_id)) installer_->suspect(kyma.key());
-                router_->on_event(runtime_id);
-              },
           .on_reloaded =
               [this](const k8s::object_key& kyma) {
                 if (leads_) installer_->on_reloaded(kyma);
@@ -191,7 +187,7 @@ void manager_app::make_heartbeats() {
           .kymas = kymas_,
           .runtimes = *pool_,
           .kubeconfig = [this](const auto& kyma) { return installer_->kubeconfig(kyma.name); },
-          .installed = installed,
+          .installed = is_installed,
           .on_result =
               [this](const k8s::object_key& kyma, heartbeats::probe_result result) {
                 // What is installed is compared with what should be, once for each reason.

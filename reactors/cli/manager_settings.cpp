@@ -1,7 +1,7 @@
 #include "rw/k8s/controller/election.hpp"
 #include "rw/k8s/objects/label_selector.hpp"
 #include "rw/reactors/cli/options.hpp"
-#include "rw/reactors/listener/leader_endpoint.hpp"
+#include "rw/reactors/intake/leader_endpoint.hpp"
 #include "rw/reactors/watcher_installer/render.hpp"
 
 #include <regex>
@@ -38,7 +38,8 @@ void describe_intake(CLI::App& app, manager_settings& to) {
       ->check(CLI::Range(1, 65535));
   add_duration(app, "--heartbeat-timeout", to.heartbeat_timeout,
                "Time without a heartbeat of a runtime's watcher after which the runtime counts as "
-               "silent; 0: no heartbeats are expected");
+               "silent, at least 2.5 times the HEARTBEAT_INTERVAL of --skr-manifests; 0: no "
+               "heartbeats are expected");
   add_duration(app, "--probe-interval", to.probe_interval,
                "Period of the probes of a runtime, which prove the way of events without writing "
                "anything; a failed one is repeated after 30 s; 0: no probes");
@@ -221,10 +222,6 @@ void check_manager(const manager_settings& of) {
   if (of.leader_elect) check_election(of, wrong);
   if (of.certificate_renew_before >= of.certificate_duration) {
     wrong.add("--certificate-renew-before must be shorter than --certificate-duration");
-  }
-  const auto interval = webhook_settings().heartbeat_interval;
-  if (of.heartbeat_timeout.count() > 0 && of.heartbeat_timeout <= interval) {
-    wrong.add("--heartbeat-timeout must be longer than the 20s between two heartbeats, or 0");
   }
   const auto mode = of.runtime_config.mode;
   if (of.shadow && (mode == bootstrapper_mode::signal || mode == bootstrapper_mode::direct)) {

@@ -245,8 +245,8 @@ void manager_app::view::describe_heartbeat(const k8s::object_key& kyma,
   out["since"] = k8s::format_time(known->since);
   if (known->reason != status_reason::none) out["reason"] = to_string(known->reason);
   if (!known->message.empty()) out["message"] = known->message;
-  out["gaps"] = known->gaps;
-  if (!known->gap.empty()) out["gap"] = known->gap;
+  out["losses"] = known->losses;
+  if (!known->loss.empty()) out["latestLoss"] = known->loss;
   if (known->probe) {
     auto& probe = out["probe"].emplace_object();
     probe["last"] = k8s::format_time(*known->probed);
@@ -264,8 +264,7 @@ void manager_app::view::describe_heartbeat(const k8s::object_key& kyma,
   out["last"] = k8s::format_time(*known->heard);
   out["version"] = last.version;
   out["source"] = last.source;
-  out["ledger"] = last.ledger;
-  out["lostEvents"] = last.events.lost;
+  if (last.events.abandoned > 0) out["abandonedEvents"] = last.events.abandoned;
   out["oldestUndeliveredMilliseconds"] = last.oldest_undelivered.count();
   if (last.delivery) out["deliveryMilliseconds"] = last.delivery->count();
 }
@@ -308,7 +307,7 @@ boost::json::object manager_app::view::events() const {
   const auto& sum = manager_.heartbeats_->health().observed_events();
   return {{"accepted", sum.accepted},
           {"delivered", sum.delivered},
-          {"lost", sum.lost},
+          {"lost", manager_.heartbeats_->health().observed_losses()},
           {"rejected", sum.rejected},
           {"notPersisted", sum.not_persisted},
           {"resyncs", sum.resyncs},
@@ -421,7 +420,7 @@ std::uint64_t manager_app::view::digest_of(const k8s::object& kyma, const runtim
     numbers[1] = static_cast<int>(now->state);
     numbers[2] =
         now->heard.value_or(std::chrono::system_clock::time_point()).time_since_epoch().count();
-    numbers[3] = static_cast<std::int64_t>(now->gaps);
+    numbers[3] = static_cast<std::int64_t>(now->losses);
     if (now->probe) {
       hash.add(to_string(now->probe->reason));
       numbers[4] = static_cast<int>(now->probe->stage) + 1;
@@ -459,7 +458,7 @@ boost::json::object manager_app::view::row(std::string_view name) {
   if (known.health == nullptr) return out;
   const auto& health = *known.health;
   out["heartbeat"] = to_string(health.state);
-  out["gaps"] = health.gaps;
+  out["losses"] = health.losses;
   if (health.probe) {
     out["probe"] = to_string(health.probe->stage);
     add_text(out, "probeReason", to_string(health.probe->reason));

@@ -1,7 +1,7 @@
 #include "rw/reactors/cli/options.hpp"
 
 #include "rw/k8s/objects/qualified_name.hpp"
-#include "rw/reactors/listener/identity.hpp"
+#include "rw/reactors/intake/identity.hpp"
 
 #include <boost/asio/ip/address.hpp>
 

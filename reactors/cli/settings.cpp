@@ -68,6 +68,15 @@ void add_source(CLI::App& app, webhook_settings& to) {
       ->default_str(to.source);
 }
 
+/// A setting of an earlier version, which a Deployment still has: it must not prevent the start.
+void add_ignored(CLI::App& app, const std::string& flag, const std::string& reason,
+                 webhook_settings& to) {
+  const auto note = [flag, reason, &to](const std::string&) {
+    to.outdated.push_back(flag + " is ignored: " + reason);
+  };
+  app.add_option_function<std::string>(flag, note)->group("");  // not in the help
+}
+
 /// KCP's kubeconfig, of commands for people.
 void add_kcp_access(CLI::App& app, std::string& kubeconfig, std::string& context) {
   add(app, "--kubeconfig", kubeconfig, "FILE",
@@ -125,9 +134,6 @@ void describe_webhook(CLI::App& app, webhook_settings& to) {
       "as many during a list; about 200 bytes each. Events of a Watcher with more come from "
       "reviews alone")
       ->check(CLI::Range(1u, 1u << 20));
-  add(app, "--ledger-file", to.ledger_file, "FILE",
-      "Journal of what was delivered, so that a restart sends only what has changed; without it "
-      "each watched object is sent once");
   add(app, "--kubeconfig", to.kubeconfig, "FILE",
       "Access to the API server; by default the pod's service account. Without either events come "
       "from reviews alone");
@@ -138,9 +144,6 @@ void describe_webhook(CLI::App& app, webhook_settings& to) {
   add_duration(app, "--admission-wait", to.admission_wait,
                "Maximum time that a response waits for room in a full queue; the user's write "
                "waits as long");
-  add_duration(app, "--event-max-age", to.event_max_age,
-               "Time after its latest change until an undelivered event expires",
-               std::chrono::milliseconds(1));
   add_duration(app, "--shutdown-delay", to.shutdown_delay,
                "Time after SIGTERM for which reviews are still accepted: an API server that does "
                "not yet know of the pod's end would lose the event with the call");
@@ -155,6 +158,8 @@ void describe_webhook(CLI::App& app, webhook_settings& to) {
   add(app, "--set-capacity", to.set_capacity, "",
       "Objects with undelivered events; about 600 bytes each")
       ->check(CLI::Range(1u, 1u << 24));
+  add_ignored(app, "--ledger-file", "there is no journal, a restart sends a resync", to);
+  add_ignored(app, "--event-max-age", "events do not expire", to);
 }
 
 void check_webhook(CLI::App& app, const command_line& line, webhook_settings& of) {
@@ -178,6 +183,11 @@ void describe_listen(CLI::App& app, listen_settings& to) {
                         "Where to listen; port 0 picks a free one (required)")
       ->envname("LISTEN_ADDRESS");
   describe_listening(app, to.listening);
+  app.add_flag(
+         "--resyncs", to.resyncs,
+         "Accept resyncs: a line with \"resync\" asks the reader to look at everything of that "
+         "runtime")
+      ->envname("RESYNCS");
   add_listening_address(
       app, "--metrics-address", to.metrics_address,
       "Where to serve /metrics, /healthz, /livez and /readyz; not served by default");

@@ -41,12 +41,10 @@ struct webhook_settings {
   std::chrono::milliseconds confirm_wait = std::chrono::seconds(2);
   bool observe_secrets = false;
   std::size_t observe_objects = 50000;
-  std::string ledger_file;  ///< empty: none
-  std::string kubeconfig;   ///< empty: the pod's service account
-  std::string pod_name;     ///< in heartbeats; empty: unknown
-  std::chrono::milliseconds heartbeat_interval = std::chrono::seconds(20);  ///< 0: none
+  std::string kubeconfig;  ///< empty: the pod's service account
+  std::string pod_name;    ///< in heartbeats; empty: unknown
+  std::chrono::milliseconds heartbeat_interval = std::chrono::minutes(1);  ///< 0: none
   std::chrono::milliseconds admission_wait{250};
-  std::chrono::milliseconds event_max_age = std::chrono::hours(1);
   std::chrono::milliseconds shutdown_delay = std::chrono::seconds(5);
   std::chrono::milliseconds drain_timeout = std::chrono::seconds(20);
   std::size_t channel_capacity = 1024;
@@ -54,7 +52,8 @@ struct webhook_settings {
   std::size_t max_review_bytes = 8u << 20;
   std::size_t requests_at_once = 64;  ///< maximum number of concurrent requests to KCP
   std::vector<std::string> remarks;   ///< invalid settings replaced by a default; to be logged
-  std::vector<std::string> outdated;  ///< values of earlier versions, read as others; to be logged
+  std::vector<std::string>
+      outdated;  ///< of earlier versions, ignored or read as others; to be logged
 };
 
 /// Address of the listener, and the clients that it trusts.
@@ -70,6 +69,7 @@ struct listening_settings {
 /// `runtime-watcher listen`.
 struct listen_settings {
   listening_settings listening = {};
+  bool resyncs = false;
   core::host_port metrics_address;  ///< without a host: not served
   std::chrono::milliseconds drain_timeout = std::chrono::seconds(20);
 };
@@ -85,7 +85,7 @@ struct manager_settings {
   std::string events_service = "runtime-watcher-manager-events";
   std::uint16_t events_port = 8082;  ///< of that Service
   /// 0: no heartbeats are expected.
-  std::chrono::milliseconds heartbeat_timeout = std::chrono::seconds(50);
+  std::chrono::milliseconds heartbeat_timeout = std::chrono::seconds(150);
   std::chrono::milliseconds probe_interval = std::chrono::minutes(10);  ///< 0: no probes
   core::host_port metrics_address = {"::", 8080};
   std::string landscape;         ///< label of all metrics; empty: none

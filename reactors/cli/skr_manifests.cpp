@@ -1,6 +1,11 @@
 #include "rw/reactors/cli/skr_manifests.hpp"
 
+#include "rw/core/config.hpp"
+#include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/cli/settings.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
+
+#include <boost/json/array.hpp>
 
 #include <exception>
 #include <utility>
@@ -37,6 +42,24 @@ watcher_installer::templates load_skr_manifests(const std::string& directory,
     throw setting_error("--skr-manifests: " + directory + ": can't be filled in: " + error.what());
   }
   return std::move(*manifests);
+}
+
+std::chrono::milliseconds heartbeat_interval_of(const watcher_installer::templates& manifests) {
+  const auto standard = webhook_settings().heartbeat_interval;
+  for (const auto& object : manifests.objects()) {
+    if (!watcher_installer::is(object, "Deployment", skr_webhook_name)) continue;
+    const auto* const all = k8s::find_array(object, {"spec", "template", "spec", "containers"});
+    if (all == nullptr) continue;
+    for (const auto& container : *all) {
+      const auto* const env = k8s::find_array(container, {"env"});
+      if (env == nullptr) continue;
+      for (const auto& variable : *env) {
+        if (k8s::find_string(variable, {"name"}) != "HEARTBEAT_INTERVAL") continue;
+        return core::parse_duration(k8s::find_string(variable, {"value"})).value_or(standard);
+      }
+    }
+  }
+  return standard;
 }
 
 }  // namespace rw::cli

@@ -3,6 +3,7 @@
 #include "rw/reactors/watcher_installer/render.hpp"
 #include "rw/reactors/watcher_installer/templates.hpp"
 
+#include <chrono>
 #include <string>
 
 namespace rw::cli {
@@ -12,5 +13,9 @@ namespace rw::cli {
 /// server checks objects. Throws setting_error.
 watcher_installer::templates load_skr_manifests(const std::string& directory,
                                                 const watcher_installer::manifest_settings& with);
+
+/// Returns the HEARTBEAT_INTERVAL that the manifests' Deployment sets, otherwise the webhook's
+/// default.
+std::chrono::milliseconds heartbeat_interval_of(const watcher_installer::templates& manifests);
 
 }  // namespace rw::cli

@@ -129,7 +129,7 @@ std::string runtimes_table(const json::value& runtimes, const table_format& form
       {"KYMA", "RUNTIME", "STATE", "SINCE", "HEARTBEAT", "REASON"}};
   if (format.wide) {
     rows.front().insert(rows.front().end(), {"CERTIFICATE-END", "CAS", "LAST-HEARTBEAT", "PROBE",
-                                             "DELIVERY", "GAPS", "VERSION", "MESSAGE"});
+                                             "DELIVERY", "LOSSES", "VERSION", "MESSAGE"});
   }
   const auto text = [](const json::value& of, std::initializer_list<std::string_view> path) {
     return cell(k8s::find_string(of, path));
@@ -149,7 +149,7 @@ std::string runtimes_table(const json::value& runtimes, const table_format& form
         {text(*runtime, {"certificate", "notAfter"}), number_at(*runtime, "authorities"),
          age(k8s::find_string(*runtime, {"heartbeat", "last"}), now),
          text(*runtime, {"heartbeat", "probe", "stage"}), number("deliveryMilliseconds"),
-         number("gaps"), text(*runtime, {"heartbeat", "version"}), text_of(*runtime, "message")});
+         number("losses"), text(*runtime, {"heartbeat", "version"}), text_of(*runtime, "message")});
   }
   if (!format.headers) rows.erase(rows.begin());
   std::vector<std::size_t> widths(rows.empty() ? 0 : rows.front().size());

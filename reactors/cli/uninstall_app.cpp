@@ -6,7 +6,7 @@
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/bootstrapper/resource.hpp"
 #include "rw/reactors/certificates/rendering.hpp"
-#include "rw/reactors/listener/leader_endpoint.hpp"
+#include "rw/reactors/intake/leader_endpoint.hpp"
 #include "rw/reactors/runtime_controller/runtime_access.hpp"
 #include "rw/reactors/runtime_rollout/resource.hpp"
 #include "rw/reactors/shared/issuer_kind.hpp"

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <span>
 #include <utility>
+#include <vector>
 
 namespace rw::cli {
 namespace {
@@ -16,11 +17,9 @@ watch_report of_reviews(const managed_watch& watch) {
   return out;
 }
 
-reported_gaps reported(const gap_account& from) {
-  reported_gaps out{.series = from.series()};
-  for (const auto& [manager, counts] : from.counts()) {
-    out.managers.push_back({.manager = manager, .count = counts.raised});
-  }
+std::vector<operator_losses> losses_of(const dispatch::delivery& from) {
+  std::vector<operator_losses> out;
+  for (const auto& [manager, count] : from.losses()) out.push_back({manager, count});
   return out;
 }
 
@@ -54,22 +53,16 @@ heartbeats::watcher_report watcher_report_of(const report_sources& from) {
   out.upstream_open = dispatch.upstream_open;
   auto& content = out.content;
   content.version = version_text();
-  content.ledger = observed.journal;
-  content.events = {
-      .accepted = admission.events,
-      .delivered = dispatch.counts.delivered,
-      .expired = dispatch.counts.expired,
-      .overflowed = dispatch.counts.overflowed + admission.overflowed,
-      .rejected = dispatch.counts.rejected,
-      .not_persisted = observed.not_persisted,
-      .resyncs = observed.resyncs,
-      .lost = dispatch.counts.expired + dispatch.counts.overflowed + admission.overflowed};
+  content.events = {.accepted = admission.events,
+                    .delivered = dispatch.counts.delivered,
+                    .overflowed = dispatch.counts.overflowed + admission.overflowed,
+                    .rejected = dispatch.counts.rejected,
+                    .not_persisted = observed.not_persisted,
+                    .resyncs = dispatch.counts.resyncs,
+                    .abandoned = from.abandoned};
   content.oldest_undelivered = std::chrono::ceil<std::chrono::milliseconds>(dispatch.oldest);
   if (dispatch.refused) content.refused = reported(*dispatch.refused, dispatch.oldest_other);
-  if (from.gaps != nullptr) {
-    content.gaps = reported(*from.gaps);
-    content.events.lost = from.gaps->raised();
-  }
+  if (from.delivery != nullptr) content.losses = losses_of(*from.delivery);
   if (from.material != nullptr) describe(*from.material, content);
   content.pod = from.pod;
   content.source = "webhook";

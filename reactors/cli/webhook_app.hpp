@@ -2,10 +2,10 @@
 
 #include "rw/core/http/server.hpp"
 #include "rw/reactors/admin/admin.hpp"
-#include "rw/reactors/admission/managers_reload.hpp"
 #include "rw/reactors/cli/app.hpp"
 #include "rw/reactors/cli/settings.hpp"
 #include "rw/reactors/cli/webhook_pipeline.hpp"
+#include "rw/reactors/events/managers_reload.hpp"
 #include "rw/tls/reload.hpp"
 
 #include <memory>

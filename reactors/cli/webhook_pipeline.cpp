@@ -10,8 +10,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <fstream>
-#include <span>
 #include <utility>
 
 namespace rw::cli {
@@ -19,36 +17,39 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr auto longest_save = std::chrono::seconds(2);  // of the journal, at the end
-constexpr auto last_report = std::chrono::seconds(1);   // of the last heartbeat
+constexpr auto last_report = std::chrono::seconds(1);  // of the last heartbeat
+
+http::client_options upstream_options(const webhook_settings& s) {
+  http::client_options options;
+  options.name = "kcp";
+  options.host = s.kcp.host;
+  options.port = s.kcp.port;
+  return options;
+}
 
 dispatch::dispatch_options dispatch_options(const webhook_settings& s) {
   dispatch::dispatch_options options;
-  options.upstream.name = "kcp";
-  options.upstream.host = s.kcp.host;
-  options.upstream.port = s.kcp.port;
+  options.upstream = upstream_options(s);
   options.schedule.capacity = s.set_capacity;
-  options.schedule.max_age = s.event_max_age;
   options.requests = s.requests_at_once;
   return options;
 }
 
-/// Names the counts of gaps of this process.
-std::string make_series() {
-  auto random = core::make_random_source();
-  return std::to_string(random()) + std::to_string(random());
+std::size_t loss_index(dispatch::resync_cause cause) {
+  return static_cast<std::size_t>(cause) -
+         static_cast<std::size_t>(dispatch::resync_cause::removed);
 }
 
-/// Names one start of the node (random(4)); empty: unknown.
-std::string read_boot_id() {
-  std::ifstream in("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  std::getline(in, id);
-  return id;
-}
-
-bool observes(const webhook_settings& s) {
-  return s.source != "webhook" || s.settle > std::chrono::milliseconds(0);
+std::array<core::counter*, dispatch::resync_losses> loss_counters(core::metrics& registry) {
+  std::array<core::counter*, dispatch::resync_losses> out{};
+  for (const auto cause : {dispatch::resync_cause::removed, dispatch::resync_cause::undecided,
+                           dispatch::resync_cause::overflow}) {
+    out.at(loss_index(cause)) = &core::make_counter(
+        registry, "rw_event_losses_total",
+        "Number of times that changes were dropped, each of which raises a resync",
+        {{"reason", std::string(to_string(cause))}});
+  }
+  return out;
 }
 
 observation::observation_options observation_options(const webhook_settings& s) {
@@ -58,7 +59,6 @@ observation::observation_options observation_options(const webhook_settings& s) 
   options.observer.confirm_wait = s.confirm_wait;
   options.observer.settling = s.channel_capacity;
   options.secrets = s.observe_secrets;
-  options.journal = s.ledger_file;
   return options;
 }
 
@@ -86,35 +86,22 @@ webhook_pipeline::webhook_pipeline(asio::any_io_executor executor, const webhook
       credentials_(own),
       source_(settings.source),
       pod_name_(settings.pod_name),
+      upstream_(upstream_options(settings)),
       server_tls_(need(tls::make_server_transport(own), "TLS_CERT")),
       client_tls_(need(tls::make_client_transport(own, client_tls(settings)), "CA_CERT")),
-      gap_count_(core::make_counter(
-          environment_.metrics, "rw_event_gaps_total",
-          "Number of gaps: changes given up of which an operator was sent no event")),
+      losses_(loss_counters(environment_.metrics)),
       events_(settings.channel_capacity),
-      gaps_(make_series(),
-            [this](const std::string& manager, const gap_counts& now) {
-              if (observation_) observation_->record(manager, now);
-            }),
-      objects_(settings.observe_objects,
-               {.on_record = [this](const auto& of, std::string_view key, dispatch::state_hash told,
-                                    auto now) { observation_->record(of, key, told, now); },
-                .on_gap =
-                    [this](const std::string& manager) {
-                      environment_.log.limited(gap_log_, core::log_level::error,
-                                               "changes of watched objects dropped",
-                                               {{"manager", manager}});
-                      raise_gap(manager);
-                    }}),
-      dispatcher_(make_dispatcher(executor, settings)),
-      observation_(observes(settings)
-                       ? std::make_unique<observation::observation>(
-                             executor, observation_options(settings), events_,
-                             observation::observation_environment{
-                                 environment_.clock, environment_.log, environment_.metrics,
-                                 core::make_random_source(), dispatcher_, objects_,
-                                 environment_.api, environment_.managers, &gaps_, read_boot_id()})
-                       : nullptr),
+      objects_({.objects = settings.observe_objects, .settle = settings.settle},
+               [this](const std::string& manager, dispatch::resync_cause cause) {
+                 note_raised(manager, cause);
+               }),
+      dispatcher_(executor, dispatch_options(settings),
+                  {environment_.clock, environment_.watchdog, *client_tls_, environment_.log,
+                   environment_.metrics, core::make_random_source(), objects_}),
+      observation_(
+          executor, observation_options(settings), events_,
+          {environment_.clock, environment_.log, environment_.metrics, core::make_random_source(),
+           dispatcher_, objects_, environment_.api, environment_.managers}),
       webhook_(webhook_options(settings, std::move(on_event)), events_, environment_.clock,
                environment_.log, environment_.metrics),
       heartbeat_(settings.heartbeat_interval > std::chrono::milliseconds(0)
@@ -123,13 +110,7 @@ webhook_pipeline::webhook_pipeline(asio::any_io_executor executor, const webhook
                            heartbeats::sender_environment{
                                environment_.clock, environment_.log, environment_.metrics,
                                core::make_random_source(), dispatcher_.upstream(),
-                               [this] { return report(); }, [this] { return heartbeat_managers(); },
-                               [this](const std::string& manager, std::uint64_t count) {
-                                 gaps_.told(manager, count);
-                               },
-                               [this] {
-                                 if (observation_) observation_->reported();
-                               }})
+                               [this] { return report(); }})
                      : nullptr),
       intake_(executor,
               {"webhook",
@@ -139,30 +120,13 @@ webhook_pipeline::webhook_pipeline(asio::any_io_executor executor, const webhook
               {*server_tls_, environment_.watchdog, environment_.log, environment_.metrics}),
       stop_(executor) {}
 
-dispatch::dispatcher webhook_pipeline::make_dispatcher(asio::any_io_executor executor,
-                                                       const webhook_settings& settings) {
-  dispatch::dispatch_environment in{environment_.clock,   environment_.watchdog,
-                                    *client_tls_,         environment_.log,
-                                    environment_.metrics, core::make_random_source()};
-  in.on_loss = [this](const watch_event& event) { raise_gap(event.manager); };
-  if (!observes(settings)) {
-    return {std::move(executor), dispatch_options(settings), events_, std::move(in)};
-  }
-  in.objects = &objects_;
-  return {std::move(executor), dispatch_options(settings), std::move(in)};
-}
-
 admission::webhook_options webhook_pipeline::webhook_options(const webhook_settings& settings,
                                                              admission::event_observer on_event) {
   admission::webhook_options out{.body_limit = settings.max_review_bytes,
                                  .wait = settings.admission_wait,
                                  .on_event = std::move(on_event),
                                  .managers = environment_.managers};
-  out.on_loss = [this](const watch_event& event) {
-    const bool replaced = observation_ && observation_->missed(event);
-    if (!replaced) raise_gap(event.manager);
-    return replaced;
-  };
+  out.on_loss = [this](const watch_event& event) { return observation_.missed(event); };
   if (settings.heartbeat_interval > std::chrono::milliseconds(0)) {
     out.probe = [this](std::string_view nonce) { return answer_probe(nonce); };
   }
@@ -184,21 +148,31 @@ asio::awaitable<bool> webhook_pipeline::outlast_callers() {
   co_return due;
 }
 
+/// Sends the last heartbeat.
+asio::awaitable<void> webhook_pipeline::report_end() {
+  http::client over(co_await asio::this_coro::executor, upstream_,
+                    {*client_tls_, environment_.watchdog, environment_.log, environment_.metrics});
+  co_await asio::this_coro::throw_if_cancelled(false);
+  co_await heartbeat_->finish(over);
+  co_await over.close();
+}
+
 std::size_t webhook_pipeline::undelivered() const {
   const auto known = events_.size() + dispatcher_.pending();
-  return observation_ ? known + observation_->waiting() + objects_.waiting() : known;
+  return known + observation_.waiting() + objects_.waiting();
 }
 
 heartbeats::watcher_report webhook_pipeline::report() const {
   const auto material = credentials_->current();
   return watcher_report_of({.webhook = webhook_,
                             .dispatcher = dispatcher_,
-                            .observation = observation_.get(),
+                            .observation = &observation_,
                             .managers = environment_.managers,
                             .source = source_,
                             .material = material.get(),
-                            .gaps = &gaps_,
-                            .pod = pod_name_});
+                            .delivery = &objects_,
+                            .pod = pod_name_,
+                            .abandoned = delivery_ended_ ? undelivered() : 0});
 }
 
 std::string webhook_pipeline::answer_probe(std::string_view nonce) {
@@ -208,18 +182,12 @@ std::string webhook_pipeline::answer_probe(std::string_view nonce) {
   return render_probe_report(out);
 }
 
-std::vector<std::string> webhook_pipeline::heartbeat_managers() const {
-  auto names = dispatcher_.heartbeat_managers();
-  const auto known = environment_.managers ? environment_.managers->current() : nullptr;
-  std::erase_if(names, [&](const std::string& name) {
-    return name == heartbeat_component || (known && known->find(name) == nullptr);
-  });
-  return names;
-}
-
-void webhook_pipeline::raise_gap(const std::string& manager) {
-  gap_count_.Increment();
-  gaps_.raise(manager);
+void webhook_pipeline::note_raised(const std::string& manager, dispatch::resync_cause cause) {
+  if (!is_loss(cause)) return;
+  losses_.at(loss_index(cause))->Increment();
+  environment_.log.limited(loss_log_, core::log_level::error,
+                           "changes dropped, their operator is told to look at everything",
+                           {{"manager", manager}, {"reason", to_string(cause)}});
 }
 
 asio::awaitable<void> webhook_pipeline::run() {
@@ -234,7 +202,7 @@ asio::awaitable<void> webhook_pipeline::run() {
   core::task_group delivery(executor, fail);
   core::task_group reporting(executor, fail);
   delivery.spawn(dispatcher_.run());
-  if (observation_) delivery.spawn(observation_->run());
+  delivery.spawn(observation_.run());
   intake.spawn(intake_.run());
   if (heartbeat_) reporting.spawn(heartbeat_->run());
 
@@ -248,11 +216,6 @@ asio::awaitable<void> webhook_pipeline::run() {
   // It uses the connections of dispatch, which closes them at its end.
   reporting.cancel();
   co_await reporting.join();
-  if (heartbeat_ && !cancelled) {
-    core::task_group last(executor, fail);
-    last.spawn(heartbeat_->finish());
-    co_await join_by(environment_.clock, last, environment_.clock.now() + last_report);
-  }
   if (cancelled) {
     intake.cancel();
     delivery.cancel();
@@ -266,10 +229,11 @@ asio::awaitable<void> webhook_pipeline::run() {
   co_await join_by(environment_.clock, intake, end - drain_timeout_ / 2);
   events_.close();
   co_await join_by(environment_.clock, delivery, end);
-  if (observation_) {
-    core::task_group saving(executor, fail);
-    saving.spawn(observation_->save());
-    co_await join_by(environment_.clock, saving, environment_.clock.now() + longest_save);
+  delivery_ended_ = true;
+  if (heartbeat_ && !cancelled) {
+    core::task_group last(executor, fail);
+    last.spawn(report_end());
+    co_await join_by(environment_.clock, last, environment_.clock.now() + last_report);
   }
   if (failure) std::rethrow_exception(failure);
 }

@@ -2,27 +2,28 @@
 
 #include "rw/core/channel.hpp"
 #include "rw/core/clock.hpp"
+#include "rw/core/http/client.hpp"
 #include "rw/core/http/server.hpp"
 #include "rw/core/log.hpp"
 #include "rw/core/metrics.hpp"
 #include "rw/core/wake.hpp"
 #include "rw/core/watchdog.hpp"
-#include "rw/reactors/admission/admission.hpp"
 #include "rw/reactors/cli/settings.hpp"
-#include "rw/reactors/dispatch/dispatch.hpp"
-#include "rw/reactors/heartbeat/sender.hpp"
-#include "rw/reactors/observation/observation.hpp"
-#include "rw/reactors/shared/gap_account.hpp"
+#include "rw/reactors/events/admission.hpp"
+#include "rw/reactors/events/dispatch.hpp"
+#include "rw/reactors/events/heartbeat_sender.hpp"
+#include "rw/reactors/events/observation.hpp"
 #include "rw/tls/transport.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>
 
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <string>
-#include <vector>
+#include <string_view>
 
 namespace rw::cli {
 
@@ -40,11 +41,10 @@ struct pipeline_environment {
 ///
 ///     server -> admission -> channel -> observation -> dispatch -> KCP's gateway
 ///
-/// Without observation (source webhook, settle 0) dispatch takes from the channel. Unless
-/// the setting is 0, a sender of heartbeats reports on these parts over the connections of
-/// dispatch.
+/// Unless the setting is 0, a sender of heartbeats reports on these parts over the connections of
+/// dispatch; the last heartbeat has one of its own, as it is sent after those are closed.
 ///
-/// Metric: `rw_event_gaps_total`.
+/// Metric: `rw_event_losses_total{reason}`.
 ///
 /// It ignores the settings of files and of the metrics' port: its owner handles those. On one
 /// executor.
@@ -61,8 +61,8 @@ class webhook_pipeline {
   boost::asio::ip::tcp::endpoint address() const { return intake_.address(); }
 
   /// Serves until `stop`, and for `shutdown_delay` more; then rejects new reviews, and delivers the
-  /// accepted events, within `drain_timeout`. Ends at once if cancelled. Rethrows the failure of a
-  /// part.
+  /// accepted events, within `drain_timeout`, and reports to KCP how many are left. Ends at once if
+  /// cancelled. Rethrows the failure of a part.
   boost::asio::awaitable<void> run();
   void stop() { stop_.set(); }
 
@@ -79,12 +79,10 @@ class webhook_pipeline {
 
  private:
   boost::asio::awaitable<bool> outlast_callers();
+  boost::asio::awaitable<void> report_end();
   heartbeats::watcher_report report() const;
   std::string answer_probe(std::string_view nonce);
-  std::vector<std::string> heartbeat_managers() const;
-  void raise_gap(const std::string& manager);
-  dispatch::dispatcher make_dispatcher(boost::asio::any_io_executor executor,
-                                       const webhook_settings& settings);
+  void note_raised(const std::string& manager, dispatch::resync_cause cause);
   admission::webhook_options webhook_options(const webhook_settings& settings,
                                              admission::event_observer on_event);
 
@@ -94,19 +92,20 @@ class webhook_pipeline {
   const std::shared_ptr<const tls::credentials> credentials_;
   const std::string source_;
   const std::string pod_name_;
+  const http::client_options upstream_;
   const std::unique_ptr<core::transport> server_tls_;
   const std::unique_ptr<core::transport> client_tls_;
-  core::counter& gap_count_;
-  core::log_limit gap_log_;
+  const std::array<core::counter*, dispatch::resync_losses> losses_;
+  core::log_limit loss_log_;
   core::channel<watch_event> events_;  ///< of admitted writes
-  gap_account gaps_;
-  dispatch::observed_objects objects_;
+  dispatch::delivery objects_;
   dispatch::dispatcher dispatcher_;
-  const std::unique_ptr<observation::observation> observation_;  ///< null: there is none
+  observation::observation observation_;
   admission::webhook webhook_;
   const std::unique_ptr<heartbeats::sender> heartbeat_;  ///< null: none are sent
   http::server intake_;
   core::wake stop_;
+  bool delivery_ended_ = false;
 };
 
 }  // namespace rw::cli

@@ -94,7 +94,6 @@ k8s::result<pod_spec> read_pod_spec(const json::value& deployment, const std::st
   set_duration(*env, "CONFIRM_WAIT", settings.confirm_wait);
   set_duration(*env, "HEARTBEAT_INTERVAL", settings.heartbeat_interval);
   set_duration(*env, "ADMISSION_WAIT", settings.admission_wait);
-  set_duration(*env, "EVENT_MAX_AGE", settings.event_max_age);
   set_duration(*env, "DRAIN_TIMEOUT", settings.drain_timeout);
   const auto* token =
       k8s::find(deployment, {"spec", "template", "spec", "automountServiceAccountToken"});

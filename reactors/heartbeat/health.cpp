@@ -70,11 +70,9 @@ std::optional<fleet_health::change> fleet_health::settle(entry& of, moment at) {
   return change{of.first, shown, before};
 }
 
-/// A watcher with a longer interval than the default announces it.
 core::duration fleet_health::timeout_of(const record& runtime) const {
-  const auto announced = runtime.shown.last.interval;
-  if (announced <= heartbeat().interval) return options_.timeout;
-  return std::max<core::duration>(options_.timeout, announced * 5 / 2);
+  if (!runtime.shown.heard) return options_.timeout;
+  return std::max<core::duration>(options_.timeout, runtime.shown.last.interval * 5 / 2);
 }
 
 /// Sets reason and message, empty without an error. What comes first needs a person first.
@@ -106,9 +104,6 @@ void fleet_health::assess(record& runtime, const heartbeat& content, moment at) 
     runtime.reason = watch_not_live;
     runtime.message = name_of(*catches_up) + " is not watched" +
                       (catches_up->reason.empty() ? "" : ": " + catches_up->reason);
-  } else if (content.ledger == "failed") {
-    runtime.reason = journal_not_written;
-    runtime.message = "the watcher cannot write its journal: see its log";
   }
 }
 
@@ -117,10 +112,13 @@ fleet_health::receipt fleet_health::receive(const k8s::object_key& kyma, heartbe
   auto& of = use(kyma, at);
   auto& runtime = of.second;
   auto& shown = runtime.shown;
-  auto missed = runtime.gaps.observe(content, at.now);
-  if (missed) {
-    ++shown.gaps;
-    shown.gap = missed.message();
+  auto lost = runtime.losses.receive(content, at.now, listening_);
+  const bool first_loss = lost && (!runtime.lost || at.now - *runtime.lost >= loss_pause);
+  if (first_loss) runtime.lost = at.now;
+  if (lost) {
+    losses_ += lost.count;
+    shown.losses += lost.count;
+    shown.loss = lost.message();
   }
   assess(runtime, content, at);
   std::optional<core::duration> proved;
@@ -143,11 +141,12 @@ fleet_health::receipt fleet_health::receive(const k8s::object_key& kyma, heartbe
   shown.heard = at.wall;
   content.watches = std::vector<watch_report>();  // = {} would keep the memory
   content.probes = std::vector<std::string>();
-  content.gaps.reset();
+  content.losses = std::vector<operator_losses>();
   content.refused.reset();
   shown.last = std::move(content);
   return {.changed = settle(of, at),
-          .missed = std::move(missed),
+          .lost = std::move(lost),
+          .first_loss = first_loss,
           .probe = proved,
           .reloaded = reloaded};
 }

@@ -3,7 +3,7 @@
 #include "rw/core/clock.hpp"
 #include "rw/core/token_bucket.hpp"
 #include "rw/k8s/objects/names.hpp"
-#include "rw/reactors/shared/gap_detector.hpp"
+#include "rw/reactors/heartbeat/losses.hpp"
 #include "rw/reactors/shared/heartbeat.hpp"
 #include "rw/reactors/shared/runtime_state.hpp"
 #include "rw/reactors/shared/status_reason.hpp"
@@ -26,9 +26,9 @@ using rw::liveness;
 inline constexpr std::size_t liveness_count = 4;
 
 struct health_options {
-  /// From the last heartbeat, or from the installation, until a runtime is silent; longer where its
-  /// heartbeats announce a longer interval than the default of 20 s.
-  core::duration timeout = std::chrono::seconds(50);
+  /// From the last heartbeat, or from the installation, until a runtime is silent; 2.5 times the
+  /// interval that its heartbeats announce, where that is longer.
+  core::duration timeout = std::chrono::seconds(150);
   core::duration catch_up = std::chrono::seconds(30);     ///< of a watch, until that is an error
   core::duration undelivered = std::chrono::seconds(30);  ///< age of an event, likewise
   std::chrono::seconds certificate = std::chrono::hours(72);  ///< before the expiry, likewise
@@ -70,9 +70,9 @@ struct runtime_health {
   std::chrono::system_clock::time_point since = {};  ///< of the state
   /// By this process' clock; nothing: no heartbeat yet.
   std::optional<std::chrono::system_clock::time_point> heard = {};
-  heartbeat last = {};                     ///< without watches, probes, gaps and `refused`
-  std::uint64_t gaps = 0;                  ///< number of heartbeats with a gap
-  std::string gap = {};                    ///< the latest: why it is one, and whose
+  heartbeat last = {};                     ///< without watches, probes, losses and `refused`
+  std::uint64_t losses = 0;                ///< number of losses that heartbeats reported
+  std::string loss = {};                   ///< the latest: whose
   std::optional<probe_result> probe = {};  ///< the latest
   std::optional<std::chrono::system_clock::time_point> probed = {};  ///< when that was
 };
@@ -92,13 +92,17 @@ class fleet_health {
   };
   struct receipt {
     std::optional<change> changed = {};
-    missed_events missed = {};
+    reported_losses lost = {};
+    bool first_loss = false;                   ///< `lost` is the runtime's first for `loss_pause`
     std::optional<core::duration> probe = {};  ///< a probe is complete, after that time
     bool reloaded = false;  ///< a pod says that it has loaded other files than before
   };
   using visitor = std::function<void(const change&)>;
 
   explicit fleet_health(health_options options) : options_(options) {}
+
+  /// Heartbeats are heard from now on.
+  void listen(moment at) { listening_ = at.now; }
 
   /// A heartbeat of the Kyma's runtime has arrived.
   receipt receive(const k8s::object_key& kyma, heartbeat content, moment at);
@@ -126,6 +130,7 @@ class fleet_health {
   /// those heard last.
   std::vector<pod_report> pods(const k8s::object_key& kyma) const;
   static constexpr std::size_t max_pods = 4;
+  static constexpr core::duration loss_pause = std::chrono::minutes(10);
 
   /// Returns null if nothing is known. Valid until the next change.
   const runtime_health* find(const k8s::object_key& kyma) const;
@@ -133,6 +138,8 @@ class fleet_health {
   /// Returns the events that were counted between heartbeats, of all runtimes. It only grows. What
   /// a process counted before its first heartbeat here is not in it.
   const event_counts& observed_events() const noexcept { return events_; }
+  /// Returns the losses that heartbeats reported, of all runtimes. It only grows.
+  std::uint64_t observed_losses() const noexcept { return losses_; }
 
   std::size_t count(liveness of) const noexcept { return counts_[static_cast<std::size_t>(of)]; }
 
@@ -153,8 +160,9 @@ class fleet_health {
     bool expected = false;
     core::token_bucket accepted{4, 16};  ///< one a second of each of four pods
     core::token_bucket reloads{1, 4};    ///< beyond these, of heartbeats with other files
-    gap_detector gaps = {};
-    std::vector<pod> pods = {};  ///< at most `max_pods`
+    loss_counter losses = {};
+    std::optional<core::time_point> lost = {};  ///< the latest `receipt::first_loss`
+    std::vector<pod> pods = {};                 ///< at most `max_pods`
   };
   using entry = std::pair<const k8s::object_key, record>;
 
@@ -170,6 +178,8 @@ class fleet_health {
   std::unordered_map<k8s::object_key, record, k8s::object_key_hash> records_;
   std::array<std::size_t, liveness_count> counts_{};
   event_counts events_;
+  std::uint64_t losses_ = 0;
+  core::time_point listening_ = core::time_point::max();  ///< since when; max: not yet
 };
 
 }  // namespace rw::heartbeats

@@ -42,8 +42,9 @@ tracker::tracker(core::channel<received_heartbeat>& from, tracker_options option
       accepted_(received(environment_.metrics, "accepted")),
       limited_(received(environment_.metrics, "limited")),
       unknown_(received(environment_.metrics, "unknown")),
-      gaps_(core::make_counter(environment_.metrics, "rw_runtime_gaps_total",
-                               "Number of times that events of a runtime may have been missed")),
+      losses_(core::make_counter(environment_.metrics, "rw_runtime_losses_total",
+                                 "Number of reports of runtimes that something was dropped which "
+                                 "an operator had to be told, one of each runtime in 10 minutes")),
       probe_seconds_(core::make_histogram(environment_.metrics, "rw_probe_seconds",
                                           "Time from a probe to the heartbeat that names it, in "
                                           "seconds",
@@ -52,6 +53,7 @@ tracker::tracker(core::channel<received_heartbeat>& from, tracker_options option
 
 asio::awaitable<void> tracker::run() {
   const auto executor = co_await asio::this_coro::executor;
+  health_.listen(now());
   core::task_group tasks(executor);
   tasks.spawn(read());
   tasks.spawn(keep_time());
@@ -124,13 +126,12 @@ void tracker::receive(received_heartbeat received) {
       probe_seconds_.Observe(std::chrono::duration<double>(*outcome.probe).count());
     }
     if (outcome.reloaded) environment_.on_reloaded(kyma.key());
-    if (!outcome.missed) continue;
-    gaps_.Increment();
-    const auto message = outcome.missed.message();
-    environment_.log.limited(gap_log_, core::log_level::warning, "events may have been missed",
+    if (!outcome.lost) continue;
+    if (outcome.first_loss) losses_.Increment();
+    const auto message = outcome.lost.message();
+    environment_.log.limited(loss_log_, core::log_level::warning, "watcher dropped events",
                              {{"kyma", kyma.name()}, {"reason", message}});
     environment_.events.warning(k8s::reference_to(kyma.parse()), "EventsMissed", message);
-    environment_.on_gap(received.runtime_id, outcome.missed);
   }
 }
 

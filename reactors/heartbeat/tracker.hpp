@@ -36,8 +36,6 @@ struct tracker_environment {
   std::function<std::vector<k8s::object>(std::string_view runtime_id)> kymas_of;
   /// Whether the watcher on a Kyma's runtime is to send heartbeats.
   std::function<bool(const k8s::object_key& kyma)> reports;
-  /// Events of the runtime may have been missed: its managers are to reconcile all of it.
-  std::function<void(std::string_view runtime_id, const missed_events&)> on_gap;
   /// A pod of the runtime says that it has loaded other files than before.
   std::function<void(const k8s::object_key& kyma)> on_reloaded;
   /// The runtime has become silent: its installation is to be checked.
@@ -48,13 +46,14 @@ struct tracker_environment {
 
 /// Notices in KCP where the way of events is broken: reads heartbeats from a channel, and expects
 /// them from each runtime whose watcher is to send them (health.hpp). A change of a runtime's
-/// state is an event of its Kyma: WatcherLive, WatcherDegraded, WatcherSilent; EventsMissed is a
-/// gap, and names the managers.
+/// state is an event of its Kyma: WatcherLive, WatcherDegraded, WatcherSilent. EventsMissed names
+/// the operators of which the watcher dropped something (losses.hpp); it tells them to resync
+/// itself.
 ///
 /// Metrics: `rw_runtimes{state}` (unknown, live, degraded, silent),
 /// `rw_heartbeats_received_total{outcome}` (accepted; limited: dropped, as the runtime sends more
 /// than four a second, and one more of a pod that has loaded other files; unknown: no Kyma has the
-/// runtime id), `rw_runtime_gaps_total`, `rw_probe_seconds` (from a probe to the heartbeat that
+/// runtime id), `rw_runtime_losses_total`, `rw_probe_seconds` (from a probe to the heartbeat that
 /// names it).
 ///
 /// Everything happens on one executor, which is also the informer's.
@@ -90,10 +89,10 @@ class tracker {
   core::counter& accepted_;
   core::counter& limited_;
   core::counter& unknown_;
-  core::counter& gaps_;
+  core::counter& losses_;
   core::histogram& probe_seconds_;
   core::log_limit unknown_log_;
-  core::log_limit gap_log_;
+  core::log_limit loss_log_;
   fleet_health health_;
 };
 

@@ -208,4 +208,12 @@ void append_event_line(std::string& out, std::string_view component, std::string
   out += "}}\n";
 }
 
+void append_resync_line(std::string& out, std::string_view component, std::string_view runtime_id,
+                        resync_reason reason) {
+  append_member(out, R"({"component":)", component);
+  append_member(out, R"(,"runtimeId":)", runtime_id);
+  append_member(out, R"(,"resync":)", to_string(reason));
+  out += "}\n";
+}
+
 }  // namespace rw

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "rw/reactors/shared/events.hpp"
+#include "rw/reactors/shared/resync.hpp"
 
 #include <boost/system/result.hpp>
 
@@ -60,5 +61,9 @@ boost::system::result<void, wire_error> parse_wire_batch(std::string_view body,
 /// "gvk":{"group":..,"version":..,"kind":..}}`.
 void append_event_line(std::string& out, std::string_view component, std::string_view runtime_id,
                        const watch_event& event);
+
+/// The same of a resync: `{"component":..,"runtimeId":..,"resync":"dropped"}`.
+void append_resync_line(std::string& out, std::string_view component, std::string_view runtime_id,
+                        resync_reason reason);
 
 }  // namespace rw

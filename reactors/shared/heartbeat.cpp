@@ -28,27 +28,28 @@ constexpr std::size_t heartbeat_depth = 4;
 constexpr std::chrono::hours longest_age(240);
 constexpr std::uint64_t longest_interval = 3600;
 constexpr std::size_t digest_digits = 64;
-constexpr std::size_t max_gaps_bytes = max_heartbeat_bytes / 4;
+constexpr std::size_t max_losses_bytes = max_heartbeat_bytes / 4;
+constexpr std::size_t max_loss_bytes = 32;  // of one, besides its name
 
 /// Numbers of `event_counts`, by their names on the wire.
 struct named_count {
   std::string_view name;
   std::uint64_t event_counts::* value;
 };
-constexpr std::array<named_count, 8> event_count_names{
+constexpr std::array<named_count, 7> event_count_names{
     {{"accepted", &event_counts::accepted},
      {"delivered", &event_counts::delivered},
-     {"expired", &event_counts::expired},
      {"overflowed", &event_counts::overflowed},
      {"rejected", &event_counts::rejected},
      {"notPersisted", &event_counts::not_persisted},
      {"resyncs", &event_counts::resyncs},
-     {"lost", &event_counts::lost}}};
+     {"abandoned", &event_counts::abandoned}}};
 
 constexpr std::array watch_states{watch_state::live, watch_state::catching_up,
                                   watch_state::unobserved};
 
 constexpr std::size_t max_members = 64;  // of an object
+static_assert(max_heartbeat_losses <= max_members);
 
 /// Reads the members of one object; keeps the first error.
 class heartbeat_reader {
@@ -103,6 +104,11 @@ class heartbeat_reader {
     return number.value_or(0);
   }
 
+  /// By name.
+  void for_each_name(const std::function<void(const std::string&)>& visit) const {
+    for (const auto& [name, value] : members_) visit(name);
+  }
+
   /// Null counts as absent.
   json_view find(std::string_view name) const {
     const auto found = members_.find(name);
@@ -134,19 +140,15 @@ watch_report read_watch(heartbeat_reader from) {
   return out;
 }
 
-manager_gaps read_gaps(heartbeat_reader from) {
-  manager_gaps out{from.text("manager"), from.number("count")};
-  if (!out.manager.empty() && !is_path_segment(out.manager)) {
-    from.fail("manager", "an element of a path");
-  }
+std::vector<operator_losses> read_losses(heartbeat_reader from) {
+  std::vector<operator_losses> out;
+  from.for_each_name([&](const std::string& manager) {
+    if (!manager.empty() && !is_path_segment(manager)) {
+      return from.fail("", "an object whose names are elements of a path");
+    }
+    out.push_back({manager, from.number(manager)});
+  });
   return out;
-}
-
-bool names_one_twice(const std::vector<manager_gaps>& all) {
-  std::vector<std::string_view> names;
-  for (const auto& each : all) names.push_back(each.manager);
-  std::ranges::sort(names);
-  return std::ranges::adjacent_find(names) != names.end();
 }
 
 constexpr std::uint64_t max_status = 999;
@@ -183,17 +185,20 @@ json::object value_of(const refused_event& from) {
           {"oldestOtherMilliseconds", from.oldest_other.count()}};
 }
 
-json::object value_of(const reported_gaps& from) {
-  json::object out{{"series", from.series}};
-  auto& list = out["managers"].emplace_array();
-  std::uint64_t sum = 0;
-  for (const auto& each : from.managers) {
-    list.push_back({{"manager", each.manager}, {"count", each.count}});
-    sum += each.count;
+json::object value_of(const std::vector<operator_losses>& from) {
+  json::object out;
+  std::uint64_t others = 0;
+  std::size_t bytes = 0;
+  for (const auto& each : from) {
+    bytes += each.manager.size() + max_loss_bytes;
+    const bool fits = out.size() + 1 < max_heartbeat_losses && bytes <= max_losses_bytes;
+    if (fits && is_path_segment(each.manager)) {
+      out[each.manager] = each.count;
+    } else {
+      others += each.count;
+    }
   }
-  if (list.size() > max_heartbeat_gaps || json::serialize(list).size() > max_gaps_bytes) {
-    list = {{{"manager", ""}, {"count", sum}}};
-  }
+  if (others > 0) out[""] = others;
   return out;
 }
 
@@ -205,7 +210,6 @@ json::object value_of(const heartbeat& from, std::size_t watches) {
                    {"sequence", from.sequence},
                    {"intervalSeconds", from.interval.count()},
                    {"source", from.source},
-                   {"ledger", from.ledger},
                    {"events", std::move(events)},
                    {"oldestUndeliveredMilliseconds", from.oldest_undelivered.count()}};
   const auto add = [&](std::string_view name, const std::string& text) {
@@ -217,7 +221,7 @@ json::object value_of(const heartbeat& from, std::size_t watches) {
   add("certificateDigest", from.certificate_digest);
   if (from.started) out["startedAt"] = k8s::format_micro_time(*from.started);
   if (from.sent) out["sentAt"] = k8s::format_micro_time(*from.sent);
-  if (from.gaps) out["gaps"] = value_of(*from.gaps);
+  if (!from.losses.empty()) out["losses"] = value_of(from.losses);
   if (from.refused) out["refused"] = value_of(*from.refused);
   if (from.delivery) out["deliveryMilliseconds"] = from.delivery->count();
   if (from.certificate_not_after) {
@@ -300,7 +304,6 @@ boost::system::result<heartbeat, core::text_error> parse_heartbeat(std::string_v
   if (interval == 0 || interval > longest_interval) root.fail("intervalSeconds", "from 1 to 3600");
   out.interval = std::chrono::seconds(std::min(interval, longest_interval));
   out.source = root.text("source");
-  out.ledger = root.text("ledger");
   out.oldest_undelivered = milliseconds(root.number("oldestUndeliveredMilliseconds"));
   if (root.find("deliveryMilliseconds").exists()) {
     out.delivery = milliseconds(root.number("deliveryMilliseconds"));
@@ -319,19 +322,8 @@ boost::system::result<heartbeat, core::text_error> parse_heartbeat(std::string_v
   if (const auto refused = root.find("refused"); refused.exists()) {
     out.refused = read_refused(heartbeat_reader(refused, "refused", error));
   }
-  if (const auto gaps = root.find("gaps"); gaps.exists()) {
-    heartbeat_reader from(gaps, "gaps", error);
-    out.gaps.emplace().series = from.text("series");
-    const auto list = from.find("managers");
-    if (!list.is_array() || list.size() > max_heartbeat_gaps) {
-      return core::text_error{"gaps.managers must be an array of at most 256 objects"};
-    }
-    list.elements([&](json_view each) {
-      out.gaps->managers.push_back(read_gaps(heartbeat_reader(each, "gaps.managers", error)));
-    });
-    if (names_one_twice(out.gaps->managers)) {
-      return core::text_error{"gaps.managers must name each manager once"};
-    }
+  if (const auto losses = root.find("losses"); losses.exists()) {
+    out.losses = read_losses(heartbeat_reader(losses, "losses", error));
   }
   if (const auto probes = root.find("probes"); probes.exists()) {
     if (!probes.is_array() || probes.size() > max_heartbeat_probes) {

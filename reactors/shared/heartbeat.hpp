@@ -62,14 +62,11 @@ struct watch_report {
 struct event_counts {
   std::uint64_t accepted = 0;  ///< of reviews; those that overflowed included
   std::uint64_t delivered = 0;
-  std::uint64_t expired = 0;
   std::uint64_t overflowed = 0;
   std::uint64_t rejected = 0;
   std::uint64_t not_persisted = 0;
   std::uint64_t resyncs = 0;
-  /// Gaps of all managers since the watcher started. Where heartbeats have no gaps by manager:
-  /// expired and overflowed events that no watch tells of again.
-  std::uint64_t lost = 0;
+  std::uint64_t abandoned = 0;  ///< left undelivered at the end of the process; until then 0
 
   /// Adds how much `now` exceeds `before`, another count of the same process.
   void add_increase(const event_counts& before, const event_counts& now) noexcept;
@@ -77,20 +74,13 @@ struct event_counts {
   friend bool operator==(const event_counts&, const event_counts&) = default;
 };
 
-/// Number of gaps of one manager (gap_account.hpp).
-struct manager_gaps {
-  std::string manager = {};  ///< empty: all managers
+/// How many times since the watcher started something was dropped that one operator had to be told.
+/// Each time it is told to resync. The count never decreases within one boot id.
+struct operator_losses {
+  std::string manager = {};  ///< empty: all operators that are not named
   std::uint64_t count = 0;
 
-  friend bool operator==(const manager_gaps&, const manager_gaps&) = default;
-};
-
-/// Gaps of a watcher by manager.
-struct reported_gaps {
-  std::string series = {};                  ///< counts of different series are not comparable
-  std::vector<manager_gaps> managers = {};  ///< with a count above 0; at most `max_heartbeat_gaps`
-
-  friend bool operator==(const reported_gaps&, const reported_gaps&) = default;
+  friend bool operator==(const operator_losses&, const operator_losses&) = default;
 };
 
 /// An event that its receiver does not accept, while it accepts others. It is sent again.
@@ -120,11 +110,10 @@ struct heartbeat {
   std::optional<std::chrono::system_clock::time_point> started = {};
   std::optional<std::chrono::system_clock::time_point> sent = {};
   std::string version = {};           ///< of the program
-  std::chrono::seconds interval{20};  ///< until the next one, at the latest
+  std::chrono::seconds interval{60};  ///< until the next one, at the latest
   std::string source = {};            ///< effective: webhook, watch or both
-  std::string ledger = {};            ///< none, read, missing or failed
   event_counts events = {};
-  std::optional<reported_gaps> gaps = {};  ///< nothing: of a version that has `events.lost` alone
+  std::vector<operator_losses> losses = {};         ///< by manager; at most `max_heartbeat_losses`
   std::chrono::milliseconds oldest_undelivered{0};  ///< 0: nothing waits
   std::optional<refused_event> refused = {};
   /// Mean time from acceptance to delivery since the last heartbeat; nothing was delivered: none.
@@ -164,20 +153,20 @@ struct pod_report {
 
 inline constexpr std::size_t max_heartbeat_watches = 64;
 inline constexpr std::size_t max_heartbeat_probes = 4;
-inline constexpr std::size_t max_heartbeat_gaps = 256;  ///< managers, the empty name included
+inline constexpr std::size_t max_heartbeat_losses = 64;  ///< operators, the empty name included
 inline constexpr std::size_t max_heartbeat_bytes = 16 * 1024;  ///< as of one event
 
-/// Returns the body, JSON of at most `max_heartbeat_bytes`: gaps that take more than a quarter of
-/// it are added up as those of all managers, and watches that do not fit are counted in
-/// `moreWatches`.
+/// Returns the body, JSON of at most `max_heartbeat_bytes`. Losses of operators beyond the first
+/// 63, or a quarter of the body, are added up under the empty name, as are those of names that are
+/// no `is_path_segment`. Watches that do not fit are counted in `moreWatches`.
 std::string render_heartbeat(const heartbeat& from);
 
 /// Reads a heartbeat; an error is a sentence that names the field. Ignores unknown fields, so that
 /// later versions can add some; missing numbers are 0, missing texts empty. Rejects a missing boot
 /// id, values of other types, numbers below 0, an interval of 0 or more than an hour, texts of more
-/// than 253 bytes or with control characters, digests of another length, gaps of a name that is no
-/// `is_path_segment`, and more than `max_heartbeat_watches` watches, `max_heartbeat_probes` probes
-/// or `max_heartbeat_gaps` gaps.
+/// than 253 bytes or with control characters, digests of another length, losses of a name that is
+/// no `is_path_segment`, and more than `max_heartbeat_watches` watches, `max_heartbeat_probes`
+/// probes or `max_heartbeat_losses` losses.
 boost::system::result<heartbeat, core::text_error> parse_heartbeat(std::string_view body);
 
 }  // namespace rw

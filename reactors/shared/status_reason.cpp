@@ -8,7 +8,7 @@ namespace rw {
 namespace {
 
 /// In the order of the enumeration.
-constexpr std::array<std::string_view, 60> words{
+constexpr std::array<std::string_view, 59> words{
     "",
     "AccessMissing",
     "AccessRejected",
@@ -54,7 +54,6 @@ constexpr std::array<std::string_view, 60> words{
     "EventsWait",
     "EventsRefused",
     "WatchNotLive",
-    "JournalNotWritten",
     "ProbeNotConfirmed",
     "ProbeRejected",
     "CertificateExpired",

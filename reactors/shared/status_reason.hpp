@@ -67,7 +67,6 @@ enum class status_reason : std::uint8_t {
   events_wait,
   events_refused,
   watch_not_live,
-  journal_not_written,
 
   // Probes.
   probe_not_confirmed,

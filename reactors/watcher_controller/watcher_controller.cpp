@@ -189,7 +189,9 @@ asio::awaitable<reconcile_result> watcher_controller::configure(json::value* wat
     if (ended) co_return *ended;
   }
   // Whether Secrets are observed is a setting of the watchers on the runtimes.
-  const auto ended = co_await tell(watcher, ready(unobserved_reason(watch_of(*view), true)));
+  const auto watch = watch_of(*view);
+  const auto next = ready(unobserved_reason(watch, true), watch.field == "status");
+  const auto ended = co_await tell(watcher, next);
   if (ended) co_return *ended;
   co_return reconcile_result::requeue_after(options_.revisit);
 }

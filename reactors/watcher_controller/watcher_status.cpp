@@ -24,11 +24,12 @@ desired_status processing() {
           virtual_service_is("Unknown", "Processing", "VirtualService is being configured")};
 }
 
-desired_status ready(std::string_view unobserved) {
+desired_status ready(std::string_view unobserved, bool status_field) {
   std::string message = "VirtualService is configured";
   if (!unobserved.empty()) {
     message += "; events come from reviews alone (" + std::string(unobserved) + ")";
   }
+  if (status_field) message += "; without a live watch creations and deletions cause no event";
   return {"Ready", virtual_service_is("True", "Ready", std::move(message))};
 }
 

@@ -22,8 +22,9 @@ struct desired_status {
 /// The first reconcile of the Watcher.
 desired_status processing();
 /// Its VirtualService exists, and is up to date. `unobserved`: why no watch on the runtimes shows
-/// its changes (managers_file.hpp); empty: one does.
-desired_status ready(std::string_view unobserved = {});
+/// its changes (managers_file.hpp); empty: one does. `status_field`: it watches that part, whose
+/// webhook is called for neither creations nor deletions.
+desired_status ready(std::string_view unobserved = {}, bool status_field = false);
 /// It has no VirtualService, or only its previous one, because of `error`.
 desired_status failed(const watcher_error& error);
 /// It is deleted once its VirtualService is; or why that is impossible yet.
