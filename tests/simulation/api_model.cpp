@@ -96,7 +96,6 @@ class api_model::watch final : public http::body_source {
     if (!model_.store_.defines(what_.kind) && next_ == model_.store_.changes().size()) {
       return state::end;
     }
-    if (!first_.empty()) model_.note_list(what_.kind, from_);
     into += std::exchange(first_, {});
     const auto& changes = model_.store_.changes();
     for (; next_ < changes.size(); ++next_) {
@@ -129,7 +128,6 @@ class api_model::watch final : public http::body_source {
     const bool was = what_.takes(change.before);
     const bool is = what_.takes(change.after);
     if (!was && !is) return;
-    model_.note_shown(change.kind, change.name, change.version);
     auto shown = is ? *change.after : *change.before;
     shown.version = change.version;
     into += line(!is   ? "DELETED"
@@ -270,22 +268,8 @@ void api_model::discover(const target& path, http::response& into) const {
   into.body += "]}";
 }
 
-void api_model::note_shown(std::size_t kind, const std::string& name, std::uint64_t version) const {
-  const auto read = read_.find({kind, name});
-  if (read != read_.end() && version <= std::min(read->second, store_.version()))
-    on_old(store_.kinds()[kind], name);
-}
-
-/// What was read since is shown as it was before.
-void api_model::note_list(std::size_t kind, std::uint64_t version) const {
-  for (const auto& [of, read] : read_) {
-    if (of.first == kind) note_shown(kind, of.second, version);
-  }
-}
-
 void api_model::get(const target& path, http::response& into) {
   const auto& name = path.parts.back();
-  read_[{path.kind, name}] = store_.version();
   const auto* object = store_.find(path.kind, name);
   if (object == nullptr) return fail(into, 404, "NotFound");
   into.body = store_.text(path.kind, name, *object);

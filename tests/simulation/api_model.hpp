@@ -43,8 +43,6 @@ class api_model final : public http::handler {
   bool up() const noexcept { return running_ != nullptr; }
 
   state now;
-  /// Told of each object of which a watch shows an older state than was read.
-  std::function<void(const model_kind& kind, const std::string& name)> on_old;
 
  private:
   struct target;
@@ -58,8 +56,6 @@ class api_model final : public http::handler {
 
   void discover(const target& path, http::response& into) const;
   void get(const target& path, http::response& into);
-  void note_list(std::size_t kind, std::uint64_t version) const;
-  void note_shown(std::size_t kind, const std::string& name, std::uint64_t version) const;
   bool serves(std::size_t kind) const { return store_.defines(kind) && !(now.hides && kind == 0); }
   void list(const target& path, http::response& into);
   void open_watch(const target& path, http::response& into);
@@ -74,7 +70,6 @@ class api_model final : public http::handler {
   std::unique_ptr<process> running_;
   std::list<watch*> watches_;
   std::map<std::string, std::vector<std::string>> pages_;  ///< by continue token: what is left
-  std::map<std::pair<std::size_t, std::string>, std::uint64_t> read_;  ///< versions, at the latest
   std::uint64_t tokens_ = 0;
 };
 

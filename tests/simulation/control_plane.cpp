@@ -1,5 +1,6 @@
 #include "tests/simulation/control_plane.hpp"
 
+#include "rw/reactors/shared/resync.hpp"
 #include "rw/tls/issuer.hpp"
 
 #include "tests/simulation/runtime.hpp"
@@ -65,14 +66,17 @@ listener::listener_options control_plane::listener_of(const std::string& manager
   options.component = manager;
   options.takes_events = [&away = now.away[manager]] { return !away; };
   options.trusted_proxies = "::/0";
+  options.resyncs = !without_resyncs_.contains(manager);
   if (manager == heartbeat_component) options.heartbeats = heartbeats_;
   return options;
 }
 
 control_plane::control_plane(environment& in, history& told,
-                             const std::vector<std::string>& managers, bool http2)
+                             const std::vector<std::string>& managers,
+                             const std::set<std::string>& without_resyncs, bool http2)
     : in_(in),
       history_(told),
+      without_resyncs_(without_resyncs),
       outside_(make_transport(http2)),
       gateway_(in.executor(),
                {"gateway", {asio::ip::address_v4::loopback(), runtime::gateway_port}, {}}, *this,
@@ -85,6 +89,7 @@ control_plane::control_plane(environment& in, history& told,
     tasks_.spawn(made->registered.runnable->run());
     tasks_.spawn(receive(made.get()));
   }
+  fleet_.listen({in_.now() - seconds(1), in_.clock.wall()});
   tasks_.spawn(receive_heartbeats());
   tasks_.spawn(gateway_.run());
   fleet_.expect(kyma, moment());
@@ -107,7 +112,13 @@ asio::awaitable<void> control_plane::receive(component* of) {
     const auto got = co_await of->registered.events->receive();
     if (got.has_error()) co_return;
     if (got->runtime_id != "runtime-1") history_.violate("a sender has another's name");
-    history_.told(got->event);
+    // What an operator takes while it ends is gone with it.
+    if (now.away[of->manager]) continue;
+    if (got->resync) {
+      history_.told(of->manager, *got->resync);
+    } else {
+      history_.told(got->event);
+    }
   }
 }
 
@@ -117,12 +128,9 @@ asio::awaitable<void> control_plane::receive_heartbeats() {
     if (got.has_error()) co_return;
     if (got->runtime_id != "runtime-1") history_.violate("a heartbeat has another's name");
     if (!fleet_.accepts(kyma, got->content, moment())) continue;
-    const auto missed = fleet_.receive(kyma, got->content, moment()).missed;
-    in_.note("heartbeat " + std::to_string(got->content.sequence) + ", journal " +
-             got->content.ledger + (missed ? ", a gap: " + missed.message() : ""));
-    for (const auto& [manager, each] : components_) {
-      if (missed.concerns(manager)) history_.gap_told(manager);
-    }
+    const auto lost = fleet_.receive(kyma, got->content, moment()).lost;
+    in_.note("heartbeat " + std::to_string(got->content.sequence) +
+             (lost ? ": " + lost.message() : ""));
   }
 }
 
@@ -135,7 +143,7 @@ const heartbeats::runtime_health& control_plane::health() {
 
 asio::awaitable<void> control_plane::handle(http::request& from, http::response& into) {
   if (now.failing != 0) {
-    refuse(into, now.failing, "simulated");
+    into.text(now.failing, "simulated");
     return {};
   }
   // "/v2/<manager>/event", and what begins so, as the VirtualService matches.
@@ -143,22 +151,19 @@ asio::awaitable<void> control_plane::handle(http::request& from, http::response&
   const auto manager = from.target.substr(begin, from.target.find('/', begin) - begin);
   const auto at = components_.find(manager);
   if (at == components_.end()) {
-    refuse(into, 404, "no route");
+    into.text(404, "no route");
     return {};
   }
+  const bool is_resync = !from.headers.get(resync_header).empty();
+  if (is_resync && now.portal) return {};
   const auto refused = now.refusals.find(manager);
   if (refused != now.refusals.end() && from.body.find(refused->second.part) != std::string::npos) {
     // A listener splits what it refuses in part, here the sender does.
     const bool is_batch = from.body.starts_with('[') && !refused->second.part.empty();
-    refuse(into, is_batch ? 400 : refused->second.status, "refused");
+    into.text(is_batch ? 400 : refused->second.status, "refused");
     return {};
   }
   return forward(&from, &into, at->second.get());
-}
-
-void control_plane::refuse(http::response& into, unsigned status, std::string_view why) const {
-  history_.unanswered();
-  into.text(status, why);
 }
 
 asio::awaitable<void> control_plane::forward(http::request* from, http::response* into,
@@ -169,18 +174,20 @@ asio::awaitable<void> control_plane::forward(http::request* from, http::response
   request.body = from->body;
   request.headers.add("content-type", from->headers.get("content-type"));
   request.headers.add("x-forwarded-client-cert", client_certificate());
+  const auto reason = from->headers.get(resync_header);
+  if (!reason.empty()) request.headers.add(resync_header, reason);
   http::client_slot slot;
   auto error = co_await to->client.acquire(slot);
   http::response answer;
   if (!error) error = co_await slot.exchange(request, answer);
   // As Envoy answers for an upstream that it cannot reach.
-  if (error) co_return refuse(*into, 503, "upstream connect error");
-  if (answer.status / 100 != 2) history_.unanswered();
+  if (error) co_return into->text(503, "upstream connect error");
   into->status = answer.status;
   into->body = std::move(answer.body);
   for (std::size_t i = 0; i < answer.headers.size(); ++i) {
     const auto [name, value] = answer.headers[i];
-    if (name == "watch-event-batch" || name == "retry-after") into->headers.add(name, value);
+    const bool passes = name == batch_offer_header || name == resync_header;
+    if (passes || name == "retry-after") into->headers.add(name, value);
   }
 }
 

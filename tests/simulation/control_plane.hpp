@@ -3,13 +3,14 @@
 #include "rw/core/channel.hpp"
 #include "rw/core/http/client.hpp"
 #include "rw/reactors/heartbeat/health.hpp"
-#include "rw/reactors/listener/listener.hpp"
+#include "rw/reactors/intake/listener.hpp"
 
 #include "tests/simulation/history.hpp"
 #include "tests/simulation/network.hpp"
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,13 +28,15 @@ class control_plane final : public http::handler {
     std::string part;  ///< of the request's body; empty: of each
   };
   struct state {
-    unsigned failing = 0;                     ///< status of all answers of the gateway; 0: none
+    unsigned failing = 0;  ///< status of all answers of the gateway; 0: none
+    bool portal = false;   ///< something in front of listeners answers 200 to resyncs itself
     std::map<std::string, bool> away;         ///< managers without a leader that takes events
     std::map<std::string, refusal> refusals;  ///< by manager
   };
 
+  /// Those of `without_resyncs` are as the Go listener: 404 to a resync, or 200 to whatever comes.
   control_plane(environment& in, history& told, const std::vector<std::string>& managers,
-                bool http2);
+                const std::set<std::string>& without_resyncs, bool http2);
   ~control_plane() override;
 
   /// What is known of the runtime, as of now.
@@ -47,7 +50,6 @@ class control_plane final : public http::handler {
   std::size_t body_limit(const http::request&) const override { return 2 << 20; }
   listener::listener_options listener_of(const std::string& manager, std::uint16_t port);
   boost::asio::awaitable<void> handle(http::request& from, http::response& into) override;
-  void refuse(http::response& into, unsigned status, std::string_view why) const;
   boost::asio::awaitable<void> forward(http::request* from, http::response* into, component* to);
   boost::asio::awaitable<void> receive(component* of);
   boost::asio::awaitable<void> receive_heartbeats();
@@ -56,6 +58,7 @@ class control_plane final : public http::handler {
 
   environment& in_;
   history& history_;
+  const std::set<std::string> without_resyncs_;
   core::metrics metrics_;
   const std::unique_ptr<core::transport> inside_ = core::make_plain_transport();
   const std::unique_ptr<core::transport> outside_;

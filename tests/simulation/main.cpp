@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
   }
   std::uint64_t changes = 0;
   std::uint64_t events = 0;
-  std::map<std::string_view, std::uint64_t> causes;
+  std::map<std::string_view, std::uint64_t> resyncs;
   std::uint64_t hash = 0;
   for (auto seed = with.from; seed <= with.to; ++seed) {
     auto done = rw::simulation::run(seed, with.verbose);
@@ -81,12 +81,13 @@ int main(int argc, char** argv) {
     }
     changes += done.changes;
     events += done.events;
-    for (const auto& [cause, count] : done.causes) causes[cause] += count;
+    for (const auto& [reason, count] : done.resyncs) resyncs[reason] += count;
     hash = hash * 31 + done.hash;
   }
   std::cout << with.to - with.from + 1 << " seeds, " << changes << " changes, " << events
             << " events";
-  for (const auto& [cause, count] : causes) std::cout << ", " << count << " for " << cause;
+  for (const auto& [reason, count] : resyncs)
+    std::cout << ", " << count << " resyncs (" << reason << ")";
   std::cout << ", trace " << std::hex << hash << '\n';
   return 0;
 }

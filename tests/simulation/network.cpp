@@ -63,14 +63,12 @@ class simulated_network::link {
   }
 
   void reset() {
-    if (client_.is_open() && network_.on_loss) network_.on_loss(port);
     error_code ignored;
     client_.close(ignored);
     server_.close(ignored);
     resume();
   }
   void half_close(bool from_server) {
-    if (network_.on_loss) network_.on_loss(port);
     auto& direction = from_server ? answers_ : requests_;
     error_code ignored;
     direction.ended = true;
@@ -90,8 +88,6 @@ class simulated_network::link {
     core::wake resumed;
     std::string data = {};
     bool ended = false;
-    time_point busy_since = time_point::min();  ///< without a pause
-    time_point busy_until = time_point::min();
   };
 
   asio::awaitable<void> pump(direction* way) {
@@ -103,13 +99,7 @@ class simulated_network::link {
       if (got < 0 && errno == EAGAIN) continue;
       if (got < 0) break;
       way->data.resize(static_cast<std::size_t>(got));
-      const auto read = network_.in_.now();
-      if (way->busy_until != read) way->busy_since = read;
       co_await hold_back(way);
-      way->busy_until = network_.in_.now();
-      if (way == &requests_ && way->busy_until > way->busy_since && network_.on_late) {
-        network_.on_late(port, way->busy_since);
-      }
       if (!way->to.is_open()) break;
       if (got == 0) {
         error_code ignored;
@@ -123,8 +113,6 @@ class simulated_network::link {
 
   asio::awaitable<void> hold_back(direction* way) {
     const auto& path = network_.path(port);
-    const bool holds = path.delay > duration::zero() || path.stalls;
-    if (holds && network_.on_loss) network_.on_loss(port);
     if (path.delay > duration::zero()) {
       co_await network_.in_.sleep(network_.in_.chance.up_to(path.delay));
     }

@@ -57,11 +57,6 @@ class simulated_network final : public core::network {
   /// Ends one direction of all connections of the server.
   void half_close(std::uint16_t port, bool from_server);
 
-  /// Told of what happens to the connections of a server: data was lost, or may come too late for
-  /// its exchange; what was sent at `since` or later arrives only now.
-  std::function<void(std::uint16_t port)> on_loss;
-  std::function<void(std::uint16_t port, time_point since)> on_late;
-
   std::size_t links() const noexcept { return links_.size(); }
 
  private:

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Shows that the simulation notices bugs: applies each planted/X.patch to a copy of the sources, one at a time, and
-# prints the first seed that fails. Ends with 1 if a bug stays unnoticed in 8,000 seeds. Not part of CI.
+# prints the first seed that fails. Ends with 1 if a bug stays unnoticed in 10,000 seeds. Not part of CI.
 #
-#   tests/simulation/planted.sh [BUG...]      such as: edited journal
+#   tests/simulation/planted.sh [BUG...]      such as: edited flight
 set -euo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
@@ -22,7 +22,7 @@ missed=0
 for bug in "${bugs[@]}"; do
   patch -s -p1 <"$patches/$bug.patch"
   ninja -C build simulation >/dev/null
-  if build/tests/simulation/simulation --seeds 1..8000 >"$copy/output"; then
+  if build/tests/simulation/simulation --seeds 1..10000 >"$copy/output"; then
     echo "$bug: not noticed"
     missed=1
   elif ! grep -q "^seed [0-9]* failed:" "$copy/output"; then

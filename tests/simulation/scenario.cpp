@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <set>
+#include <utility>
 
 namespace rw::simulation {
 namespace {
 
-constexpr auto longest_repair = std::chrono::minutes(10);
+/// What is owed for losses is paid every ten minutes, and a receiver is judged as often.
+constexpr auto longest_repair = std::chrono::minutes(45);
 constexpr std::size_t most_names = 6;   ///< of objects of each kind
 constexpr std::size_t most_links = 64;  ///< connections at once
 constexpr auto quiet = seconds(5);      ///< nothing may happen when all is told
@@ -61,7 +64,10 @@ class scenario {
       : in_(seed, verbose),
         mood_(choose(in_.chance)),
         api_http2_(in_.chance.likely(0.5)),
-        kcp_http2_(in_.chance.likely(0.5)) {}
+        kcp_http2_(in_.chance.likely(0.5)),
+        without_resyncs_(mood_ != mood::calm && in_.chance.likely(0.3)
+                             ? std::set<std::string>{"gadget-manager"}
+                             : std::set<std::string>{}) {}
 
   outcome run(std::uint64_t seed);
 
@@ -69,6 +75,8 @@ class scenario {
   using fault = void (scenario::*)();
 
   runtime::options runtime_options();
+  runtime::options second_options() const;
+  void set_managers(const std::vector<managed_watch>& file);
   void begin();
   void disturb();
   void check();
@@ -85,7 +93,8 @@ class scenario {
   void half_close();
   void stall();
   void lose();
-  runtime::disk known_to_kcp(runtime::disk fate);
+  void answer_resyncs();
+  void overlap();
   void crash();
   void restart_runtime();
   void restart_api();
@@ -114,6 +123,7 @@ class scenario {
   const mood mood_;
   const bool api_http2_;
   const bool kcp_http2_;
+  const std::set<std::string> without_resyncs_;
   history history_{in_, kinds(), all_watches()};
   simulated_network network_{in_, api_http2_};
   store store_{in_, kinds(), history_};
@@ -121,9 +131,12 @@ class scenario {
   control_plane kcp_{in_,
                      history_,
                      {"gadget-manager", "lifecycle-manager", std::string(heartbeat_component)},
+                     without_resyncs_,
                      kcp_http2_};
   writer writer_{in_, store_, watches()};
-  runtime runtime_{in_, network_, history_, runtime_options()};
+  const runtime::options options_ = runtime_options();
+  runtime runtime_{in_, network_, history_, options_};
+  runtime second_{in_, network_, history_, second_options()};
   silence silence_{in_, history_};
   std::multimap<time_point, std::function<void()>> agenda_;
   std::size_t edits_ = 0;               ///< of the managers' file, under way
@@ -134,27 +147,29 @@ class scenario {
 runtime::options scenario::runtime_options() {
   runtime::options made;
   made.http2 = kcp_http2_;
+  made.watches = mood_ == mood::calm || mood_ == mood::blind || in_.chance.likely(0.9);
+  history_.limits = {without_resyncs_, !made.watches, made.observer.settle};
   if (mood_ != mood::small) return made;
   // Fewer than there may be: then nothing is observed until some are deleted.
   made.objects = in_.chance.likely(0.4) ? 2 + in_.chance.draw(4) : most_names + in_.chance.draw(10);
   made.set_capacity = 1 + in_.chance.draw(8);
-  made.max_age = seconds(5 + in_.chance.draw(20));
   made.observer.confirmations = 1 + in_.chance.draw(4);
   made.observer.reads = 1 + in_.chance.draw(2);
   return made;
 }
 
+runtime::options scenario::second_options() const {
+  auto made = options_;
+  made.port = writer::second_port;
+  return made;
+}
+
+void scenario::set_managers(const std::vector<managed_watch>& file) {
+  runtime_.set_managers(file);
+  second_.set_managers(file);
+}
+
 void scenario::begin() {
-  history_.before_event = [this] { runtime_.explain(); };
-  api_.on_old = [this](const model_kind& kind, const std::string& name) {
-    history_.old_shown(kind, name);
-  };
-  network_.on_loss = [this](std::uint16_t port) {
-    if (port == runtime::gateway_port) history_.unanswered();
-  };
-  network_.on_late = [this](std::uint16_t port, time_point since) {
-    if (port == runtime::gateway_port) history_.late(since);
-  };
   writer_.now.rejected = likely(0.5) ? 0.2 : 0;
   writer_.now.latency = milliseconds(in_.chance.draw(likely(0.2) ? 400 : 20));
   writer_.now.timeout = seconds(likely(0.5) ? 10 : 2);
@@ -162,7 +177,7 @@ void scenario::begin() {
   api_.now.page = likely(0.3) ? 2 : 500;
   api_.now.watch_delay = likely(0.3) ? milliseconds(in_.chance.draw(300)) : milliseconds(0);
   api_.start();
-  runtime_.set_managers(watches());
+  set_managers(watches());
   writer_.now.relabels = mood_ != mood::blind;
   writer_.now.names = mood_ == mood::blind ? 2 : most_names;
   // Some objects are older than the process.
@@ -191,17 +206,38 @@ void scenario::begin() {
 }
 
 void scenario::disturb() {
-  static constexpr std::array<fault, 28> faults = {
-      &scenario::delay,           &scenario::cut,           &scenario::cut,
-      &scenario::half_close,      &scenario::stall,         &scenario::lose,
-      &scenario::crash,           &scenario::crash,         &scenario::crash,
-      &scenario::restart_runtime, &scenario::restart_api,   &scenario::compact,
-      &scenario::fail_api,        &scenario::forbid,        &scenario::stall_watches,
-      &scenario::remove_webhooks, &scenario::fail_gateway,  &scenario::refuse_gateway,
-      &scenario::unseat_manager,  &scenario::step_clock,    &scenario::silence_runtime,
-      &scenario::refuse_events,   &scenario::edit_managers, &scenario::edit_managers,
-      &scenario::restore,         &scenario::turn_over,     &scenario::delete_definition,
-      &scenario::hide_definition};
+  static constexpr std::array<fault, 32> faults = {&scenario::delay,
+                                                   &scenario::cut,
+                                                   &scenario::cut,
+                                                   &scenario::half_close,
+                                                   &scenario::stall,
+                                                   &scenario::lose,
+                                                   &scenario::crash,
+                                                   &scenario::crash,
+                                                   &scenario::crash,
+                                                   &scenario::restart_runtime,
+                                                   &scenario::restart_api,
+                                                   &scenario::compact,
+                                                   &scenario::fail_api,
+                                                   &scenario::forbid,
+                                                   &scenario::stall_watches,
+                                                   &scenario::remove_webhooks,
+                                                   &scenario::fail_gateway,
+                                                   &scenario::refuse_gateway,
+                                                   &scenario::unseat_manager,
+                                                   &scenario::step_clock,
+                                                   &scenario::silence_runtime,
+                                                   &scenario::refuse_events,
+                                                   &scenario::edit_managers,
+                                                   &scenario::edit_managers,
+                                                   &scenario::restore,
+                                                   &scenario::turn_over,
+                                                   &scenario::delete_definition,
+                                                   &scenario::hide_definition,
+                                                   &scenario::answer_resyncs,
+                                                   &scenario::unseat_manager,
+                                                   &scenario::overlap,
+                                                   &scenario::overlap};
   (this->*faults.at(in_.chance.draw(faults.size())))();
 }
 
@@ -254,24 +290,25 @@ void scenario::lose() {
   at(up_to(seconds(20)), [this, port] { network_.path(port).loses = false; });
 }
 
-/// A process whose journal is lost before its first heartbeat arrived is a limit of the promise.
-runtime::disk scenario::known_to_kcp(runtime::disk fate) {
-  return kcp_.health().heard ? fate : runtime::disk::intact;
-}
-
 void scenario::crash() {
-  using disk = runtime::disk;
-  static constexpr std::array fates = {disk::intact, disk::intact,    disk::intact,
-                                       disk::intact, disk::torn,      disk::torn,
-                                       disk::older,  disk::truncated, disk::empty};
-  runtime_.crash(known_to_kcp(fates.at(in_.chance.draw(fates.size()))));
+  runtime_.crash();
   at(up_to(seconds(6)), [this] { runtime_.start(); });
 }
 
 void scenario::restart_runtime() {
-  // A new pod has an empty disk, a restarted container has not.
-  runtime_.stop(known_to_kcp(likely(0.3) ? runtime::disk::empty : runtime::disk::intact));
+  runtime_.stop();
   at(up_to(seconds(6)), [this] { runtime_.start(); });
+}
+
+/// As a roll-out: another pod begins, and then one of the two ends.
+void scenario::overlap() {
+  second_.start();
+  at(up_to(seconds(10)), [this] {
+    if (likely(0.5)) return;
+    likely(0.5) ? runtime_.crash() : runtime_.stop();
+    at(up_to(seconds(20)), [this] { runtime_.start(); });
+  });
+  at(up_to(seconds(25)), [this] { likely(0.5) ? second_.crash() : second_.stop(); });
 }
 
 void scenario::restart_api() {
@@ -299,7 +336,9 @@ void scenario::forbid() {
   in_.note("API server forbids a list");
   api_.now.forbids = true;
   network_.cut(api_model::port);
-  at(up_to(seconds(15)), [this] { api_.now.forbids = false; });
+  const bool lasts = likely(0.2);
+  at(up_to(lasts ? duration(std::chrono::minutes(20)) : seconds(15)),
+     [this] { api_.now.forbids = false; });
 }
 
 void scenario::stall_watches_for(duration length) {
@@ -339,7 +378,16 @@ void scenario::unseat_manager() {
   const auto* manager = likely(0.5) ? "gadget-manager" : "lifecycle-manager";
   in_.note(std::string(manager) + " takes no events");
   kcp_.now.away[manager] = true;
-  at(up_to(seconds(30)), [this, manager] { kcp_.now.away[manager] = false; });
+  at(up_to(seconds(30)), [this, manager] {
+    if (std::exchange(kcp_.now.away[manager], false)) history_.started(manager);
+  });
+}
+
+/// As a portal, or a listener of before in the place of one that knows resyncs.
+void scenario::answer_resyncs() {
+  in_.note("resyncs are answered by the gateway");
+  kcp_.now.portal = true;
+  at(up_to(seconds(60)), [this] { kcp_.now.portal = false; });
 }
 
 /// A receiver, or what is before it, refuses an object, or all.
@@ -360,7 +408,7 @@ void scenario::edit_managers() {
   const auto which = in_.chance.draw(file.size() + 1);
   if (which == file.size()) {
     file.clear();
-    runtime_.crash(runtime::disk::intact);
+    runtime_.crash();
     at(up_to(seconds(6)), [this] { runtime_.start(); });
   } else if (likely(0.6)) {
     file.erase(file.begin() + static_cast<std::ptrdiff_t>(which));
@@ -370,12 +418,12 @@ void scenario::edit_managers() {
   in_.note("managers' file has another Watcher " + std::to_string(which));
   // What happens before the first list of the new Watcher is seen by none.
   const bool lists_late = likely(0.5);
-  const auto edit = [this, lists_late](std::vector<managed_watch> next) {
+  const auto edit = [this, lists_late](const std::vector<managed_watch>& next) {
     if (lists_late) restart_api();
     if (lists_late && likely(0.5)) writer_.turn_over(in_.chance.draw(kinds().size()));
-    runtime_.set_managers(std::move(next));
+    set_managers(next);
   };
-  edit(std::move(file));
+  edit(file);
   ++edits_;
   at(up_to(seconds(20)), [this, edit] {
     if (--edits_ > 0) return;
@@ -426,7 +474,6 @@ void scenario::hide_definition() {
 
 void scenario::step_clock() {
   in_.note("the wall clock steps");
-  // Open doubt, not mended: after a step back KCP takes a new pod for one that began before.
   in_.clock.step_wall(std::chrono::hours(in_.chance.draw(24)));
 }
 
@@ -434,7 +481,7 @@ void scenario::step_clock() {
 void scenario::silence_runtime() {
   const auto length = seconds(40) + up_to(seconds(40));
   if (likely(0.5)) {
-    runtime_.crash(runtime::disk::intact);
+    runtime_.crash();
     at(length, [this] { runtime_.start(); });
     return;
   }
@@ -447,14 +494,15 @@ void scenario::silence_runtime() {
 way scenario::heartbeats_way() {
   const auto& path = network_.path(runtime::gateway_port);
   // What was sent before may come when a path goes on.
-  if (!runtime_.up() || path.refuses || kcp_.now.failing != 0) return way::broken;
+  const bool up = runtime_.up() || second_.up();
+  if (!up || path.refuses || kcp_.now.failing != 0) return way::broken;
   return path.loses || path.stalls || path.delay > duration::zero() ? way::doubtful : way::intact;
 }
 
-/// The runtime is live, and events that it lost were told as a gap.
+/// The runtime is live, and what it lost is known.
 bool scenario::is_known_well() {
   const auto& health = kcp_.health();
-  const bool told = runtime_.lost() == 0 || health.gaps > 0;
+  const bool told = runtime_.lost() == 0 || health.losses > 0;
   return told && health.state == heartbeats::liveness::live;
 }
 
@@ -465,7 +513,8 @@ std::string scenario::unobserved() const {
     const auto at = std::ranges::find(kinds(), each.watched.plural, &model_kind::plural);
     const auto kind = static_cast<std::size_t>(at - kinds().begin());
     const bool may = store_.defines(kind) && store_.all(kind).size() <= runtime_.most_objects();
-    if (may && !runtime_.observes(each)) names += " " + each.manager + "/" + each.watched.plural;
+    if (may && !runtime_.observes(each) && !history_.limits.reviews_only)
+      names += " " + each.manager + "/" + each.watched.plural;
   }
   return names;
 }
@@ -475,11 +524,14 @@ bool scenario::go_on(time_point end) {
   const auto next = agenda_.empty() ? end : std::min(end, agenda_.begin()->first);
   const bool more = in_.step(next);
   runtime_.inspect();
+  second_.inspect();
+  writer_.now.first = runtime_.up();
+  writer_.now.second = second_.up();
   silence_.inspect(heartbeats_way(), kcp_.health());
   if (network_.links() > most_links) history_.violate("connections pile up");
   if (overdue_ != duration::max() && in_.now() >= checked_ + milliseconds(500)) {
     checked_ = in_.now();
-    for (const auto& name : history_.missing(in_.now() - overdue_)) {
+    for (const auto& name : history_.late(in_.now() - overdue_)) {
       history_.violate("late: " + name);
       overdue_ = duration::max();
     }
@@ -510,8 +562,8 @@ void scenario::check() {
   if (!is_known_well()) {
     const auto& health = kcp_.health();
     history_.violate("KCP holds the runtime for " + std::string(to_string(health.state)) +
-                     ", with " + std::to_string(health.gaps) + " gaps for " +
-                     std::to_string(runtime_.lost()) + " lost events: " + health.message);
+                     ", with " + std::to_string(health.losses) + " losses for " +
+                     std::to_string(runtime_.lost()) + ": " + health.message);
   }
   const auto rest = in_.now() + quiet;
   while (go_on(rest)) {
@@ -525,6 +577,7 @@ outcome scenario::run(std::uint64_t seed) {
     begin();
     while (!agenda_.empty()) go_on(time_point::max());
     in_.note("all is well again");
+    second_.stop();
     runtime_.start();
     check();
   } catch (const std::exception& error) {
@@ -535,7 +588,7 @@ outcome scenario::run(std::uint64_t seed) {
   result.hash = in_.events.hash();
   result.changes = history_.changes();
   result.events = history_.told();
-  for (const auto& [cause, count] : history_.causes()) result.causes[cause] += count;
+  for (const auto& [reason, count] : history_.resyncs()) result.resyncs[reason] += count;
   return result;
 }
 

@@ -23,7 +23,7 @@ struct outcome {
   std::uint64_t hash = 0;  ///< of the trace
   std::size_t changes = 0;
   std::size_t events = 0;
-  std::map<std::string_view, std::size_t> causes;  ///< of these events
+  std::map<std::string_view, std::size_t> resyncs;  ///< by reason
 };
 
 /// Runs what the seed chooses: a runtime's configuration, writes, and faults; then heals

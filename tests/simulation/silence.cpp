@@ -1,6 +1,6 @@
 #include "tests/simulation/silence.hpp"
 
-#include "rw/reactors/heartbeat/sender.hpp"
+#include "rw/reactors/events/heartbeat_sender.hpp"
 
 namespace rw::simulation {
 namespace {

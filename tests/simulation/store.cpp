@@ -31,15 +31,13 @@ void store::put(std::size_t kind, const std::string& name, std::optional<model_o
   made.after = next;
   in_.note(kinds_[kind].kind + " " + name +
            (next ? describe(*next) : " deleted at " + std::to_string(version_)));
-  tell(kind, name);
+  tell(kind, name, false);
   changes_.push_back(std::move(made));
   on_change();
 }
 
-void store::tell(std::size_t kind, const std::string& name) {
-  const auto* now = find(kind, name);
-  history_.persisted(kinds_[kind], {space, name}, now,
-                     now != nullptr ? text(kind, name, *now) : "");
+void store::tell(std::size_t kind, const std::string& name, bool restored) {
+  history_.persisted(kinds_[kind], {space, name}, find(kind, name), restored);
 }
 
 std::uint64_t store::any_version() const {
@@ -62,7 +60,7 @@ void store::restore(std::uint64_t version) {
   version_ = version;
   stride_ = 1;
   compacted_ = std::min(compacted_, version);
-  for (const auto& [kind, name] : changed) tell(kind, name);
+  for (const auto& [kind, name] : changed) tell(kind, name, true);
 }
 
 void store::define(std::size_t kind, bool defined) {

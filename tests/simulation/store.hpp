@@ -63,7 +63,7 @@ class store {
   std::function<void()> on_change;
 
  private:
-  void tell(std::size_t kind, const std::string& name);
+  void tell(std::size_t kind, const std::string& name, bool restored);
 
   environment& in_;
   const std::vector<model_kind> kinds_;

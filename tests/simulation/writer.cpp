@@ -28,14 +28,15 @@ writer::writer(environment& in, store& objects, std::vector<managed_watch> watch
     : in_(in),
       store_(objects),
       watches_(std::move(watches)),
-      client_(in.executor(), webhook_client(webhook_port),
-              {*plain_, in.watchdog, in.log, metrics_}),
+      first_(in.executor(), webhook_client(webhook_port), {*plain_, in.watchdog, in.log, metrics_}),
+      second_(in.executor(), webhook_client(second_port), {*plain_, in.watchdog, in.log, metrics_}),
       tasks_(in.executor()) {}
 
 writer::~writer() {
   in_.finish(tasks_);
   core::task_group last(in_.executor());
-  last.spawn(client_.close());
+  last.spawn(first_.close());
+  last.spawn(second_.close());
   in_.step(in_.now() + seconds(1));
   in_.finish(last);
 }
@@ -188,7 +189,8 @@ asio::awaitable<void> writer::call(std::string manager, std::string review) {
   request.headers.add("content-type", "application/json");
   request.body = std::move(review);
   http::client_slot slot;
-  const auto error = co_await client_.acquire(slot, now.timeout);
+  const bool to_second = now.second && (!now.first || in_.chance.likely(0.5));
+  const auto error = co_await (to_second ? second_ : first_).acquire(slot, now.timeout);
   if (error) co_return;
   http::exchange_options options;
   options.limit = now.timeout;

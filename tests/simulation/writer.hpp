@@ -18,10 +18,14 @@ namespace rw::simulation {
 /// admission step rejects; tries again after a conflict.
 class writer {
  public:
-  static constexpr std::uint16_t webhook_port = 8443;
+  static constexpr std::uint16_t webhook_port =
+      8443;                                           ///< of the pod that is there most of the time
+  static constexpr std::uint16_t second_port = 8444;  ///< of another one
 
   struct state {
-    bool calls = true;              ///< the webhook configuration is there
+    bool calls = true;  ///< the webhook configuration is there
+    bool first = true;  ///< that pod is an endpoint of the webhook's Service
+    bool second = false;
     bool relabels = true;           ///< labels change, of which reviews make no event
     std::size_t names = 6;          ///< objects of each kind, at most
     double rejected = 0;            ///< part of the writes that a later admission step rejects
@@ -68,7 +72,8 @@ class writer {
   const std::vector<managed_watch> watches_;
   core::metrics metrics_;
   std::unique_ptr<core::transport> plain_ = core::make_plain_transport();
-  http::client client_;
+  http::client first_;
+  http::client second_;
   core::task_group tasks_;
   std::uint64_t uids_ = 0;
   std::map<std::size_t, unsigned> turns_;  ///< by kind: its objects' names have another begin
