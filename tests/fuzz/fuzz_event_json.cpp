@@ -1,7 +1,9 @@
 // What is read as a WatchEvent must be written and read again as the same; and what is written as
-// ours are, and read without the parser, as the parser reads it (a space before it makes it so).
+// ours are, and read without the parser, as the parser reads it (a space before it makes it so). So
+// must the reason of a resync.
 
 #include "rw/reactors/shared/event_json.hpp"
+#include "rw/reactors/shared/resync.hpp"
 
 #include "tests/fuzz/check.hpp"
 #include <cstddef>
@@ -35,6 +37,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check(rw::parse_wire_batch(other, 16, parsed).has_value() == is_batch && parsed == events,
         "the parser reads the same batch");
   if (const auto event = rw::parse_wire_event(body)) check_event(*event);
+  if (const auto reason = rw::parse_resync_reason(body)) {
+    check(rw::parse_resync_reason(to_string(*reason)) == reason, "a reason is read back");
+  }
   for (const auto& event : events) {
     if (event) check_event(*event);
   }

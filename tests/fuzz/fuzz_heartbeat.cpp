@@ -1,7 +1,7 @@
 // A heartbeat, which any process with a runtime's certificate can send: what is read means the same
 // once it is written again, and is bounded.
 
-#include "rw/reactors/shared/gap_detector.hpp"
+#include "rw/reactors/heartbeat/losses.hpp"
 #include "rw/reactors/shared/heartbeat.hpp"
 
 #include "tests/fuzz/check.hpp"
@@ -26,8 +26,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         "each watch is counted");
   const auto repeated = parse_heartbeat(render_heartbeat(*again));  // reasons are printable by now
   check(repeated && *repeated == *again, "it means the same");
-  gap_detector gaps;
-  gaps.observe(*read, {});
-  check(!gaps.observe(*read, {}), "equals are no gap");
+  heartbeats::loss_counter losses;
+  losses.receive(*read, {}, {});
+  check(!losses.receive(*read, {}, {}), "equals report no loss");
   return 0;
 }

@@ -1,7 +1,7 @@
 // The reader of reviews must say what the reference says; what it echoes must make a valid answer.
 
-#include "rw/reactors/admission/json_compare.hpp"
-#include "rw/reactors/admission/review.hpp"
+#include "rw/reactors/events/json_compare.hpp"
+#include "rw/reactors/events/review.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>

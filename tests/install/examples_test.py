@@ -62,6 +62,13 @@ class Base(unittest.TestCase):
     def tearDownClass(cls):
         cls.keep.cleanup()
 
+    def resync(self, port):
+        """The answer's header, of a listener that knows resyncs."""
+        request = urllib.request.Request(f"http://127.0.0.1:{port}/v2/lifecycle-manager/events", b"[]",
+                                         {"x-forwarded-client-cert": self.sender, "watch-resync": "dropped"})
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            return answer.headers["watch-resync"]
+
     def send(self, port, name):
         request = urllib.request.Request(f"http://127.0.0.1:{port}/v2/lifecycle-manager/event", EVENT % name.encode(),
                                          {"x-forwarded-client-cert": self.sender})
@@ -82,10 +89,15 @@ class Examples(Base):
         names = [f"object-{i}" for i in range(20)]
         for name in names:
             self.assertEqual(self.send(port, name), 200)
+        for _ in range(3):
+            self.assertEqual(self.resync(port), "taken")
         process.terminate()
         self.assertEqual(process.wait(PATIENCE), 0)
         reader.join(PATIENCE)
-        self.assertEqual(sorted(lines), sorted(f"runtime-1: Kyma kyma-system/{name}" for name in names))
+        # Two of the three resyncs are one: they wait for the minute's end, or the program's.
+        self.assertEqual(set(lines), {"runtime-1: resync", *(f"runtime-1: Kyma kyma-system/{name}" for name in names)})
+        self.assertLessEqual(lines.count("runtime-1: resync"), 2)
+        self.assertEqual(len(lines) - lines.count("runtime-1: resync"), len(names))
 
     def test_operator_in_cpp(self):
         self.assertLess(len((EXAMPLES / "operator" / "main.cpp").read_text().splitlines()), 80)
@@ -244,6 +256,28 @@ class CLibrary(Base):
         until(lambda: len(taken) == 1000 or taken.extend(filter(None, [self.take(listener)])), "1,000 events are taken")
         self.assertEqual(taken, [f"o{i}" for i in range(1000)])
         self.assertEqual(self.rw.rw_listener_free(listener), accepted - 1000, "what was not taken is counted")
+
+    def test_resync_is_taken_by_a_listener_with_the_flag_alone(self):
+        self.rw.rw_event_resync.argtypes, self.rw.rw_event_resync.restype = [ctypes.c_void_p], ctypes.c_char_p
+        got = []
+
+        def take(_, event):
+            got.append((self.rw.rw_event_runtime_id(event), self.rw.rw_event_resync(event), self.rw.rw_event_name(event)))
+
+        taking = self.example.EVENT(take)
+        self.callbacks.event = taking
+        listener = self.begin("listener", "--address=127.0.0.1:0", "--component=lifecycle-manager", "--resyncs")
+        port = self.rw.rw_listener_port(listener)
+        self.assertEqual(self.send(port, "o"), 200)
+        for _ in range(3):
+            self.assertEqual(self.resync(port), "taken")
+        self.assertEqual(self.rw.rw_listener_free(listener), 0)
+        self.assertEqual(got, [(b"runtime-1", None, b"o"), (b"runtime-1", b"dropped", b""), (b"runtime-1", b"dropped", b"")])
+        listener = self.begin("listener", "--address=127.0.0.1:0", "--component=lifecycle-manager")
+        with self.assertRaises(urllib.error.HTTPError) as unknown:
+            self.resync(self.rw.rw_listener_port(listener))
+        self.assertEqual(unknown.exception.code, 404)
+        self.assertEqual(self.rw.rw_listener_free(listener), 0)
 
     def test_accepted_events_can_be_taken_while_the_listener_ends(self):
         listener = self.begin("listener", "--address=127.0.0.1:0", "--component=lifecycle-manager")

@@ -16,9 +16,9 @@
 #include "rw/k8s/objects/manifests.hpp"
 #include "rw/k8s/objects/read_json.hpp"
 #include "rw/k8s/objects/status.hpp"
-#include "rw/reactors/admission/review.hpp"
 #include "rw/reactors/cli/runtimes_view.hpp"
-#include "rw/reactors/observation/digest.hpp"
+#include "rw/reactors/events/digest.hpp"
+#include "rw/reactors/events/review.hpp"
 #include "rw/reactors/shared/event_json.hpp"
 #include "rw/reactors/shared/heartbeat.hpp"
 #include "rw/tls/material.hpp"
@@ -229,7 +229,7 @@ std::map<std::string, parser> parsers() {
       }};
   all["state"] = {[](const pair& of) { return object(of.second); },
                   [](const std::string& text) {
-                    observation::state_hashes_of(core::json_document(text).root(), "spec", true);
+                    observation::state_of(core::json_document(text).root(), "spec", true);
                   }};
   all["dom"] = {first, [](const std::string& text) { static_cast<void>(k8s::read_json(text)); }};
   all["xfcc"] = {

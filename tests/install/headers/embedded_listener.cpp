@@ -1,5 +1,5 @@
 #include <iostream>
-#include <rw/reactors/listener/serve.hpp>
+#include <rw/reactors/intake/serve.hpp>
 
 boost::asio::awaitable<void> listen(boost::asio::any_io_executor executor,
                                     boost::asio::ip::tcp::endpoint address) {

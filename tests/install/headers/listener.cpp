@@ -8,12 +8,13 @@
 #include <boost/asio/write.hpp>
 
 #include "use.hpp"
-#include <rw/reactors/listener/identity.hpp>
-#include <rw/reactors/listener/listener.hpp>
-#include <rw/reactors/listener/san_pinning.hpp>
-#include <rw/reactors/listener/serve.hpp>
+#include <rw/reactors/intake/identity.hpp>
+#include <rw/reactors/intake/listener.hpp>
+#include <rw/reactors/intake/san_pinning.hpp>
+#include <rw/reactors/intake/serve.hpp>
 #include <rw/reactors/shared/events.hpp>
 #include <rw/reactors/shared/heartbeat.hpp>
+#include <rw/reactors/shared/resync.hpp>
 #include <rw/tls/issuer.hpp>
 #include <stdexcept>
 #include <string>
@@ -122,6 +123,7 @@ void use_listener() {
   options.address = {boost::asio::ip::address_v4::loopback(), 0};
   options.component = "host";
   options.verify = rw::listener::pin_san([](std::string_view) { return std::nullopt; });
+  options.resyncs = true;
   options.heartbeats = std::make_shared<rw::core::channel<rw::received_heartbeat>>(1);
   bool served = false;
   boost::asio::co_spawn(
@@ -139,5 +141,7 @@ void use_listener() {
   EXPECT(rw::listener::network_list::parse("10.0.0.0/8")
              .contains(boost::asio::ip::make_address("10.1.2.3")));
   EXPECT(rw::is_path_segment("lifecycle-manager") && !rw::is_path_segment(".."));
+  EXPECT(rw::parse_resync_reason("watch-back") == rw::resync_reason::watch_back &&
+         !rw::is_loss(rw::resync_reason::watch_back));
   EXPECT(rw::parse_heartbeat(rw::render_heartbeat({.boot_id = "b"})).has_value());
 }

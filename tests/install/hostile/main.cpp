@@ -9,7 +9,7 @@
 #include <functional>
 #include <rw/k8s/client/client.hpp>
 #include <rw/k8s/controller/controller.hpp>
-#include <rw/reactors/listener/listener.hpp>
+#include <rw/reactors/intake/listener.hpp>
 #include <string_view>
 #include <thread>
 #include <vector>

@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(table_shows_ages_and_the_reason_why_the_rotation_waits) {
       {"kyma": "long-name", "runtimeId": "r", "state": "installed", "since": "2026-02-01T00:00:00Z",
        "certificate": {"notAfter": "2026-04-01T00:00:00Z"}, "authorities": 2, "message": "ready",
        "heartbeat": {"state": "silent", "reason": "NoHeartbeat", "message": "none for 60 s",
-                     "last": "2026-02-28T23:59:00Z", "deliveryMilliseconds": 3, "gaps": 1, "probe": {"stage": "complete"},
+                     "last": "2026-02-28T23:59:00Z", "deliveryMilliseconds": 3, "losses": 1, "probe": {"stage": "complete"},
                      "version": "0.1.0"}}],
     "heartbeats": {"live": 1, "silent": 1},
     "verdict": {"level": "outage", "message": "outage: 2 of 4 runtimes are ill", "causes": [
@@ -125,12 +125,12 @@ BOOST_AUTO_TEST_CASE(table_shows_ages_and_the_reason_why_the_rotation_waits) {
              std::string::npos);
   BOOST_TEST(
       wide.find(
-          "CERTIFICATE-END        CAS   LAST-HEARTBEAT   PROBE      DELIVERY   GAPS   VERSION   "
+          "CERTIFICATE-END        CAS   LAST-HEARTBEAT   PROBE      DELIVERY   LOSSES   VERSION   "
           "MESSAGE\n") != std::string::npos,
       wide);
   BOOST_TEST(
       wide.find(
-          "2026-04-01T00:00:00Z   2     60s              complete   3          1      0.1.0     "
+          "2026-04-01T00:00:00Z   2     60s              complete   3          1        0.1.0     "
           "none for 60 s\n") != std::string::npos,
       wide);
 }

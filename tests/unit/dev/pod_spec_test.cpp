@@ -82,11 +82,11 @@ BOOST_AUTO_TEST_CASE(manifest_that_is_installed_says_all_that_is_needed) {
 BOOST_AUTO_TEST_CASE(times_are_those_of_the_environment) {
   auto other = deployment();
   set(other, "DRAIN_TIMEOUT", "3s");
-  set(other, "EVENT_MAX_AGE", "5m");
+  set(other, "SETTLE", "250ms");
   const auto spec = read_pod_spec(other, "127.0.0.1");
   BOOST_REQUIRE(spec.has_value());
   BOOST_TEST((spec->settings.drain_timeout == std::chrono::seconds(3)));
-  BOOST_TEST((spec->settings.event_max_age == std::chrono::minutes(5)));
+  BOOST_TEST((spec->settings.settle == std::chrono::milliseconds(250)));
 }
 
 BOOST_AUTO_TEST_CASE(template_change_makes_another_pod_and_a_status_change_does_not) {

@@ -2,14 +2,10 @@
 
 #include "rw/reactors/shared/heartbeat.hpp"
 
-#include <boost/json/array.hpp>
-#include <boost/json/object.hpp>
-#include <boost/json/parse.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <chrono>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,47 +16,30 @@ using namespace rw;
 constexpr auto noon = std::chrono::sys_days(std::chrono::year(2026) / 11 / 24) +
                       std::chrono::hours(12) + std::chrono::microseconds(250);
 
-/// Complete in the format of version 0.1.0.
-heartbeat previous() {
+heartbeat complete() {
   heartbeat one;
   one.boot_id = "4e1f";
+  one.pod = "skr-webhook-7d4b9c-x2x7p";
   one.sequence = 7;
+  one.started = noon;
+  one.sent = noon + std::chrono::hours(1);
   one.version = "0.1.0";
   one.interval = std::chrono::seconds(20);
   one.source = "both";
-  one.ledger = "read";
-  one.events = {100, 90, 1, 2, 3, 4, 5, 6};
+  one.events = {100, 90, 1, 2, 3, 4, 5};
+  one.losses = {{"", 1}, {"lifecycle-manager", 5}};
   one.oldest_undelivered = std::chrono::milliseconds(1500);
+  one.refused = {"lifecycle-manager", 422,    "operator.kyma-project.io",   "Kyma",
+                 "kyma-system",       "kyma", std::chrono::milliseconds(40)};
   one.delivery = std::chrono::milliseconds(3);
   one.certificate_not_after = std::chrono::system_clock::from_time_t(1'800'000'000);
+  one.managers_digest = std::string(64, 'a');
+  one.ca_digest = std::string(64, 'b');
+  one.certificate_digest = std::string(64, 'c');
   one.probes = {"n1", "n2"};
   one.watches = {
       {"lifecycle-manager", "operator.kyma-project.io", "kymas", "spec", watch_state::live, ""},
       {"lifecycle-manager", "", "secrets", "spec", watch_state::unobserved, "secrets"}};
-  return one;
-}
-
-/// What version 0.1.0 sends of it.
-constexpr std::string_view previous_text =
-    R"({"version":"0.1.0","bootId":"4e1f","sequence":7,"intervalSeconds":20,"source":"both",)"
-    R"("ledger":"read","events":{"accepted":100,"delivered":90,"expired":1,"overflowed":2,)"
-    R"("rejected":3,"notPersisted":4,"resyncs":5,"lost":6},"oldestUndeliveredMilliseconds":1500,)"
-    R"("deliveryMilliseconds":3,"certificateNotAfter":"2027-01-15T08:00:00Z","probes":["n1","n2"],)"
-    R"("watches":[{"manager":"lifecycle-manager","group":"operator.kyma-project.io",)"
-    R"("resource":"kymas","field":"spec","state":"live"},{"manager":"lifecycle-manager",)"
-    R"("group":"","resource":"secrets","field":"spec","state":"unobserved","reason":"secrets"}]})";
-
-heartbeat complete() {
-  auto one = previous();
-  one.pod = "skr-webhook-7d4b9c-x2x7p";
-  one.started = noon;
-  one.sent = noon + std::chrono::hours(1);
-  one.gaps = {"5e41", {{"", 1}, {"lifecycle-manager", 5}}};
-  one.refused = {"lifecycle-manager", 422,    "operator.kyma-project.io",   "Kyma",
-                 "kyma-system",       "kyma", std::chrono::milliseconds(40)};
-  one.managers_digest = std::string(64, 'a');
-  one.ca_digest = std::string(64, 'b');
-  one.certificate_digest = std::string(64, 'c');
   one.watches.front().live_since = noon + std::chrono::seconds(1);
   return one;
 }
@@ -71,42 +50,36 @@ BOOST_AUTO_TEST_CASE(heartbeat_is_read_as_it_was_written) {
   BOOST_TEST((*read == complete()));
 }
 
-BOOST_AUTO_TEST_CASE(heartbeat_of_the_previous_version_is_read) {
-  const auto read = parse_heartbeat(previous_text);
-  BOOST_REQUIRE(read.has_value());
-  BOOST_TEST((*read == previous()));
-  BOOST_TEST(!read->gaps);
-  BOOST_TEST(!read->refused);
+BOOST_AUTO_TEST_CASE(losses_are_an_object_by_operator) {
+  BOOST_TEST(render_heartbeat(complete()).find(R"("losses":{"lifecycle-manager":5,"":1})") !=
+             std::string::npos);
+  auto none = complete();
+  none.losses.clear();
+  BOOST_TEST(render_heartbeat(none).find("losses") == std::string::npos);
 }
 
-/// The previous version ignores unknown fields, up to four levels deep.
-BOOST_AUTO_TEST_CASE(heartbeat_has_every_field_of_the_previous_version) {
-  namespace json = boost::json;
-  json::parse_options options;
-  options.max_depth = 4;
-  auto now = json::parse(render_heartbeat(complete()), {}, options).as_object();
-  const auto before = json::parse(previous_text).as_object();
-  for (const auto& [name, value] : before) {
-    if (name == "watches") continue;
-    BOOST_TEST(now[name] == value, name);
-  }
-  auto& watches = now["watches"].as_array();
-  watches.at(0).as_object().erase("liveSince");
-  BOOST_TEST(watches == before.at("watches"));
-  BOOST_TEST(render_heartbeat(previous()) == previous_text);
-}
-
-BOOST_AUTO_TEST_CASE(gaps_that_take_too_much_are_those_of_all_managers) {
-  auto one = complete();
-  one.gaps->managers.clear();
-  for (int i = 0; i < 256; ++i) one.gaps->managers.push_back({"m" + std::to_string(i), 2});
-  one.watches.assign(64, one.watches.front());
-  const auto read = parse_heartbeat(render_heartbeat(one));
-  BOOST_REQUIRE(read.has_value());
-  const std::vector<manager_gaps> all{{"", 512}};
-  BOOST_TEST((read->gaps->managers == all));
-  BOOST_TEST(read->gaps->series == "5e41");
-  BOOST_TEST(read->watches.size() == 64u);
+BOOST_AUTO_TEST_CASE(losses_beyond_the_limit_are_those_of_the_empty_name) {
+  const auto rendered = [](std::size_t operators, std::size_t name) {
+    auto one = complete();
+    one.losses = {{"", 3}, {"no path", 4}};
+    for (std::size_t i = 0; i < operators; ++i) {
+      one.losses.push_back({std::to_string(100 + i) + std::string(name, 'n'), 2});
+    }
+    one.watches.assign(64, one.watches.front());
+    const auto read = parse_heartbeat(render_heartbeat(one));
+    BOOST_REQUIRE(read.has_value());
+    BOOST_TEST(read->watches.size() == 64u);
+    return read->losses;
+  };
+  const auto few = rendered(5, 4);
+  BOOST_TEST(few.size() == 6u);
+  BOOST_TEST((few.front() == operator_losses{"", 7}));
+  const auto many = rendered(100, 4);
+  BOOST_TEST(many.size() == max_heartbeat_losses);
+  BOOST_TEST((many.front() == operator_losses{"", 7 + 2 * (100 - 63)}));
+  const auto longest = rendered(60, 250);
+  BOOST_TEST(longest.size() > 1u);
+  BOOST_TEST((longest.front() == operator_losses{"", 7 + 2 * (61 - longest.size())}));
 }
 
 BOOST_AUTO_TEST_CASE(heartbeat_with_unknown_fields_is_read) {
@@ -119,6 +92,8 @@ BOOST_AUTO_TEST_CASE(heartbeat_with_unknown_fields_is_read) {
 
 BOOST_AUTO_TEST_CASE(heartbeat_error_names_the_field) {
   const std::string long_text(254, 'a');
+  std::string too_many = R"("m":1)";
+  for (int i = 0; i < 64; ++i) too_many += R"(,"m)" + std::to_string(i) + R"(":1)";
   const std::vector<std::pair<std::string, std::string>> cases{
       {"[]", "must be an object"},
       {"{", "it is not JSON"},
@@ -131,7 +106,7 @@ BOOST_AUTO_TEST_CASE(heartbeat_error_names_the_field) {
       {R"({"bootId":"1","intervalSeconds":5,"sequence":-1})", "sequence"},
       {R"({"bootId":"1","intervalSeconds":5,"certificateNotAfter":"soon"})", "certificateNotAfter"},
       {R"({"bootId":"1","intervalSeconds":5,"events":[]})", "events must be an object"},
-      {R"({"bootId":"1","intervalSeconds":5,"events":{"lost":1.5}})", "events.lost"},
+      {R"({"bootId":"1","intervalSeconds":5,"events":{"abandoned":1.5}})", "events.abandoned"},
       {R"({"bootId":"1","intervalSeconds":5,"watches":{}})", "watches"},
       {R"({"bootId":"1","intervalSeconds":5,"probes":["1","2","3","4","5"]})", "probes"},
       {R"({"bootId":"1","intervalSeconds":5,"probes":[1]})", "probes"},
@@ -143,9 +118,10 @@ BOOST_AUTO_TEST_CASE(heartbeat_error_names_the_field) {
       {R"({"bootId":"1","intervalSeconds":5,"refused":[]})", "refused must be an object"},
       {R"({"bootId":"1","intervalSeconds":5,"refused":{"status":1000}})", "refused.status"},
       {R"({"bootId":"1","intervalSeconds":5,"refused":{"name":"a\u0007"}})", "refused.name"},
-      {R"({"bootId":"1","intervalSeconds":5,"gaps":[]})", "gaps"},
-      {R"({"bootId":"1","intervalSeconds":5,"gaps":{"series":"1"}})", "gaps.managers"},
-      {R"({"bootId":"1","intervalSeconds":5,"gaps":{"managers":[{"manager":"a b"}]}})", "manager"},
+      {R"({"bootId":"1","intervalSeconds":5,"losses":[]})", "losses must be an object"},
+      {R"({"bootId":"1","intervalSeconds":5,"losses":{"klm":"1"}})", "losses.klm"},
+      {R"({"bootId":"1","intervalSeconds":5,"losses":{"a b":1}})", "elements of a path"},
+      {R"({"bootId":"1","intervalSeconds":5,"losses":{)" + too_many + "}}", "at most 64 members"},
   };
   for (const auto& [body, part] : cases) {
     const auto read = parse_heartbeat(body);

@@ -31,30 +31,28 @@ struct process {
   core::logger log{core::log_level::error, [](std::string_view) {}};
   std::unique_ptr<core::transport> plain = core::make_plain_transport();
   core::channel<rw::watch_event> events{16};
+  rw::dispatch::delivery objects{{}};
   rw::admission::webhook webhook{{}, events, time, log, metrics};
   rw::dispatch::dispatcher dispatcher{
-      context.get_executor(), {}, events, {time, dog, *plain, log, metrics, [] { return 0; }}};
+      context.get_executor(), {}, {time, dog, *plain, log, metrics, [] { return 0; }, objects}};
 };
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(gaps_are_reported_by_manager_and_those_of_this_process_as_lost) {
+BOOST_AUTO_TEST_CASE(losses_are_reported_by_operator) {
   process running;
-  rw::gap_account gaps("s1");
-  gaps.restore("kim", {.raised = 4, .told = 4});
-  gaps.raise("klm");
-  gaps.raise("klm");
-  gaps.told("klm", 2);
+  running.objects.set_managers({"kim", "klm"}, running.time.now());
+  for (const auto* manager : {"klm", "klm", "kim"})
+    running.objects.raise(manager, rw::dispatch::resync_cause::overflow);
   const auto content = watcher_report_of({.webhook = running.webhook,
                                           .dispatcher = running.dispatcher,
-                                          .gaps = &gaps,
-                                          .pod = "skr-webhook-1"})
+                                          .delivery = &running.objects,
+                                          .pod = "skr-webhook-1",
+                                          .abandoned = 3})
                            .content;
-  BOOST_REQUIRE(content.gaps);
-  BOOST_TEST(content.gaps->series == "s1");
-  const std::vector<rw::manager_gaps> counts{{"kim", 4}, {"klm", 2}};
-  BOOST_TEST((content.gaps->managers == counts));
-  BOOST_TEST(content.events.lost == 2u);
+  const std::vector<rw::operator_losses> losses{{"kim", 1}, {"klm", 2}};
+  BOOST_TEST((content.losses == losses));
+  BOOST_TEST(content.events.abandoned == 3u);
   BOOST_TEST(content.pod == "skr-webhook-1");
 }
 
@@ -73,7 +71,7 @@ BOOST_AUTO_TEST_CASE(digests_are_those_of_what_is_loaded) {
         .content;
   };
   BOOST_TEST(report().managers_digest.empty());
-  BOOST_TEST(!report().gaps);
+  BOOST_TEST(report().losses.empty());
   managers.replace(rw::known_managers({{.manager = "klm", .watched = {"", "v1", "secrets"}}}));
   const auto content = report();
   BOOST_TEST(content.managers_digest.size() == 64u);

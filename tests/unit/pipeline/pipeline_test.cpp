@@ -1,7 +1,8 @@
 #include "rw/core/task_group.hpp"
-#include "rw/reactors/admission/admission.hpp"
-#include "rw/reactors/dispatch/dispatch.hpp"
-#include "rw/reactors/listener/listener.hpp"
+#include "rw/reactors/events/admission.hpp"
+#include "rw/reactors/events/dispatch.hpp"
+#include "rw/reactors/events/observation.hpp"
+#include "rw/reactors/intake/listener.hpp"
 #include "rw/tls/transport.hpp"
 
 #include <boost/asio/co_spawn.hpp>
@@ -11,7 +12,7 @@
 #include <boost/asio/use_future.hpp>
 #include <boost/test/unit_test.hpp>
 
-#include "tests/unit/admission/review_text.hpp"
+#include "tests/unit/events/review_text.hpp"
 #include "tests/unit/run.hpp"
 #include "tests/unit/tls/pki.hpp"
 #include <atomic>
@@ -111,6 +112,7 @@ class system_under_test {
  public:
   explicit system_under_test(int threads, std::size_t queue = 1024) : events(queue) {
     dispatching.spawn(dispatcher.run());
+    dispatching.spawn(observation.run());
     intake.spawn(webhook_server.run());
     listening.spawn(registered.runnable->run());
     background.spawn(dog.run());
@@ -169,11 +171,16 @@ class system_under_test {
       listener_strand, listener_options(), {time, dog, log, metrics});
 
   asio::any_io_executor dispatch_strand = strand();
+  rw::dispatch::delivery objects{{}};
   rw::dispatch::dispatcher dispatcher{
       dispatch_strand,
       dispatch_options(),
+      {time, dog, *upstream_tls, log, metrics, core::make_random_source(), objects}};
+  rw::observation::observation observation{
+      dispatch_strand,
+      reviews_alone(),
       events,
-      {time, dog, *upstream_tls, log, metrics, core::make_random_source()}};
+      {time, log, metrics, core::make_random_source(), dispatcher, objects}};
 
   rw::admission::webhook webhook{{}, events, time, log, metrics};
   asio::any_io_executor intake_strand = strand();
@@ -194,6 +201,13 @@ class system_under_test {
     options.address = {asio::ip::address_v4::loopback(), 0};
     options.component = "lifecycle-manager";
     options.tls = holding(certs().kcp, certs().ca.certificate_pem());
+    return options;
+  }
+
+  static rw::observation::observation_options reviews_alone() {
+    rw::observation::observation_options options;
+    options.observer.settle = {};
+    options.watches = false;
     return options;
   }
 

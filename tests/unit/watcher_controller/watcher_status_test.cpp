@@ -51,6 +51,14 @@ BOOST_AUTO_TEST_CASE(watcher_becomes_ready_by_way_of_processing) {
                     "lastTransitionTime": "2023-11-14T22:13:20Z"}]})"));
 }
 
+BOOST_AUTO_TEST_CASE(message_says_which_changes_cause_no_event) {
+  BOOST_TEST(ready("wildcard").condition->message ==
+             "VirtualService is configured; events come from reviews alone (wildcard)");
+  BOOST_TEST(ready({}, true).condition->message ==
+             "VirtualService is configured; without a live watch creations and deletions cause no "
+             "event");
+}
+
 BOOST_AUTO_TEST_CASE(status_that_is_written_already_is_not_written_again) {
   const auto ready_one = told(valid_watcher(), ready(), start);
   BOOST_TEST(!next_status(ready_one, ready(), start + 1h).has_value());

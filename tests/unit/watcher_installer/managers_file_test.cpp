@@ -1,6 +1,6 @@
 #include "rw/reactors/shared/managers_file.hpp"
 
-#include "rw/reactors/admission/managers_reload.hpp"
+#include "rw/reactors/events/managers_reload.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>

@@ -307,7 +307,6 @@ BOOST_AUTO_TEST_CASE(environment_is_what_the_webhook_reads) {
   const auto object = deployment();
   BOOST_TEST(variable(object, "KCP_ADDR") == "events.kcp.example.com:8443");
   BOOST_TEST(variable(object, "KCP_CONTRACT") == "v2");
-  BOOST_TEST(variable(object, "LEDGER_FILE") == "/var/lib/skr-webhook/ledger");
   BOOST_TEST(variable(object, "WEBHOOK_PORT") == "8443");
   BOOST_TEST(variable(object, "METRICS_PORT") == "2112");
   const auto mount = std::string(
