@@ -55,7 +55,7 @@ ALL_VALUES = {CHART: {
     "tls": {"ca": PEM.format("t"), "cert": PEM.format("t"), "key": PEM.format("t"), "existingSecret": "t-tls"},
     "webhookCA": PEM.format("t"), "watches": [{"name": "t-watch", "manager": "t-manager", "group": "t.example.com", "version": "v7",
                                                "resource": "t-things", "field": "status", "matchLabels": {"match": "t-match"}}],
-    "webhookSources": {"any": False, "namespace": "t-sources", "podLabels": {"sources": "t-source-pods"}}, "environment": {"EVENT_MAX_AGE": "77m"},
+    "webhookSources": {"any": False, "namespace": "t-sources", "podLabels": {"sources": "t-source-pods"}}, "environment": {"SETTLE": "77ms"},
     "env": [{"name": "T_ENV", "value": "t-env"}],
     "serviceAccount": {"create": True, "name": "t-account", "annotations": {"t": "t-account-annotation"}},
     "podLabels": {"pod": "t-pod"}, "podAnnotations": {"pod": "t-pod-annotation"},
@@ -178,14 +178,14 @@ class Rendering(Helm, harness.TestCase):
         pki = Pki(self.folder / "pki")
         certificate, key = pki.issue("webhook", "webhook", cn="runtime-1")
         tls = {"ca": pki.ca.read_text(), "cert": certificate.read_text(), "key": key.read_text()}
-        found = objects_in(self.rendered({"tls": tls, "environment": {"EVENT_MAX_AGE": "77m"}}, SKR_CHART))
+        found = objects_in(self.rendered({"tls": tls, "environment": {"SETTLE": "77ms"}}, SKR_CHART))
         webhook = self.start(Container(self, Image(self.folder), pod_of(found["Deployment", "skr-webhook"]), objects=found,
                                        pod={"metadata.name": "skr-webhook-1"}))
         self.assertEqual(webhook.wait_listening("webhook"), 8443)
         with urllib.request.urlopen("http://127.0.0.1:2112/readyz", timeout=10) as answer:
             self.assertEqual(answer.status, 200)
         [started] = webhook.records(msg="starting")
-        self.assertLessEqual({"--event-max-age=77m", "--kcp-addr=kcp.example.com:443", "--pod-name=skr-webhook-1"},
+        self.assertLessEqual({"--settle=77ms", "--kcp-addr=kcp.example.com:443", "--pod-name=skr-webhook-1"},
                              set(started["settings"].split()))
 
     def test_values_that_cannot_work_are_refused_with_their_name(self):
@@ -274,13 +274,13 @@ class Rendering(Helm, harness.TestCase):
                                {"name": "RW_CONCURRENT", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}]})
 
     def test_settings_of_a_runtime_are_checked(self):
-        for name, value in (("EVENT_MAX_AGE", "2hours"), ("EVENT_MAX_AGE", "2"), ("EVENT_MAX_AGE", ""), ("SETTLE", "-1s"), ("SETTLE", "1..5s"),
+        for name, value in (("SETTLE", "2hours"), ("SETTLE", "2"), ("SETTLE", ""), ("SETTLE", "-1s"), ("SETTLE", "1..5s"),
                             ("SET_CAPACITY", "0"), ("SET_CAPACITY", "16777217"), ("MAX_REVIEW_BYTES", "65535"), ("OBSERVE_OBJECTS", "1e3"),
-                            ("SOURCE", "watches"), ("LOG_LEVEL", "all"), ("NONEXISTENT", "1"), ("CONFIRM_WAIT", "0"), ("EVENT_MAX_AGE", "0s"),
+                            ("SOURCE", "watches"), ("LOG_LEVEL", "all"), ("NONEXISTENT", "1"), ("CONFIRM_WAIT", "0"), ("EVENT_MAX_AGE", "1h"),
                             ("ADMISSION_WAIT", "30s1ms"), ("HEARTBEAT_INTERVAL", "999ms"), ("HEARTBEAT_INTERVAL", "61m"), ("DRAIN_TIMEOUT", "26s")):
             with self.subTest(name=name, value=value):
                 self.assertRegex(self.refused({"environment": {name: value}}, SKR_CHART), rf"environment.*{name}")
-        self.rendered({"environment": {"EVENT_MAX_AGE": "2h", "SETTLE": "0", "CONFIRM_WAIT": "1m.5s", "SET_CAPACITY": "16777216", "HEARTBEAT_INTERVAL": "0",
+        self.rendered({"environment": {"SETTLE": "0", "CONFIRM_WAIT": "1m.5s", "SET_CAPACITY": "16777216", "HEARTBEAT_INTERVAL": "0",
                                        "MAX_REVIEW_BYTES": "65536", "SOURCE": "webhook", "DRAIN_TIMEOUT": "25s", "LOG_LEVEL": "debug"}}, SKR_CHART)
 
     def test_settings_of_both_charts_are_those_of_the_help(self):

@@ -1,8 +1,10 @@
-"""What a settled landscape does: an event costs the runtime nothing, Secrets that are lost in KCP come back as they were, and a
+"""What a settled landscape does: an event costs the runtime nothing, a resync is a full pass, Secrets that are lost in KCP come back as they were, and a
 Watcher may name a resource of any group."""
 
 import base64
 import re
+import urllib.parse
+import urllib.request
 
 import harness
 from api import collection
@@ -32,6 +34,16 @@ class Convergence(harness.TestCase):
         self.skr.patch(WATCHED, {"spec": {"channel": value}})
         return self.until(lambda: self.dev.reconciled(runtime, start), f"{value} is told")[0]
 
+    def resync(self, runtime):
+        """Sends one as the gateway forwards it; returns what the manager says to it."""
+        secret = self.kcp.get(f"{collection('secrets', 'istio-system')}/{runtime}-webhook-tls")
+        certificate = urllib.parse.quote(base64.b64decode(secret["data"]["tls.crt"]), safe="")
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.dev.wait_listening('listener')}/v2/lifecycle-manager/events", b"[]",
+            {"x-forwarded-client-cert": "Cert=" + certificate, "watch-resync": "dropped"})
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            return answer.headers["watch-resync"]
+
     def passes(self):
         return self.dev.metric("controller_runtime_reconcile_total", controller="watcher-installer")
 
@@ -47,6 +59,10 @@ class Convergence(harness.TestCase):
             self.change(f"channel-{i}")
         self.assertEqual(self.dev.metric("rw_watcher_installer_skipped_events_total"), before + 10)
         self.assertEqual(self.passes(), passes)
+        self.assertEqual(self.resync("runtime-1"), "taken")
+        # The listener hands over one a minute of each runtime, and had one when the runtime's webhook started.
+        wait_until(lambda: self.passes() > passes, 75, lambda: f"a resync is a full pass:\n{self.dev.tail()}")
+        self.assertEqual(self.dev.metric("rw_watcher_installer_skipped_events_total"), before + 10)
 
     @staticmethod
     def authorities(secret):

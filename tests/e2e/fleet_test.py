@@ -46,7 +46,8 @@ class Fleet(harness.TestCase):
         self.manager = self.start(Process("manager", [
             BINARY, "manager", "--allow-local-runtimes", "--kubeconfig", self.dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{self.port}",
             "--metrics-address", f"127.0.0.1:{self.metrics}", "--ca-propagation", "1s", "--ca-grace-period", "1s",
-            "--ca-gateway-settles", "0s", "--probe-interval", "5s", "--heartbeat-timeout", "25s", "--lease-duration", "3s",
+            "--ca-gateway-settles", "0s", "--probe-interval", "5s", "--heartbeat-timeout", "25s",
+            "--skr-manifests", harness.skr_manifests(self.folder / "skr", "10s"), "--lease-duration", "3s",
             "--renew-deadline", "1500ms", "--retry-period", "500ms", *options]))
         self.manager.wait_listening("admin")
 

@@ -17,7 +17,7 @@ from api import Api, collection
 from control_plane import widget_crd
 from dev import Dev
 from harness import BINARY, DEV_BINARY, Pki, Process, Webhook, can_connect, free_port, metric_sum, skip, wait_until
-from observation_test import DEFINITIONS, WATCHES, WIDGETS, Kcp, widget
+from observation_test import DEFINITIONS, MANAGER, WATCHES, WIDGETS, Kcp, widget
 
 WAYS = {"empty": "return 200;", "nothing": "return 204;", "redirect": "return 302 /login;",
         "page": "return 200 '<html>log in</html>\n';"}
@@ -104,7 +104,7 @@ class FrontEnds(harness.TestCase):
             kcps[way] = Kcp(0, receiver, pki.ca)
             self.addCleanup(kcps[way].stop)
             webhooks[way] = self.start(Webhook(*certificate, pki.ca, f"localhost:{kcps[way].port}", env={
-                "MANAGERS_FILE": str(managers), "LEDGER_FILE": str(self.folder / f"ledger-{way}"), "HEARTBEAT_INTERVAL": "1s",
+                "MANAGERS_FILE": str(managers), "HEARTBEAT_INTERVAL": "1s",
                 "KUBECONFIG": str(front.kubeconfig_of(way))}))
 
         def on_all(condition, patience, what):
@@ -115,14 +115,15 @@ class FrontEnds(harness.TestCase):
 
         def told(way):
             return kcps[way].latest()["watches"][0] if kcps[way].heartbeats else {}
-        on_all(lambda way: "first" in kcps[way].names, 30, "the first list is told")
-        # A redirect is an error, so that reviews alone count there.
+        # A redirect is an error, so that reviews alone count there. No watch holds up a resync for more than 30 s.
+        on_all(lambda way: kcps[way].of(MANAGER).resyncs, 60, "a resync tells the first list")
         on_all(lambda way: told(way).get("state") == ("unobserved" if way == "redirect" else "catching-up") and told(way).get("reason"), 60,
                "the heartbeat says that the watch is not live, and why")
         on_all(lambda way: webhooks[way].metric("rw_observation_live_watches") == 0, 10, "so does the metric")
         begun = time.monotonic()
         api.request("POST", WIDGETS, widget("second", 0))
-        on_all(lambda way: "second" in kcps[way].names, PATIENCE, "a change arrives")
+        on_all(lambda way: "second" in kcps[way].names or any(at > begun + 1 for at, _ in kcps[way].of(MANAGER).resyncs), PATIENCE,
+               "a change arrives, or a resync after it")
         self.note(f"a change arrived {time.monotonic() - begun:.0f} s later at the latest; lists so far: " + ", ".join(
             f"{way} {webhooks[way].metric('rw_informer_lists_total'):.0f}" for way in WAYS))
         for way in WAYS:

@@ -32,6 +32,7 @@ DEV_BINARY = BINARY + "-dev"  # beside it
 os.umask(0o077)
 SKIPPED = 77  # the exit code that ctest shows as "Skipped"
 MIB = 1024 * 1024
+SETTLE = 0.1  # seconds, as the webhook's flag by default: from a review to the time when its change can be read
 # Private keys as PEM and in base64, as kubeconfigs and Secrets have them, and tokens of ServiceAccounts (RFC 7519).
 SECRETS = re.compile(r"PRIVATE KEY-|LS0tLS1CRUdJTi(BQUklWQVRF|BFQyBQUklWQVRF|BSU0EgUFJJVkFURS)|\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.")
 secret_texts = set()  # further texts that no log may contain
@@ -230,13 +231,17 @@ class Pki:
 
 
 class EventLog:
-    """Every line that listeners printed, with its arrival, over restarts of the listener."""
+    """Every line that listeners printed, with its arrival, over restarts of the listener: events, and resyncs apart."""
 
     def __init__(self):
         self.lines = []  # (monotonic arrival, bytes); only ever grows
+        self.resyncs = []  # (monotonic arrival, reason)
 
     def take(self, arrival, line):
-        self.lines.append((arrival, line))
+        if b'"resync":' in line:
+            self.resyncs.append((arrival, json.loads(line)["resync"]))
+        else:
+            self.lines.append((arrival, line))
 
     def events(self, start=0):
         return [json.loads(line) for _, line in self.lines[start:]]
@@ -249,6 +254,12 @@ class EventLog:
             last[watched["namespace"], watched["name"]] = arrival
         return last
 
+    def untold(self, changes):
+        """Of changes by (namespace, name), with the time of the last one: those that neither an event nor a resync has come
+        after. That of a resync is to be later by the time until a change is stored."""
+        told, resync = self.last_arrivals(), max((arrival for arrival, _ in list(self.resyncs)), default=0)
+        return [key for key, at in changes.items() if told.get(key, 0) < at and resync < at + SETTLE]
+
 
 def brief(event):
     """One event as a comparable tuple: component, group, version, kind, namespace, name, runtime id."""
@@ -258,11 +269,11 @@ def brief(event):
 
 
 class Listener(Process):
-    """`runtime-watcher listen`, its events going to an EventLog; tls=(certificate, key) makes it terminate TLS."""
+    """`runtime-watcher listen`, its events and resyncs going to an EventLog; tls=(certificate, key) makes it terminate TLS."""
 
     def __init__(self, events, component, port=0, tls=None, client_ca=None, options=()):
         self._again = dict(events=events, component=component, tls=tls, client_ca=client_ca, options=options)
-        argv = [BINARY, "listen", "--address", f"127.0.0.1:{port}", "--component", component]
+        argv = [BINARY, "listen", "--address", f"127.0.0.1:{port}", "--component", component, "--resyncs"]
         if tls:
             argv += ["--tls-cert", tls[0], "--tls-key", tls[1]]
         if client_ca:
@@ -418,6 +429,16 @@ def leaks(lines):
     all_lines = "\n".join(lines)
     texts = [text for text in secret_texts if text in all_lines]
     return [line for line in lines if SECRETS.search(line) or any(text in line for text in texts)]
+
+
+def skr_manifests(folder, heartbeat_interval):
+    """For --skr-manifests: those of deploy/skr, with webhooks that send a heartbeat so often."""
+    shutil.copytree(ROOT / "deploy" / "skr", folder, dirs_exist_ok=True)
+    deployment = folder / "deployment.yaml"
+    text, first = deployment.read_text(), "          env:\n"
+    assert text.count(first) == 1
+    deployment.write_text(text.replace(first, f'{first}            - {{name: HEARTBEAT_INTERVAL, value: "{heartbeat_interval}"}}\n'))
+    return folder
 
 
 class TestCase(unittest.TestCase):

@@ -67,6 +67,15 @@ class Stalled:
             self.accepted |= {name for i, name in enumerate(names) if i not in failed}
         return answer.status, answer.getheader("Retry-After"), time.monotonic() - begun
 
+    def resync(self, reason):
+        """Returns the status and the header of the answer."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        connection.request("POST", f"/v2/{COMPONENT}/events", "[]", {"x-forwarded-client-cert": self.header, "watch-resync": reason})
+        answer = connection.getresponse()
+        answer.read()
+        connection.close()
+        return answer.status, answer.getheader("watch-resync")
+
     def fill(self):
         """Sends until the listener asks to come again."""
         for _ in range(100):
@@ -175,6 +184,27 @@ class ListenOutput(harness.TestCase):
         listener.read()
         self.assertEqual(listener.popen.wait(15), 0, listener.tail())
         self.assertEqual(listener.written(), listener.accepted)
+
+    def test_resyncs_are_lines_while_the_queue_is_full_for_events(self):
+        listener = self.listener("--resyncs")
+        listener.fill()
+        for reason in ("watch-back", "started", "dropped", "of-a-later-version"):
+            self.assertEqual(listener.resync(reason), (200, "taken"))
+        self.assertEqual(listener.resync("Dropped"), (400, None))
+        listener.read()
+        listener.popen.send_signal(signal.SIGTERM)
+        self.assertEqual(listener.popen.wait(30), 0, listener.tail())
+        listener.reader.join(10)
+        lines = [json.loads(line) for line in listener.lines]
+        resyncs = [line for line in lines if "resync" in line]
+        # The output stalls: how many are taken before is not known.
+        self.assertIn([line["resync"] for line in resyncs], (["dropped"], ["watch-back", "dropped"]))
+        self.assertEqual(resyncs[0], {"component": COMPONENT, "runtimeId": "runtime-1", "resync": resyncs[0]["resync"]})
+        self.assertEqual({line["watched"]["name"] for line in lines if "watched" in line}, listener.accepted)
+
+    def test_resync_is_not_taken_without_the_flag(self):
+        listener = self.listener()
+        self.assertEqual(listener.resync("dropped"), (404, None))
 
     def test_reader_that_has_gone_ends_the_process_with_an_error(self):
         listener = self.listener()

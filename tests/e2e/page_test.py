@@ -66,7 +66,7 @@ def row_of(index, **changes):
     now = int(time.time())
     return {"kyma": f"runtime-{index}", "id": f"id-{index}", "state": "installed", "since": now - 5000, "heartbeat": "live",
             "heard": now - index % 20, "probe": "complete", "lag": index % 90, "oldest": 0, "version": "0.1.0",
-            "content": "0123456789abcdef", "certificate": now + 86400 * 30, "gaps": 0, "condition": "well", **changes}
+            "content": "0123456789abcdef", "certificate": now + 86400 * 30, "losses": 0, "condition": "well", **changes}
 
 
 def verdict_of(rows):
@@ -252,7 +252,7 @@ class WithManager(PageTest):
         self.browser.wait("latest.reconciles.total > arguments[0]", "the page counts the reconcile", ended)
         self.browser.wait(f"{rate} > 0", "the stage shows a rate")
         heard = self.browser.run("return rows.get('runtime-3').heard")
-        self.browser.wait("rows.get('runtime-3').heard > arguments[0]", "the next heartbeat comes without a reload", heard, timeout=40)
+        self.browser.wait("rows.get('runtime-3').heard > arguments[0]", "the next heartbeat comes without a reload", heard, timeout=90)
 
         # Details of a runtime, by keyboard alone.
         self.browser.run("document.querySelector('#table').focus()")
@@ -430,12 +430,12 @@ class WithStates(PageTest):
 
     def test_details_have_words(self):
         server = self.serve([row_of(1)])
-        server.details = {"runtimeId": "id-1", "authorities": 2, "heartbeat": {"state": "live", "lostEvents": 3},
+        server.details = {"runtimeId": "id-1", "authorities": 2, "heartbeat": {"state": "live", "abandonedEvents": 3},
                           "notConverged": {"fault": "tenant"}}
         self.browser.run("location.hash = '#/runtime/runtime-1'")
         self.browser.wait("document.querySelector('#details dl')", "the details are read")
         text = self.browser.text("#details-body")
-        for words in ("runtime id\nid-1", "CAs that it trusts\n2", "Heartbeats", "state\nlive", "lost events\n3", "whose fault\nthe runtime's"):
+        for words in ("runtime id\nid-1", "CAs that it trusts\n2", "Heartbeats", "state\nlive", "abandoned events\n3", "whose fault\nthe runtime's"):
             self.assertIn(words, text)
         self.check_quiet()
 

@@ -31,7 +31,7 @@ CRDS = collection("customresourcedefinitions", None, "apiextensions.k8s.io")
 RUNTIMES = collection("runtimes", KCP, "infrastructuremanager.kyma-project.io", "v1")
 CERTIFICATES = collection("certificates", "istio-system", "cert-manager.io")
 SECRETS = collection("secrets", "istio-system")
-PERIOD = 20  # seconds between two heartbeats of a runtime
+PERIOD = 60  # seconds between two heartbeats of a runtime
 ISSUERS = 2  # threads
 
 
@@ -243,7 +243,7 @@ class QuietFleet:
     def _send(self, connection, name, boot, sequence):
         events = 3 * sequence
         connection.request("POST", "/v2/runtime-watcher/event", json.dumps({
-            "version": "0.1.0", "bootId": boot, "sequence": sequence, "intervalSeconds": PERIOD, "source": "both", "ledger": "read",
+            "version": "0.1.0", "bootId": boot, "sequence": sequence, "intervalSeconds": PERIOD, "source": "both",
             "events": {"accepted": events, "delivered": events}, "oldestUndeliveredMilliseconds": 0,
             "deliveryMilliseconds": 3 + (hash(name) + sequence) % 9,
             "certificateNotAfter": rfc3339(time.time() + 60 * 86400), "watches": []}), {

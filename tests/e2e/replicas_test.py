@@ -44,6 +44,7 @@ class Replicas(harness.TestCase):
         manager = self.start(Process(f"manager-{i}", [
             BINARY, "manager", "--allow-local-runtimes", "--kubeconfig", self.dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{self.ports[i]}",
             "--metrics-address", f"127.0.0.1:{self.pages[i]}", "--ca-propagation", "1s", "--lease-duration", "3s",
+            "--skr-manifests", harness.skr_manifests(self.folder / "skr", "20s"),
             "--renew-deadline", "1500ms", "--retry-period", "500ms"]))
         manager.wait_listening("admin")
         return manager

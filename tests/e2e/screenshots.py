@@ -13,7 +13,7 @@ import threading
 
 from browser import Browser, need_browser
 from dev import WATCHED, Dev
-from harness import BINARY, ROOT, Process, free_port, pause
+from harness import BINARY, ROOT, Process, free_port, pause, skr_manifests
 from quiet_fleet import QuietFleet
 
 need_browser()
@@ -55,7 +55,7 @@ def manage(dev, port, processes):
     manager = Process("manager", [
         BINARY, "manager", "--allow-local-runtimes", "--kubeconfig", dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{port}",
         "--metrics-address", "127.0.0.1:0", "--no-watch-runtimes", "--no-leader-elect", "--ca-propagation", "1s",
-        "--heartbeat-timeout", "25s", "--probe-interval", "5s"])
+        "--skr-manifests", skr_manifests(dev.folder / "skr", "10s"), "--heartbeat-timeout", "25s", "--probe-interval", "5s"])
     processes.append(manager)
     return manager, f"http://127.0.0.1:{manager.wait_listening('admin', 60)}/"
 
@@ -120,7 +120,7 @@ def many(browser, folder, processes, runtimes):
     browser.open(f"http://127.0.0.1:{fleet.install()}/")
     browser.wait(LIVE, "all are live", runtimes, timeout=120)
     fleet.silent.update({"runtime-17", "runtime-1204", "runtime-3999"})
-    browser.wait("latest.heartbeats.silent === 3", "three are silent", timeout=120)
+    browser.wait("latest.heartbeats.silent === 3", "three are silent", timeout=240)
     pause(30)
     return lambda: None
 

@@ -33,10 +33,10 @@ class Shutdown(harness.TestCase):
         code = webhook.wait(DRAIN_SECONDS + 5)
         ended = time.monotonic() - asked
         result = running.finish(timeout=20)
+        changes = {("load", name): sent for name, (sent, _) in result.last_sent.items()}
         def missing():
-            arrived = events.last_arrivals()
-            return [n for n, (sent, _) in result.last_sent.items() if arrived.get(("load", n), 0) < sent]
-        wait_until(lambda: not missing(), 5, lambda: f"{len(missing())} objects' events of {len(result.last_sent)}")
+            return events.untold(changes)
+        wait_until(lambda: not missing(), 5, lambda: f"{len(missing())} of {len(changes)} objects are told by neither events nor a resync")
         self.note(f"{result.accepted} accepted and delivered; intake closed after {1000 * refused:.0f} ms, ended with "
                   f"{code} after {1000 * ended:.0f} ms")
         self.assertEqual(code, 0, webhook.tail())

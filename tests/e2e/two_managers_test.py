@@ -53,6 +53,11 @@ class TwoManagers(harness.TestCase):
         """p99 of the healthy manager's events beside the sick one, and without it."""
         webhooks = [self.start(Webhook(*pair, self.pki.ca, f"localhost:{gateway.port}")).ready()
                     for pair in self.certificates]
+        # A resync tells what waits when it is sent, so that of the start is taken before.
+        for webhook in webhooks:
+            load.Load([load.Plan([f"first-{mode}-{number}"], rounds=1)], webhook.port, self.pki.ca, manager="healthy",
+                      processes=1).finish(timeout=20)
+            wait_until(lambda: webhook.metric("rw_resyncs_total", outcome="taken") == 1, 20, f"a resync is taken:\n{webhook.tail()}")
 
         def plan(prefix, rate=RATE):
             names = [f"{prefix}-{number}-{i}" for i in range(int(rate * SECONDS))]

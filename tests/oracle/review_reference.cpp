@@ -1,7 +1,7 @@
 #include "tests/oracle/review_reference.hpp"
 
 #include "rw/core/json/canonical_number.hpp"
-#include "rw/reactors/admission/decide.hpp"
+#include "rw/reactors/events/decide.hpp"
 
 #include <boost/json/error.hpp>
 #include <boost/json/monotonic_resource.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "rw/reactors/admission/review.hpp"
+#include "rw/reactors/events/review.hpp"
 
 #include <span>
 #include <string>
