@@ -63,7 +63,7 @@ def main():
     fleet, ended, failures = None, threading.Event(), []
     try:
         fleet = QuietFleet(folder, asked.runtimes, apart=1)
-        page = fleet.install(("--no-leader-elect", "--heartbeat-timeout=60s"))
+        page = fleet.install(("--no-leader-elect",))
         manager, sent = fleet.manager, [0]
 
         def metric(name, **labels):

@@ -21,8 +21,9 @@
 #include "rw/core/work_queue.hpp"
 #include "rw/k8s/cache/informer.hpp"
 #include "rw/k8s/controller/controller.hpp"
-#include "rw/reactors/admission/admission.hpp"
-#include "rw/reactors/dispatch/dispatch.hpp"
+#include "rw/reactors/events/admission.hpp"
+#include "rw/reactors/events/dispatch.hpp"
+#include "rw/reactors/events/observation.hpp"
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/connect.hpp>
@@ -252,14 +253,23 @@ class event_load final : public webhook_load {
     options.upstream.name = "kcp";
     options.upstream.host = "127.0.0.1";
     options.upstream.port = gateway;
-    dispatcher_.emplace(context.get_executor(), options, events_,
+    dispatcher_.emplace(context.get_executor(), options,
                         rw::dispatch::dispatch_environment{.clock = clock,
                                                            .watchdog = watchdog,
                                                            .transport = transport_,
                                                            .log = log,
                                                            .metrics = metrics,
-                                                           .random = core::make_random_source()});
+                                                           .random = core::make_random_source(),
+                                                           .objects = objects_});
+    rw::observation::observation_options at_once;
+    at_once.observer.settle = {};
+    at_once.watches = false;
+    observation_.emplace(
+        context.get_executor(), at_once, events_,
+        rw::observation::observation_environment{clock, log, metrics, core::make_random_source(),
+                                                 *dispatcher_, objects_});
     tasks_.spawn(dispatcher_->run());
+    tasks_.spawn(observation_->run());
   }
 
   bool done() override {
@@ -268,7 +278,9 @@ class event_load final : public webhook_load {
 
  private:
   http::test::h2_transport transport_;
+  rw::dispatch::delivery objects_{{}};
   std::optional<rw::dispatch::dispatcher> dispatcher_;
+  std::optional<rw::observation::observation> observation_;
 };
 
 /// Gives an informer one object, then as many changes of it as there are turns.

@@ -12,7 +12,7 @@
 //
 //   bench_listener
 
-#include "rw/reactors/listener/listener.hpp"
+#include "rw/reactors/intake/listener.hpp"
 
 #include "rw/tls/issuer.hpp"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What observation and its journal cost the webhook: CPU of its process for each write, with SOURCE=both and a journal, against
-reviews alone, in turns on the embedded API server; resident memory, idle, with 1,000 watched objects, and for each of 10,000
+"""What observation costs the webhook: CPU of its process for each write, with SOURCE=both, against reviews alone, in turns on
+the embedded API server; resident memory, idle, with 1,000 watched objects, and for each of 10,000
 more. Prints one line of JSON for each figure. Ends with 1 if a limit is missed.
 
     bench/observation.py [--writes N] [--rounds N] [--before BINARY] [--instructions]
@@ -21,8 +21,8 @@ import unittest
 from system import missed, say  # (system.py makes the tests' modules known)
 
 import observation_test  # noqa: E402
-from harness import BINARY, EventLog, Webhook, wait_until  # noqa: E402
-from observation_test import WIDGETS, widget  # noqa: E402
+from harness import BINARY, EventLog, Listener, Webhook, wait_until  # noqa: E402
+from observation_test import MANAGER, WIDGETS, widget  # noqa: E402
 
 OBJECTS = 1000
 MORE_OBJECTS = 10_000
@@ -40,22 +40,20 @@ class Cost(observation_test.Embedded):
         binary, settings = WAYS[way]
         settings = {"MANAGERS_FILE": str(self.managers), "KUBECONFIG": str(self.kubeconfig),
                     "WEBHOOK_PORT": str(self.webhook_port), **settings}
-        if way != "reviews alone":
-            settings["LEDGER_FILE"] = str(self.journal_of(way))
         return self.start(Webhook(*self.certificate, self.pki.ca, f"localhost:{listener.port}", env=settings, binary=binary))
 
-    def journal_of(self, way):
-        return self.folder / f"journal-{way.replace(' ', '-')}"  # the formats may differ
+    def listen(self, events):
+        """Its resync tells what exists when a webhook starts, so that this costs no events."""
+        self.events = events
+        tls = self.pki.issue("server", "listener")
+        return self.start(Listener(events, MANAGER, tls=tls, client_ca=self.pki.ca, options=["--resyncs"]))
 
     def settled(self, way):
         """A webhook that watches, with nothing to deliver."""
-        known = self.journal_of(way).exists()
         webhook = self.webhook(self.listen(EventLog()), way)
         if way == "reviews alone":
             return webhook
         self.wait_live(webhook)
-        if not known:
-            wait_until(lambda: len(set(self.names())) >= OBJECTS, 60, "all are told", every=0.1)
         wait_until(lambda: webhook.metric("rw_observation_undelivered") == 0, 60, "all are delivered")
         return webhook
 
@@ -117,7 +115,7 @@ class Cost(observation_test.Embedded):
         return int(total[1]) / self.writes
 
     def bytes_of_an_object(self, way, memory):
-        """Of those that the journal has as delivered, after a restart; `memory` with OBJECTS alone."""
+        """After a restart; `memory` with OBJECTS alone."""
         self.settled(way).terminate()
         webhook = self.settled(way)
         more = webhook.rss() - memory

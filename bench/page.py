@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What the manager's page costs: a real manager process with many installed runtimes (tests/e2e/quiet_fleet.py), each of which sends
-a heartbeat every 20 s. Compares the manager's CPU time without viewers and with some, and prints what one viewer receives.
+a heartbeat every minute. Compares the manager's CPU time without viewers and with some, and prints what one viewer receives.
 Prints one line of JSON for each figure. Ends with 1 if a figure is over its limit.
 
     bench/page.py [--runtimes N] [--viewers N] [--seconds S]

@@ -105,7 +105,7 @@ metric_of() {  # NAME PATTERN
 }
 drain() {  # NAME: waits until all that it accepted is delivered
   for _ in $(seq 600); do
-    [ "$(metric_of "$1" '^rw_dispatch_(events[{]|channel_events)')" != 0 ] || return 0
+    [ "$(metric_of "$1" '^rw_(dispatch_undelivered_events[{]|observation_waiting_reviews )')" != 0 ] || return 0
     read -rt 0.1 <> <(:) || true
   done
   echo "bench/pipeline.sh: $1 still has events after a minute" >&2

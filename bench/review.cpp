@@ -1,7 +1,7 @@
 // Reading an AdmissionReview of about 3.5 KiB: our reader against a Boost.JSON DOM of the same
 // bytes. Prints one line of JSON for each figure.
 
-#include "rw/reactors/admission/review.hpp"
+#include "rw/reactors/events/review.hpp"
 
 #include <boost/json/monotonic_resource.hpp>
 #include <boost/json/parse.hpp>

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What one manager costs, and how long it takes, with many runtimes in mode direct, each watched for drift and with a heartbeat
-every 20 s: its memory and idle CPU, the installation everywhere, a rotated pull Secret and a new CA everywhere, and a fail-over
-until another replica handles what a runtime sends. Prints one line of JSON for each figure. Ends with 1 if a limit is
+every minute: its memory and idle CPU, the installation everywhere, full passes for all that each runtime's resync asks for, as in
+a roll-out of the watcher, a rotated pull Secret and a new CA everywhere, and a fail-over until another replica handles what a
+runtime sends. Prints one line of JSON for each figure. Ends with 1 if a limit is
 missed, with 77 where a process may not open as many files as that takes.
 
     bench/scale.py [--runtimes N] [--seconds S] [--no-rotations]
@@ -13,7 +14,9 @@ CPU time that the manager took of it. The leader is killed, so a fail-over has t
 
 import argparse
 import base64
+import concurrent.futures
 import http.client
+import json
 import pathlib
 import resource
 import shutil
@@ -28,9 +31,9 @@ import bootstrapper_sources as sources  # noqa: E402  (system.py says where they
 from api import Api, collection  # noqa: E402
 from harness import SKIPPED, Pki, free_port, metric_sum, pause, wait_until  # noqa: E402
 from landscape import encoded  # noqa: E402
-from quiet_fleet import KCP, QuietFleet  # noqa: E402
+from quiet_fleet import KCP, PERIOD, QuietFleet  # noqa: E402
 
-MODE = ("--bootstrapper-mode=direct", "--create-runtime-bootstrappers", "--heartbeat-timeout=60s",
+MODE = ("--bootstrapper-mode=direct", "--create-runtime-bootstrappers",
         "--ca-gateway-settles=0s", "--ca-propagation=1s")  # else a new CA waits for three minutes, however few runtimes there are
 DESCRIPTORS = 200_000  # a connection to each runtime, in the servers and in the manager
 
@@ -73,9 +76,58 @@ class Scale:
         cpu, begun = manager.cpu_seconds(), time.monotonic()
         pause(seconds)
         used = (manager.cpu_seconds() - cpu) / (time.monotonic() - begun)
-        say("idle_cpu", 100 * used, "% of a core", runtimes=self.runtimes, heartbeats_a_second=self.runtimes / 20)
+        say("idle_cpu", 100 * used, "% of a core", runtimes=self.runtimes, heartbeats_a_second=self.runtimes / PERIOD)
         say("resident_memory", manager.rss() / 2**20, "MiB", runtimes=self.runtimes)
         say("memory_of_a_runtime", manager.rss() / 1024 / self.runtimes, "KiB", "all memory of the manager", runtimes=self.runtimes)
+
+    def ask(self, connection, name, body, **headers):
+        """Sends what a runtime's watcher does; returns the response."""
+        connection.request("POST", "/v2/lifecycle-manager/events" if body == "[]" else "/v2/lifecycle-manager/event", body, {
+            "Content-Type": "application/json", "X-Forwarded-Client-Cert": "Cert=" + self.fleet.certificates[name], **headers})
+        answer = connection.getresponse()
+        answer.read()
+        return answer
+
+    def resyncs(self):
+        """All runtimes but one ask for a full pass at once; that one sends an event each 0.1 s."""
+        busy, quiet = self.fleet.names[:-1], self.fleet.names[-1]
+        event = json.dumps({"watched": {"Name": "o", "Namespace": "n"},
+                            "watchedGvk": {"group": "g", "version": "v1", "kind": "Kind"}})
+        own = http.client.HTTPConnection("127.0.0.1", self.fleet.port, timeout=30)
+        def time_of_event():
+            begun = time.monotonic()
+            if self.ask(own, quiet, event).status // 100 != 2:
+                raise AssertionError("an event is not taken")
+            return time.monotonic() - begun
+        def figures(count):
+            taken = []
+            for _ in range(count):
+                taken.append(time_of_event())
+                pause(0.1)
+            return sorted(taken)[int(0.99 * len(taken))]
+        idle = figures(50)
+        controller = {"controller": "watcher-installer"}
+        before, deepest, times = self.metric("controller_runtime_reconcile_total", **controller), 0, []
+        def send(part):
+            connection = http.client.HTTPConnection("127.0.0.1", self.fleet.port, timeout=30)
+            for name in busy[part::4]:
+                if self.ask(connection, name, "[]", **{"watch-resync": "started"}).headers.get("watch-resync") != "taken":
+                    raise AssertionError(f"the resync of {name} is not taken")
+        def send_all():
+            with concurrent.futures.ThreadPoolExecutor(4) as threads:
+                list(threads.map(send, range(4)))
+        def done():
+            nonlocal deepest
+            times.extend(time_of_event() for _ in range(3))
+            deepest = max(deepest, self.metric("workqueue_depth", name="watcher-installer"))
+            return self.metric("controller_runtime_reconcile_total", **controller) >= before + len(busy)
+        self.timed("resyncs", send_all, done)
+        pause(10)
+        passes = (self.metric("controller_runtime_reconcile_total", **controller) - before) / len(busy)
+        say("passes_of_a_resync", passes, "", "of a runtime", runtimes=self.runtimes)
+        say("queue_of_resyncs", deepest, "keys", "the most that were seen", runtimes=self.runtimes)
+        say("event_beside_resyncs", 1000 * sorted(times)[int(0.99 * len(times))], "ms", "99th percentile, of another runtime",
+            runtimes=self.runtimes, idle=round(1000 * idle, 2))
 
     def sampled(self, secret, good):
         """A function that says whether the data of this Secret are good on a hundred runtimes: to read all of them takes longer than
@@ -163,6 +215,7 @@ def main():
         scale = Scale(folder, asked.runtimes)
         scale.install()
         scale.rest(asked.seconds)
+        scale.resyncs()
         if not asked.no_rotations:
             scale.rotate_credentials()
             scale.rotate_authority()

@@ -33,7 +33,7 @@ def main():
     fleet = None
     try:
         fleet = QuietFleet(folder, asked.runtimes, apart=1)
-        page = fleet.install(("--no-leader-elect", "--heartbeat-timeout=60s"))
+        page = fleet.install(("--no-leader-elect",))
         manager = fleet.manager
 
         def measure(name, settled, what):

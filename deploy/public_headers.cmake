@@ -50,8 +50,8 @@ rw_public_headers(kubernetes_controller "Kubernetes: controllers"
 rw_public_headers(devserver "An API server in memory"
   k8s/devserver/server.hpp k8s/devserver/faults.hpp k8s/devserver/service_route.hpp)
 rw_public_headers(listener "Events of runtimes"
-  reactors/listener/listener.hpp reactors/listener/serve.hpp reactors/listener/identity.hpp reactors/listener/san_pinning.hpp
-  reactors/shared/events.hpp reactors/shared/heartbeat.hpp)
+  reactors/intake/listener.hpp reactors/intake/serve.hpp reactors/intake/identity.hpp reactors/intake/san_pinning.hpp
+  reactors/shared/events.hpp reactors/shared/heartbeat.hpp reactors/shared/resync.hpp)
 # What the headers above are made of. A program includes none of them.
 rw_public_headers(parts "Parts of other headers"
   core/channel/index_ring.hpp core/channel/operation.hpp core/channel/state.hpp core/channel/wait_list.hpp
@@ -59,4 +59,4 @@ rw_public_headers(parts "Parts of other headers"
   core/thread_owner.hpp
   tls/digest.hpp tls/directory_watch.hpp tls/files.hpp tls/trust_store.hpp
   k8s/controller/election.hpp k8s/controller/event_correlator.hpp
-  k8s/controller/failing_keys.hpp reactors/listener/fair_queue.hpp reactors/shared/event_json.hpp)
+  k8s/controller/failing_keys.hpp reactors/intake/fair_queue.hpp reactors/intake/resync_turns.hpp reactors/shared/event_json.hpp)

@@ -77,7 +77,7 @@ CHECKS = {
 - `watches`: none, a name that is there twice, and fields of another form.
 - `environment`: variables that neither `runtime-watcher webhook --help` nor `runtime-watcher --help` names or that the chart sets,
   and a value that has not the form in the help: durations (`1h30m`, `0.5s`, `250ms`, `0`), whole numbers in their range, words
-  of a list. `CONFIRM_WAIT` and `EVENT_MAX_AGE` are 1ms at least, `ADMISSION_WAIT` is 30s at most, `HEARTBEAT_INTERVAL` is 0 or from
+  of a list. `CONFIRM_WAIT` is 1ms at least, `ADMISSION_WAIT` is 30s at most, `HEARTBEAT_INTERVAL` is 0 or from
   1s to 1h, and `SHUTDOWN_DELAY` and `DRAIN_TIMEOUT` fit into the 30s that the pod has to end.
 - `env`: variables that the chart sets.""",
 }

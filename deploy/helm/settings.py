@@ -21,7 +21,7 @@ OWN_FLAGS = {"--help", "--version", "--skr-image", "--xfcc-trusted-proxies", "--
              "--state-namespace", "--pin-san", "--landscape", "--skr-pull-secret", "--skr-memory-limit", "--skr-cpu-limit", "--pod-ip"}
 # What the chart of a runtime sets, or what its Pod does not have.
 OWN_VARIABLES = {"WEBHOOK_PORT", "METRICS_PORT", "BIND_ADDRESS", "CA_CERT", "TLS_CERT", "TLS_KEY", "MANAGERS_FILE", "KCP_ADDR",
-                 "KCP_CONTRACT", "LEDGER_FILE", "KUBECONFIG", "POD_NAME"}
+                 "KCP_CONTRACT", "KUBECONFIG", "POD_NAME"}
 OPTION = re.compile(r"^  (?:-\w,)?(--[\w-]+)((?:,--[\w-]+)*)(?: ((?!\(Env:)\S+(?: \S+)*?))?(?: \(Env:(\w+)\))?(?:  .*)?$", re.MULTILINE)
 
 

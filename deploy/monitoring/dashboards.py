@@ -78,6 +78,9 @@ BOARDS = {
             ("Time to KCP", "s", [(quantile(q, "rw_dispatch_delivery_seconds").replace("_bucket[", '_bucket{instance="$instance"}['), f"{q}")
                                   for q in (0.5, 0.99)]),
             ("Open circuits", "none", [('rw_dispatch_open_circuits{instance="$instance"}', "circuits")]),
+            ("Resyncs", "ops", [(rate('rw_resyncs_total{instance="$instance"}', "outcome"), "{{outcome}}")]),
+            ("Operators that are owed a resync", "none", [('rw_resyncs_owed{instance="$instance"}', "owed")]),
+            ("Losses", "ops", [(rate('rw_event_losses_total{instance="$instance"}', "reason"), "{{reason}}")]),
             ("Heartbeats", "ops", [(rate('rw_heartbeats_total{instance="$instance"}', "outcome"), "{{outcome}}")])]),
         ("Process", [
             ("CPU", "percentunit", [(f'rate(process_cpu_seconds_total{{instance="$instance"}}[{RATE}])', "CPU")]),
@@ -100,7 +103,7 @@ BOARDS = {
         ("Runtimes", [
             ("Heartbeats", "none", [("sum by (state) (rw_runtimes)", "{{state}}")]),
             ("Installation", "none", [("sum by (state) (rw_watcher_installer_runtimes)", "{{state}}")]),
-            ("Events that may have been missed", "ops", [(rate("rw_runtime_gaps_total"), "gaps")])]),
+            ("Runtimes whose watcher dropped events", "ops", [(rate("rw_runtime_losses_total"), "losses")])]),
         ("Events", [
             ("Routed events", "ops", [(rate("rw_kyma_router_events_total", "outcome"), "{{outcome}}")]),
             ("Events pending in the listener", "none", [("sum(rw_listener_pending_events)", "pending")]),

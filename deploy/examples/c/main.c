@@ -6,7 +6,8 @@
 #include <sys/signalfd.h>
 
 int main(int argc, char** argv) {
-  const char* const flags[] = {argc > 1 ? argv[1] : "--address=127.0.0.1:8082", "--component=lifecycle-manager", NULL};
+  const char* const flags[] = {argc > 1 ? argv[1] : "--address=127.0.0.1:8082", "--component=lifecycle-manager",
+                               "--resyncs", NULL};
   char error[512];
   sigset_t ends;
   sigemptyset(&ends);
@@ -25,7 +26,11 @@ int main(int argc, char** argv) {
     const int next = rw_listener_next(listener, &event);
     if (next == RW_ENDED) break;
     if (next == RW_EVENT) {
-      printf("%s: %s %s/%s\n", rw_event_runtime_id(event), rw_event_kind(event), rw_event_namespace(event), rw_event_name(event));
+      if (rw_event_resync(event) != NULL) { /* here an operator looks at everything of the runtime */
+        printf("%s: resync\n", rw_event_runtime_id(event));
+      } else {
+        printf("%s: %s %s/%s\n", rw_event_runtime_id(event), rw_event_kind(event), rw_event_namespace(event), rw_event_name(event));
+      }
       fflush(stdout);
       rw_event_free(event);
       continue;

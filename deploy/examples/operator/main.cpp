@@ -9,7 +9,7 @@
 #include <iostream>
 #include <rw/core/task_group.hpp>
 #include <rw/k8s/controller/controller.hpp>
-#include <rw/reactors/listener/serve.hpp>
+#include <rw/reactors/intake/serve.hpp>
 
 namespace asio = boost::asio;
 namespace core = rw::core;
@@ -17,7 +17,7 @@ namespace k8s = rw::k8s;
 
 struct reconciler final : k8s::reconciler {
   asio::awaitable<k8s::reconcile_result> reconcile(k8s::object_key key) override {
-    // Here an operator reads the runtime, and does what is to be done.
+    // Here an operator reads the runtime, and does what is to be done; "resync": of all of it.
     std::cout << key.ns << ": " << key.name << std::endl;
     co_return k8s::reconcile_result::done();
   }
@@ -37,12 +37,14 @@ asio::awaitable<void> serve(asio::any_io_executor executor, std::uint16_t port) 
   // id, and kind, namespace and name of the object there.
   const auto requeue = [&controller](rw::listener::received_event got) -> asio::awaitable<void> {
     const auto& of = got.event;
-    controller.add({got.runtime_id, of.gvk.kind + " " + of.watched.ns + "/" + of.watched.name});
+    const auto object = of.gvk.kind + " " + of.watched.ns + "/" + of.watched.name;
+    controller.add({got.runtime_id, got.resync ? "resync" : object});
     co_return;
   };
   rw::listener::listener_options options;
   options.address = {asio::ip::address_v4::loopback(), port};
   options.component = "lifecycle-manager";
+  options.resyncs = true;
   core::task_group background(executor);
   background.spawn(controller.run());
   const auto print = [](const auto& at) { std::cout << "port " << at.port() << std::endl; };

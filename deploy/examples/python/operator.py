@@ -1,8 +1,8 @@
-"""An operator in Python, through rw.h and ctypes: each event calls a function.
+"""An operator in Python, through rw.h and ctypes: each event, and each resync, calls a function.
 
     operator.py LIBRARY [FLAG...]
 
-LIBRARY is librw.so.0; the flags are those of `runtime-watcher listen`.
+LIBRARY is librw.so.0; the flags are those of `runtime-watcher listen`, to which --resyncs is added.
 """
 
 import ctypes
@@ -21,7 +21,7 @@ class Callbacks(ctypes.Structure):
 
 def load(path):
     library = ctypes.CDLL(path)
-    for field in ("runtime_id", "kind", "namespace", "name"):
+    for field in ("runtime_id", "resync", "kind", "namespace", "name"):
         accessor = getattr(library, f"rw_event_{field}")
         accessor.argtypes, accessor.restype = [ctypes.c_void_p], ctypes.c_char_p
     library.rw_listener_start.argtypes = [ctypes.POINTER(ctypes.c_char_p), ctypes.POINTER(Callbacks), ctypes.c_char_p, ctypes.c_size_t]
@@ -35,12 +35,14 @@ def main():
     library = load(sys.argv[1])
 
     def reconcile(_, event):
+        if library.rw_event_resync(event):  # here an operator looks at everything of the runtime
+            return print(f"{library.rw_event_runtime_id(event).decode()}: resync", flush=True)
         runtime, kind, ns, name = (getattr(library, f"rw_event_{field}")(event).decode()
                                    for field in ("runtime_id", "kind", "namespace", "name"))
         print(f"{runtime}: {kind} {ns}/{name}", flush=True)
 
     callbacks = Callbacks(EVENT(reconcile), LOG(lambda _, line: print(line.decode(), file=sys.stderr, flush=True)))
-    flags = [flag.encode() for flag in sys.argv[2:]] + [None]
+    flags = [flag.encode() for flag in ["--resyncs", *sys.argv[2:]]] + [None]
     error = ctypes.create_string_buffer(512)
     listener = library.rw_listener_start((ctypes.c_char_p * len(flags))(*flags), callbacks, error, len(error))
     if not listener:

@@ -11,7 +11,7 @@
 #include <optional>
 #include <pthread.h>
 #include <rw/core/task_group.hpp>
-#include <rw/reactors/listener/listener.hpp>
+#include <rw/reactors/intake/listener.hpp>
 #include <thread>
 #include <vector>
 
@@ -52,6 +52,7 @@ int main(int argc, char** argv) {
   const auto port = static_cast<std::uint16_t>(argc > 1 ? std::stoi(argv[1]) : 8082);
   options.address = {asio::ip::address_v4::loopback(), port};
   options.component = "lifecycle-manager";
+  options.resyncs = true;
   auto [listener, events] = rw::listener::register_component(context.get_executor(), options,
                                                              {clock, watchdog, log, metrics});
   auto served = asio::co_spawn(context, serve(listener.get(), &watchdog), asio::use_future);
@@ -63,6 +64,10 @@ int main(int argc, char** argv) {
     reconcilers.emplace_back([&printing, from = events] {
       while (const auto one = next(*from)) {
         const std::lock_guard lock(printing);
+        if (one->resync) {  // here an operator looks at everything of the runtime
+          std::cout << one->runtime_id << ": resync" << std::endl;
+          continue;
+        }
         std::cout << one->runtime_id << ": " << one->event.gvk.kind << ' ' << one->event.watched.ns
                   << '/' << one->event.watched.name << std::endl;
       }

@@ -69,11 +69,9 @@
 {{- /* What `runtime-watcher webhook` refuses at its start though each value has the right form, and what kubelet would cut off. */}}
 {{- define "skr.check" -}}
 {{- include "skr.limits" .Values.resources }}
-{{- $of := merge (dict) .Values.environment (dict "CONFIRM_WAIT" "2s" "EVENT_MAX_AGE" "1h" "ADMISSION_WAIT" "0" "HEARTBEAT_INTERVAL" "0" "SHUTDOWN_DELAY" "5s" "DRAIN_TIMEOUT" "20s") }}
-{{- range $name := list "CONFIRM_WAIT" "EVENT_MAX_AGE" }}
-{{- if lt (include "skr.milliseconds" (get $of $name) | float64) 1.0 }}
-{{- fail (printf "environment.%s must be 1ms at least" $name) }}
-{{- end }}
+{{- $of := merge (dict) .Values.environment (dict "CONFIRM_WAIT" "2s" "ADMISSION_WAIT" "0" "HEARTBEAT_INTERVAL" "0" "SHUTDOWN_DELAY" "5s" "DRAIN_TIMEOUT" "20s") }}
+{{- if lt (include "skr.milliseconds" $of.CONFIRM_WAIT | float64) 1.0 }}
+{{- fail "environment.CONFIRM_WAIT must be 1ms at least" }}
 {{- end }}
 {{- if gt (include "skr.milliseconds" $of.ADMISSION_WAIT | float64) 30000.0 }}
 {{- fail "environment.ADMISSION_WAIT must be 30s at most" }}
