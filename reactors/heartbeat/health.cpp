@@ -197,7 +197,7 @@ void fleet_health::unexpect(const k8s::object_key& kyma, moment at) {
   clear(*found, at);
 }
 
-/// Forgets all but the gaps.
+/// Forgets all but the losses.
 void fleet_health::clear(entry& of, moment at) {
   auto& runtime = of.second;
   runtime.silent = false;

@@ -96,16 +96,24 @@ void history::want(const std::vector<managed_watch>& watches) {
   forgotten();
 }
 
-void history::forgotten(std::string_view manager) {
+void history::excuse(const std::function<bool(const name&, const view&)>& which) {
   for (auto& [of, views] : objects_) {
-    if (!manager.empty() && of.first != manager) continue;
-    const bool is_told_all = !limits.without_resyncs.contains(of.first);
-    if (is_told_all && !limits.reviews_only) continue;
     for (auto& [index, seen] : views) {
-      const bool is_untold = seen.changed > seen.read;
-      if (is_untold && (limits.reviews_only || seen.digest.empty())) seen.excused = true;
+      if (seen.changed > seen.read && which(of, seen)) seen.excused = true;
     }
   }
+}
+
+void history::forgotten(std::string_view manager) {
+  ended();
+  if (!limits.reviews_only) return;
+  excuse([&](const name& of, const view&) { return manager.empty() || of.first == manager; });
+}
+
+void history::ended() {
+  excuse([this](const name& of, const view& seen) {
+    return seen.digest.empty() && limits.without_resyncs.contains(of.first);
+  });
 }
 
 std::vector<std::string> history::list(const std::function<bool(const view&)>& which) const {

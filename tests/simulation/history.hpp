@@ -82,6 +82,9 @@ class history {
   /// What no process keeps any more of a manager, or of all (empty), is excused where a limit does:
   /// a process ended, or dropped something, or has another file.
   void forgotten(std::string_view manager = {});
+  /// A process ended that had told all that it had seen: a deletion that its watch had yet to show
+  /// it has not.
+  void ended();
 
   options limits;
   /// A pod of the webhook.
@@ -118,6 +121,7 @@ class history {
 
   bool is_excused(const managed_watch& watch, const k8s::object_key& key, const name& of,
                   const view& seen) const;
+  void excuse(const std::function<bool(const name&, const view&)>& which);
   void read(view& seen) const;
   void read_all(const std::string& manager);
   std::vector<std::string> list(const std::function<bool(const view&)>& which) const;

@@ -196,7 +196,7 @@ void runtime::stop() {
   if (!ended) return crash();
   const auto left = running_->dispatcher.pending() + running_->objects.undelivered();
   running_.reset();
-  if (left > 0) history_.forgotten();
+  left > 0 ? history_.forgotten() : history_.ended();
 }
 
 void runtime::inspect() {
