@@ -63,7 +63,7 @@ class Writer(threading.Thread):
         super().__init__(daemon=True)
         self._api, self._dice, self._every = dev.skr(runtime), dice, every
         self.runtime = runtime
-        self.written = []
+        self.written = {}  # name -> when its creation was answered
         self.failure = None
         self._end = threading.Event()
 
@@ -75,7 +75,7 @@ class Writer(threading.Thread):
                     "apiVersion": "operator.kyma-project.io/v1beta2", "kind": "Kyma",
                     "metadata": {"name": name, "labels": {"operator.kyma-project.io/watched-by": "kyma"}},
                     "spec": {"channel": "fast"}})
-                self.written.append(name)
+                self.written[name] = time.monotonic()
                 self._end.wait(self._dice.uniform(0.5, 1.5) * self._every)
         except Exception as e:  # told by `finish`
             self.failure = e
@@ -218,16 +218,20 @@ class CaRotation(harness.TestCase):
         found["webhook"] = self.metric("webhook-admin", "rw_http_rejected_total", server="webhook", reason="handshake")
         return {who: int(count) for who, count in found.items() if count}
 
-    def heard(self):
-        """All (runtime, object) that the listener of a replica took."""
-        found = set()
+    def missing(self, writers):
+        """All (runtime, object) of which the listener of no replica took an event, or a resync of the runtime after it."""
+        events, resyncs = set(), {}
         for replica in self.replicas:
             for run in replica.runs:
-                for _, text in list(run.log):
+                for arrival, text in list(run.log):
                     if '"event received"' in text:
                         record = json.loads(text)
-                        found.add((record["runtime_id"], record["name"]))
-        return found
+                        events.add((record["runtime_id"], record["name"]))
+                    elif '"resync received"' in text:
+                        runtime = json.loads(text)["runtime_id"]
+                        resyncs[runtime] = max(resyncs.get(runtime, 0), arrival)
+        return {(w.runtime, name) for w in writers for name, at in w.written.items()
+                if (w.runtime, name) not in events and resyncs.get(w.runtime, 0) < at}
 
     def test_rotations_never_break_trust_and_lose_no_event(self):
         self.begin(ROTATIONS, ("--ca-grace-period", "0s"))
@@ -239,15 +243,15 @@ class CaRotation(harness.TestCase):
         self.until(self.settled, "everything comes to the newest root")
         for writer in writers:
             writer.finish()
-        written = {(w.runtime, name) for w in writers for name in w.written}
-        missing = lambda: written - self.heard()
-        wait_until(lambda: not missing(), 30, lambda: f"events of {len(missing())} objects of {len(written)}, such as "
+        written = sum(len(w.written) for w in writers)
+        missing = lambda: self.missing(writers)
+        wait_until(lambda: not missing(), 30, lambda: f"events of {len(missing())} objects of {written}, such as "
                    f"{sorted(missing())[:5]}:\n{self.tails()}", every=0.5)
 
         leaders = sum(replica.led() for replica in self.replicas)
         served = {r["fingerprint"] for r in self.dev.records(msg="gateway: certificate in use")}
         handshakes = int(self.metric("dev-admin", "rw_dev_gateway_handshakes_total"))
-        self.note(f"{len(written)} events, {handshakes} handshakes with the gateway, which served {len(served)} certificates; "
+        self.note(f"{written} events, {handshakes} handshakes with the gateway, which served {len(served)} certificates; "
                   f"{leaders} times somebody began to lead")
         self.assertEqual(self.failed_handshakes(), {})
         self.assertEqual(self.metric("dev-admin", "rw_devserver_webhook_calls_total", result="ignored"), 0)

@@ -107,6 +107,8 @@ void history::excuse(const std::function<bool(const name&, const view&)>& which)
 void history::forgotten(std::string_view manager) {
   ended();
   if (!limits.reviews_only) return;
+  // Their writes may be stored yet.
+  if (manager.empty()) reviews_.clear();
   excuse([&](const name& of, const view&) { return manager.empty() || of.first == manager; });
 }
 
