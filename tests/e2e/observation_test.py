@@ -815,7 +815,12 @@ class Observation:
             return found and found["spec"]["value"] == 0
         wait_until(restored, 30, "the store is back", every=0.001)
         begun = time.monotonic()
-        self.api.patch(f"{WIDGETS}/reviewed", {"spec": {"value": 1}})
+        def written():
+            try:
+                return self.api.patch(f"{WIDGETS}/reviewed", {"spec": {"value": 1}})
+            except (OSError, http.client.HTTPException):
+                self.api = self.connect()
+        wait_until(written, 10, "the review's write is answered", every=0.001)
         def told():
             return "changed" in self.names(start) or self.events.resyncs[1:]
         wait_until(told, 45, lambda: f"what was set back is told, or a resync is taken:\n{webhook.tail()}")
