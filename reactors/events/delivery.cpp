@@ -89,7 +89,7 @@ void delivery::raise(const std::string& manager, resync_cause cause) {
 
 void delivery::drop_review(const std::string& manager, core::time_point now) {
   auto* of = find_queue(manager);
-  // Without a managers' file anybody may name one.
+  // Without a managers' file a client of the webhook may invent operators.
   note_loss(of != nullptr && of->named ? manager : std::string(), resync_cause::overflow);
   if (of == nullptr || !of->account.is_real()) return;
   of->account.raise_later(now, options_.settle);

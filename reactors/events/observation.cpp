@@ -79,7 +79,7 @@ asio::awaitable<void> observation::read_reviews() {
       }
     }
     if (passed) environment_.dispatcher.pump();
-    // Reviews come from an API server that is alive; anybody may send them, so feeds bound this.
+    // Reviews come from an API server that is alive, or from any client: feeds bound this.
     for (const auto& each : feeds_) each->try_early();
     if (observer_.waiting() > 0) wake();
     while (observer_.full()) co_await space_.wait();

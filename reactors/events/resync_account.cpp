@@ -64,7 +64,7 @@ bool resync_account::advance(core::time_point now) {
 }
 
 bool resync_account::forgive() {
-  const bool was_owed = owed() || raise_at_ != core::time_point::max();
+  const bool was_owed = owed() || raises_later();
   paid_ = raised_;
   causes_ = sent_causes_ = 0;
   raise_at_ = core::time_point::max();
@@ -82,6 +82,10 @@ core::time_point resync_account::allowed_at() const noexcept {
   return is_urgent() ? not_before_ : std::max(not_before_, after(taken_at_, interval));
 }
 
+core::time_point resync_account::resend_at() const noexcept {
+  return std::max(started_ + quiet_start, after(resent_at_, interval));
+}
+
 bool resync_account::due(core::time_point now, bool ready, bool closing) const {
   if (in_flight_ || !sendable()) return false;
   if (closing) return !tried_at_end_ && !is_legacy_ && !raises_later();
@@ -90,7 +94,7 @@ bool resync_account::due(core::time_point now, bool ready, bool closing) const {
 
 bool resync_account::resend_due(core::time_point now, bool ready, bool closing) const {
   if (closing || !ready || !is_legacy_ || !owed() || raised_ == resent_) return false;
-  return now >= std::max(started_ + quiet_start, after(resent_at_, interval));
+  return now >= resend_at();
 }
 
 core::time_point resync_account::next(core::time_point now) const {
@@ -100,8 +104,7 @@ core::time_point resync_account::next(core::time_point now) const {
   };
   if (!owed()) return out;
   if (!in_flight_ && sendable()) see(allowed_at());
-  if (is_legacy_ && raised_ != resent_)
-    see(std::max(started_ + quiet_start, after(resent_at_, interval)));
+  if (is_legacy_ && raised_ != resent_) see(resend_at());
   return out;
 }
 

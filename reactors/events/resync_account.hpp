@@ -16,7 +16,7 @@ enum class resync_cause : std::uint8_t {
   started,          ///< the process has, and cannot know what was told before
   watcher_changed,  ///< one of its Watchers came, or was edited
   watch_back,       ///< a watch had to list again
-  checked,  ///< a watch was listed again because reviews were in doubt, which anybody can cause
+  checked,  ///< a watch was listed again because reviews were in doubt, as tenants can cause
   // Losses:
   removed,    ///< a Watcher went, some of whose changes were not told
   undecided,  ///< reviews that only a list could decide, where there is none
@@ -115,6 +115,7 @@ class resync_account {
   bool sendable() const noexcept { return owed() && (!needs_offer_ || offered_); }
   bool is_urgent() const noexcept;
   core::time_point allowed_at() const noexcept;
+  core::time_point resend_at() const noexcept;
 
   const core::time_point started_;
   bool needs_offer_;
