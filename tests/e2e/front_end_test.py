@@ -130,7 +130,8 @@ class FrontEnds(harness.TestCase):
             self.assertLessEqual(webhooks[way].metric("rw_informer_lists_total"), 5, way)
             self.assertTrue(webhooks[way].records(level="warning", resource="widgets"), way)
         front.mend()
-        on_all(lambda way: told(way).get("state") == "live", 60, "the watches are live again")
+        # At the latest: a pause of 30 s, the 30 s of a watch that show that it is one, and the next heartbeat.
+        on_all(lambda way: told(way).get("state") == "live", 90, "the watches are live again")
         api.request("POST", WIDGETS, widget("third", 0))
         on_all(lambda way: "third" in kcps[way].names, 5, "a change arrives at once")
         on_all(lambda way: webhooks[way].metric("rw_observation_live_watches") == 1, 10, "the metric says so")
