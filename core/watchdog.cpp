@@ -18,43 +18,62 @@ watchdog::watchdog(clock& time, asio::any_io_executor executor, duration tick)
       executor_(std::move(executor)),
       tick_(tick),
       timer_(time.make_timer(executor_)),
-      now_(time.now().time_since_epoch().count()) {}
+      now_(time.now().time_since_epoch().count()),
+      times_(std::make_shared<std::deque<deadline::time>>()) {}
 
 deadline watchdog::watch(asio::any_io_executor executor, std::function<void()> on_expiry) {
-  auto watched = std::make_shared<deadline::state>(std::move(executor), std::move(on_expiry));
   const std::lock_guard lock(guard_);
-  watched_.push_back(watched);
+  if (unused_.empty()) {
+    unused_.push_back(times_->size());
+    times_->emplace_back(deadline::never);
+    watched_.emplace_back();
+  }
+  const auto index = unused_.back();
+  unused_.pop_back();
+  auto watched =
+      std::make_shared<deadline::state>(std::move(executor), std::move(on_expiry),
+                                        std::shared_ptr<deadline::time>(times_, &(*times_)[index]));
+  watched_[index] = watched;
   return deadline(std::move(watched));
 }
 
 void watchdog::look() {
   const auto now = clock_.now();
-  now_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+  const auto count = now.time_since_epoch().count();
+  now_.store(count, std::memory_order_relaxed);
   const std::lock_guard lock(guard_);
-  std::erase_if(watched_, [&](const std::weak_ptr<deadline::state>& weak) {
-    const auto watched = weak.lock();
-    if (!watched) return true;
-    auto at = watched->at.load(std::memory_order_relaxed);
-    if (at <= now.time_since_epoch().count() &&
-        watched->at.compare_exchange_strong(at, deadline::expired)) {
-      asio::post(watched->executor, [watched] {
-        auto passed = deadline::expired;
-        if (!watched->at.compare_exchange_strong(passed, deadline::never)) return;
-        if (watched->on_expiry) watched->on_expiry();
-      });
+  std::size_t index = 0;
+  for (auto& time : *times_) {
+    const auto at = time.load(std::memory_order_relaxed);
+    if (at == deadline::gone) {
+      time.store(deadline::never, std::memory_order_relaxed);
+      watched_[index].reset();
+      unused_.push_back(index);
+    } else if (at <= count) {
+      expire(index, at);
     }
-    return false;
+    ++index;
+  }
+}
+
+void watchdog::expire(std::size_t index, duration::rep at) {
+  const auto watched = watched_[index].lock();
+  if (!watched || !watched->at->compare_exchange_strong(at, deadline::expired)) return;
+  asio::post(watched->executor, [watched] {
+    auto passed = deadline::expired;
+    if (!watched->at->compare_exchange_strong(passed, deadline::never)) return;
+    if (watched->on_expiry) watched->on_expiry();
   });
 }
 
 time_point watchdog::nearest() {
   const std::lock_guard lock(guard_);
-  auto next = time_point::max();
-  for (const auto& weak : watched_) {
-    const auto watched = weak.lock();
-    if (watched) next = std::min(next, time_point(duration(watched->at.load())));
+  auto next = deadline::never;
+  for (const auto& time : *times_) {
+    const auto at = time.load(std::memory_order_relaxed);
+    if (at != deadline::gone) next = std::min(next, at);
   }
-  return next;
+  return time_point(duration(next));
 }
 
 /// The first call of `now` since a tick. Either `run` observes `in_use_` before it rests, or this

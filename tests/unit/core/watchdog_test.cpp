@@ -9,6 +9,7 @@
 #include "tests/unit/run.hpp"
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <thread>
 
 BOOST_AUTO_TEST_SUITE(watchdog)
@@ -98,6 +99,37 @@ BOOST_AUTO_TEST_CASE(deadline_of_a_destroyed_owner_is_dropped) {
     co_await k.pass(3);
     BOOST_TEST(calls == 0);
   });
+}
+
+BOOST_AUTO_TEST_CASE(deadline_has_no_part_in_those_that_were_before_it_in_its_place) {
+  kennel k;
+  k.run([&]() -> asio::awaitable<void> {
+    int before = 0;
+    int after = 0;
+    auto limit = k.dog.watch(k.context.get_executor(), [&] { ++before; });
+    auto other = k.dog.watch(k.context.get_executor(), [&] { ++before; });
+    limit.arm(k.time.now() + 250ms);
+    limit = core::deadline();
+    co_await k.pass(1);
+    limit = k.dog.watch(k.context.get_executor(), [&] { ++after; });
+    co_await k.pass(3);
+    BOOST_TEST(after == 0);  // it is not armed
+    limit.arm(k.time.now() + 100ms);
+    co_await k.pass(2);
+    BOOST_TEST(after == 1);
+    BOOST_TEST(before == 0);
+    other.disarm();
+  });
+}
+
+BOOST_AUTO_TEST_CASE(deadline_may_outlive_its_watchdog) {
+  asio::io_context context;
+  core::manual_clock time;
+  auto dog = std::make_unique<core::watchdog>(time, context.get_executor());
+  auto limit = dog->watch(context.get_executor(), [] {});
+  dog.reset();
+  limit.arm(time.now());
+  limit.disarm();
 }
 
 BOOST_AUTO_TEST_CASE(action_is_not_called_when_its_owner_is_destroyed_after_the_expiry) {
