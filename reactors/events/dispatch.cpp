@@ -123,11 +123,9 @@ void dispatcher::abandon() {
   for (auto& each : workers_) {
     if (each.load) schedule_.failed(std::move(each.load), delivery_failure::unprocessed, now);
   }
-  abandoned_ = schedule_.size();
-  if (abandoned_ > 0) {
-    log_.error("events were not delivered before the end", {{"events", abandoned_}});
-  }
-  schedule_.abandon(now);
+  const auto left = schedule_.size();
+  if (left > 0) log_.error("events were not delivered before the end", {{"events", left}});
+  abandoned_ = schedule_.abandon(now);
 }
 
 /// Does what the schedule says. Called after whatever may have changed its mind: input, the end of

@@ -144,7 +144,7 @@ class dispatcher {
   bool running_ = false;
   bool input_ended_ = false;
   std::set<std::string> page_managers_;  ///< whose last 2xx was a web page; some of them
-  std::size_t abandoned_ = 0;            ///< number of events that were left at the end
+  std::size_t abandoned_ = 0;            ///< number of events that were lost at the end
   std::exception_ptr failure_;           ///< what ends `run`
   core::task_group tasks_;
 };

@@ -1,8 +1,7 @@
-#include "rw/reactors/events/schedule.hpp"
+#include "rw/reactors/events/schedule_destination.hpp"
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
 #include <utility>
 
 namespace rw::dispatch {
@@ -30,59 +29,6 @@ std::chrono::seconds retry_after(std::string_view header) noexcept {
   return std::min(std::chrono::seconds(seconds), std::chrono::seconds(300));
 }
 
-/// 5xx, 408, 425 and 429 are a server's that knows nothing of it at present.
-resync_account::outcome outcome_of(const batch_response& response) noexcept {
-  const auto status = response.status;
-  if (status / 100 == 2 && response.resync_taken) return resync_account::outcome::taken;
-  const bool failed = status / 100 == 5 || status == 408 || status == 425 || status == 429;
-  return failed ? resync_account::outcome::failed : resync_account::outcome::unclear;
-}
-
-/// Whether a manager is known to exist.
-enum class evidence : std::uint8_t { none, not_found, real };
-
-struct schedule::destination {
-  destination(const std::string& name, std::uint64_t number, const schedule_options& options,
-              core::random_source& random)
-      : manager(name),
-        id(number),
-        breaker(options.threshold, core::backoff(options.retry_base, options.probe_limit,
-                                                 [&random] { return random(); })) {}
-
-  std::size_t waiting() const noexcept { return changes ? delivery::size_of(*changes) : 0; }
-  bool invented() const noexcept { return known == evidence::not_found; }
-
-  void note_refused(const watch_event& event, unsigned status) {
-    if (!refused) {
-      refused = rejected_event{event, 0};
-      accepts_others = false;
-    }
-    if (refused->event == event) refused->status = status;
-  }
-  /// The event is accepted, or lost.
-  void note_ended(const watch_event& event) {
-    if (refused && refused->event == event) refused.reset();
-  }
-
-  const std::string& manager;
-  const std::uint64_t id;
-  event_set events;
-  std::shared_ptr<delivery::queue> changes;  ///< null: nothing of it was ever to be told
-  core::circuit_breaker breaker;
-  std::size_t requests = 0;  ///< under way
-  std::size_t batch = 1;     ///< events that the receiver takes at once
-  unsigned refusals = 0;     ///< of batches, since one was taken
-  unsigned unprocessed = 0;  ///< requests in a row that nobody looked at
-  core::time_point fails_since = core::time_point::max();
-  /// When the latest resync was sent: what waited then need not be.
-  core::time_point resync_sent = core::time_point::max();
-  bool has_resync = false;  ///< it is under way
-  evidence known = evidence::none;
-  std::optional<rejected_event> refused;  ///< of those that are not ended, the first one noticed
-  bool accepts_others = false;            ///< since then
-  core::time_point no_batch_before = core::time_point::min();
-};
-
 schedule::schedule(schedule_options options, core::random_source random, loss_handler on_loss,
                    delivery& objects)
     : options_(options),
@@ -107,10 +53,6 @@ schedule::destination* schedule::destination_of(const std::string& manager, bool
   ring_.push_back(at->second.get());
   if (!observed) ring_.back()->changes = objects_.adopt_unlisted(manager, now);
   return ring_.back();
-}
-
-bool schedule::owes(const destination& destination) {
-  return destination.changes && !delivery::is_settled(*destination.changes);
 }
 
 bool schedule::is_idle(const destination& destination) {
@@ -151,20 +93,24 @@ void schedule::make_room(destination& newcomer, core::time_point now) {
   shed(*victim, loss::overflow, now);
 }
 
-/// Removes the newest event. That of an observed object waits again where it came from.
-void schedule::shed(destination& from, loss loss, core::time_point now) {
+/// Removes the newest event. That of an observed object waits again where it came from: false.
+bool schedule::shed(destination& from, loss loss, core::time_point now) {
+  bool is_lost = false;
   from.events.shed([&](const watch_event& event) {
     --size_;
     from.note_ended(event);
-    const bool kept = from.changes && objects_.returned(*from.changes, event, now);
-    if (!kept) on_loss_(loss, event);
+    is_lost = !from.changes || !objects_.returned(*from.changes, event, now);
+    if (is_lost) on_loss_(loss, event);
   });
+  return is_lost;
 }
 
-void schedule::abandon(core::time_point now) {
+std::size_t schedule::abandon(core::time_point now) {
+  std::size_t lost = 0;
   for (auto* each : ring_) {
-    while (!each->events.empty()) shed(*each, loss::abandoned, now);
+    while (!each->events.empty()) lost += shed(*each, loss::abandoned, now) ? 1 : 0;
   }
+  return lost;
 }
 
 void schedule::erase(destination& destination) {
@@ -269,27 +215,6 @@ schedule::decision schedule::poll(core::time_point now) {
     result.until = std::min(result.until, next_time(destination, now));
   }
   return result;
-}
-
-/// Null: none is due, or can be sent.
-std::unique_ptr<schedule::batch> schedule::load_resync(destination& destination,
-                                                       core::time_point now) {
-  if (!owes(destination) || under_way_ >= concurrency_) return nullptr;
-  // At the end there is but one attempt.
-  const bool passes = upstream_.passable(now);
-  if (!passes && !closed_) return nullptr;
-  if (!objects_.resync_due(*destination.changes, closed_, now)) return nullptr;
-  if (spare_.empty()) spare_.push_back(std::make_unique<batch>());
-  auto into = std::move(spare_.back());
-  spare_.pop_back();
-  into->events.clear();
-  into->resync = objects_.begin_resync(*destination.changes, closed_);
-  into->as_batch = true;
-  into->upstream_attempt = passes ? upstream_.enter() : upstream_.stray();
-  destination.resync_sent = now;
-  destination.has_resync = true;
-  begin(destination, *into);
-  return into;
 }
 
 /// Null: all changes that waited are of objects with an event that is sent again already.
@@ -431,50 +356,6 @@ bool schedule::fail(destination& destination, core::circuit_breaker::attempt att
 bool schedule::fail_upstream(core::circuit_breaker::attempt attempt, core::time_point now) {
   upstream_fails_since_ = std::min(upstream_fails_since_, now);
   return upstream_.fail(attempt, now, probe_pause(upstream_fails_since_, now));
-}
-
-void schedule::on_resync(destination& destination, resync_account::outcome ending,
-                         core::time_point now) {
-  auto& changes = *destination.changes;
-  destination.has_resync = false;
-  if (ending == resync_account::outcome::taken) {
-    tell_waiting(destination, now);
-    // Its receiver is there.
-    destination.fails_since = core::time_point::max();
-    if (destination.breaker.succeed()) destination.events.wake(core::time_point::max());
-  }
-  auto probe = objects_.end_resync(changes, ending, random_, now);
-  // Any event that waits will do as well, unless it is refused.
-  constexpr std::size_t enough = 4;
-  if (probe && !closed_ && destination.events.size() < enough) offer(std::move(*probe), now);
-}
-
-/// A resync has told what waited when it was sent.
-void schedule::tell_waiting(destination& destination, core::time_point now) {
-  destination.events.expire(destination.resync_sent, [&](const watch_event& event) {
-    --size_;
-    destination.note_ended(event);
-    objects_.told_by_resync(*destination.changes, event, now);
-  });
-}
-
-/// A resync has no answer. Its failure counts for the way to KCP, if anything.
-bool schedule::fail_resync(destination& destination, const batch& sent, delivery_failure error,
-                           core::time_point now) {
-  bool counted = true;
-  if (error == delivery_failure::connect) {
-    counted = fail_upstream(sent.upstream_attempt, now);
-    unreachable_ = unreachable_ || counted;
-  } else {
-    upstream_.abandon(sent.upstream_attempt);
-  }
-  if (error == delivery_failure::unprocessed && destination.unprocessed <= 2) {
-    destination.has_resync = false;
-    delivery::resync_unprocessed(*destination.changes);
-  } else {
-    on_resync(destination, resync_account::outcome::failed, now);
-  }
-  return counted;
 }
 
 bool schedule::failed(std::unique_ptr<batch> sent, delivery_failure error, core::time_point now) {

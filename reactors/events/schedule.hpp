@@ -202,8 +202,9 @@ class schedule {
 
   /// Nothing is left to send.
   bool empty() const noexcept;
-  /// Gives all up, for the end. No request may be under way.
-  void abandon(core::time_point now);
+  /// Gives all up, for the end. No request may be under way. Returns the number of events that are
+  /// lost; those of observed objects go back to where they came from.
+  std::size_t abandon(core::time_point now);
   /// Number of events that were offered or taken, and are not delivered.
   std::size_t size() const noexcept { return size_; }
   bool upstream_open() const noexcept { return upstream_.open(); }
@@ -214,7 +215,7 @@ class schedule {
   bool make_way(core::time_point now);
   void make_room(destination& newcomer, core::time_point now);
   void erase(destination& destination);
-  void shed(destination& from, loss loss, core::time_point now);
+  bool shed(destination& from, loss loss, core::time_point now);
   bool has_work(const destination& destination) const;
   static bool owes(const destination& destination);
   static bool is_idle(const destination& destination);

@@ -1241,10 +1241,11 @@ BOOST_AUTO_TEST_CASE(abandoned_events_are_reported_but_for_changes) {
   o.plan.offer(event("r"), o.now);
   o.put("a", 10);
   for (int i = 0; i < 2; ++i) o.plan.on_response(o.next(), {503}, o.now);
-  o.plan.abandon(o.now);
+  BOOST_TEST(o.plan.abandon(o.now) == 1U);
   BOOST_TEST(o.lost == "r ");
   BOOST_TEST(o.plan.size() == 0U);
   BOOST_TEST(o.objects.undelivered() == 1U);
+  BOOST_TEST(o.objects.waiting() == 1U);
 }
 
 // --- resyncs and dead receivers ------------------------------------------------------------------
