@@ -52,7 +52,7 @@ class Scale:
             self.standby.kill()
         self.fleet.kill()
 
-    def metric(self, name, **labels):
+    def metric(self, name, /, **labels):
         with urllib.request.urlopen(f"http://127.0.0.1:{self.admin}/metrics", timeout=60) as answer:
             return metric_sum(answer.read().decode(), name, **labels) or 0
 

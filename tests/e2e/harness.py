@@ -315,12 +315,12 @@ class Webhook(Process):
         wait_until(lambda: self.get("/readyz")[0] == 200, timeout, lambda: f"webhook is ready:\n{self.tail()}")
         return self
 
-    def metric(self, name, **labels):
+    def metric(self, name, /, **labels):
         """Sum of the samples of a metric that carry these labels; None when there is none."""
         return metric_sum(self.get("/metrics")[1], name, **labels)
 
 
-def metric_sum(text, name, **labels):
+def metric_sum(text, name, /, **labels):
     values = []
     for line in text.splitlines():
         match = re.match(r"([A-Za-z_:][\w:]*)(?:\{(.*)\})?\s+(\S+)", line)
