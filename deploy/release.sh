@@ -94,19 +94,9 @@ print(index.manifest_of(pathlib.Path(sys.argv[2]))[0]["platform"]["architecture"
 done
 pack "$work" runtime-watcher >"$out/runtime-watcher-$version.oci.tar"
 
-for chart in "$root"/deploy/helm/*/Chart.yaml; do
-  from="$(dirname "$chart")"
-  name="$(basename "$from")"
-  mkdir -p "$work/charts"
-  cp -rL "$from" "$work/charts/$name"
-  while read -r pattern; do
-    # As helm reads .helmignore: with a slash a path from the chart, otherwise a name in any folder.
-    if [[ $pattern == */* ]]; then
-      (cd "$work/charts/$name" && rm -rf -- $pattern)
-    else
-      find "$work/charts/$name" -name "$pattern" -delete
-    fi
-  done <"$from/.helmignore"
+"$root/deploy/helm/package.sh" "$work/charts"
+for chart in "$work"/charts/*; do
+  name="$(basename "$chart")"
   pack "$work/charts" "$name" | gzip --no-name --best >"$out/$name-$version.tgz"
 done
 

@@ -18,7 +18,8 @@ HEAD = """# {name}
 {description} Made by `deploy/helm/readme.py` of `values.yaml`.
 
 ```sh
-helm install {name} deploy/helm/{name} --namespace {namespace} --values my-values.yaml
+deploy/helm/package.sh build/charts    # without symbolic links, which helm would name
+helm install {name} build/charts/{name} --namespace {namespace} --values my-values.yaml
 helm test {name} --namespace {namespace} --logs
 ```
 

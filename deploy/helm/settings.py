@@ -18,10 +18,10 @@ DURATION = "(0|(([0-9]+[.]?[0-9]*|[.][0-9]+)(ms|h|m|s))+)"
 # What the manager's chart sets of its own values, and what ends the process.
 OWN_FLAGS = {"--help", "--version", "--skr-image", "--xfcc-trusted-proxies", "--certificates", "--bootstrapper-mode", "--admin-token-file",
              "--lease-name", "--lease-namespace", "--events-service", "--events-port", "--listen-address", "--metrics-address",
-             "--state-namespace", "--pin-san", "--landscape", "--skr-pull-secret", "--skr-memory-limit", "--skr-cpu-limit", "--pod-ip"}
+             "--state-namespace", "--pin-san", "--landscape", "--skr-pull-secret", "--skr-memory-limit", "--skr-cpu-limit", "--pod-ip", "--log-level"}
 # What the chart of a runtime sets, or what its Pod does not have.
 OWN_VARIABLES = {"WEBHOOK_PORT", "METRICS_PORT", "BIND_ADDRESS", "CA_CERT", "TLS_CERT", "TLS_KEY", "MANAGERS_FILE", "KCP_ADDR",
-                 "KCP_CONTRACT", "KUBECONFIG", "POD_NAME"}
+                 "KCP_CONTRACT", "KUBECONFIG", "POD_NAME", "LOG_LEVEL"}
 OPTION = re.compile(r"^  (?:-\w,)?(--[\w-]+)((?:,--[\w-]+)*)(?: ((?!\(Env:)\S+(?: \S+)*?))?(?: \(Env:(\w+)\))?(?:  .*)?$", re.MULTILINE)
 
 

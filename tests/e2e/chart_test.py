@@ -20,7 +20,7 @@ import urllib.request
 import control_plane
 import harness
 from api import Api, ApiError
-from charts import CHART, HELM, PEM, SKR_CHART, SKR_VALUES, VALUES, Helm, bare, documents, merged
+from charts import (ALL_VALUES, CHART, HELM, IN_THE_OBJECTS, SKR_CHART, SKR_VALUES, VALUES, Helm, bare, documents, merged)
 from harness import DEV_BINARY, ROOT, Pki, Process
 from landscape import KUBECTL, MANAGER, Cluster
 from pods import Container, Image, objects_in, own_network, pod_of
@@ -29,53 +29,11 @@ MODES = ("off", "signal", "direct", "shadow")
 CERTIFICATES = ("cert-manager", "gardener")
 DEFINITIONS = sorted((ROOT / "deploy" / "crds").glob("*.yaml"))
 AS_THE_MANIFESTS = {"image": {"tag": "latest"}, "gateway": {"trustedProxies": ["10.0.0.0/8"]}}
-# Each value of each chart, with what the objects have of it.
-ALL_VALUES = {CHART: {
-    "nameOverride": "other-manager", "commonLabels": {"team": "t-common"},
-    "image": {"repository": "registry.example.com/t-image", "tag": 17, "digest": "", "pullPolicy": "Always", "pullSecrets": ["t-pull"]},
-    "replicas": 3, "skr": {"image": "t-skr:1", "pullSecrets": ["t-skr-pull"], "memoryLimit": "123Mi", "cpuLimit": "45m"},
-    "gateway": {"namespace": "t-gateway", "podLabels": {"gateway": "t-gateway-pods"}, "trustedProxies": ["10.9.0.0/16"]},
-    "addresses": {"events": "10.9.0.7", "metrics": "fd00::9"},
-    "certificates": "gardener", "bootstrapper": {"mode": "direct"}, "landscape": "t-landscape", "extraArgs": ["--rollout-canaries=7"],
-    "env": [{"name": "T_ENV", "valueFrom": {"configMapKeyRef": {"name": "t-env", "key": "k"}}}],
-    "adminToken": {"secretName": "t-admin", "key": "t-key", "fsGroup": 30001}, "crds": {"enabled": True, "keep": False},
-    "serviceAccount": {"create": True, "name": "t-account", "annotations": {"t": "t-account-annotation"}},
-    "podLabels": {"pod": "t-pod"}, "podAnnotations": {"pod": "t-pod-annotation"},
-    "podSecurityContext": {"runAsUser": 12321, "fsGroup": 4554, "supplementalGroups": [6776]},
-    "securityContext": {"seLinuxOptions": {"level": "s0:c1"}}, "resources": {"limits": {"memory": "987Mi"}},
-    "nodeSelector": {"pool": "t-pool"}, "tolerations": [{"key": "t-taint", "operator": "Exists"}],
-    "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "t-topology"}]}},
-    "topologySpreadConstraints": [{"maxSkew": 4, "topologyKey": "t-zone", "whenUnsatisfiable": "DoNotSchedule"}],
-    "priorityClassName": "t-priority",
-    "monitoring": {"serviceMonitor": True, "rules": True, "dashboards": True, "groupBy": ["t_group"], "runbookUrl": "https://t-runbook", "labels": {"monitoring": "t-monitoring"}},
-}, SKR_CHART: {
-    "commonLabels": {"team": "t-common"},
-    "image": {"repository": "registry.example.com/t-image", "tag": "t-tag", "digest": "", "pullPolicy": "Always", "pullSecrets": ["t-pull"]},
-    "kcpAddress": "t-kcp.example.com:7443", "bindAddress": "fd00::7",
-    "tls": {"ca": PEM.format("t"), "cert": PEM.format("t"), "key": PEM.format("t"), "existingSecret": "t-tls"},
-    "webhookCA": PEM.format("t"), "watches": [{"name": "t-watch", "manager": "t-manager", "group": "t.example.com", "version": "v7",
-                                               "resource": "t-things", "field": "status", "matchLabels": {"match": "t-match"}}],
-    "webhookSources": {"any": False, "namespace": "t-sources", "podLabels": {"sources": "t-source-pods"}}, "environment": {"SETTLE": "77ms"},
-    "env": [{"name": "T_ENV", "value": "t-env"}],
-    "serviceAccount": {"create": True, "name": "t-account", "annotations": {"t": "t-account-annotation"}},
-    "podLabels": {"pod": "t-pod"}, "podAnnotations": {"pod": "t-pod-annotation"},
-    "podSecurityContext": {"runAsUser": 12321, "fsGroup": 4554}, "securityContext": {"seLinuxOptions": {"level": "s0:c1"}},
-    "resources": {"limits": {"memory": "987Mi"}}, "nodeSelector": {"pool": "t-pool"},
-    "tolerations": [{"key": "t-taint", "operator": "Exists"}],
-    "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "t-topology"}]}},
-    "topologySpreadConstraints": [{"maxSkew": 4, "topologyKey": "t-zone", "whenUnsatisfiable": "DoNotSchedule"}],
-    "priorityClassName": "t-priority", "monitoring": {"serviceMonitor": True, "labels": {"monitoring": "t-monitoring"}},
-}}
-IN_THE_OBJECTS = (":17", "replicas: 3", "=123Mi", "=45m", "10.9.0.0/16", "canaries=7", "other-manager", "gardener", "mode=direct",
-                  "--listen-address=10.9.0.7:8082", "--metrics-address=[fd00::9]:8080", '{name: BIND_ADDRESS, value: "fd00::7"}',
-                  "12321", "4554", "6776", "s0:c1", "987Mi", "7443", "v7", "things/status", "77m", "Always", "ServiceMonitor",
-                  "PrometheusRule", "grafana_dashboard", "by (t_group, landscape)", "leads in {{ $labels.t_group }} {{ $labels.landscape }}",
-                  "https://t-runbook#managerhasnoleader")
 # Which the manager's chart sets of other values.
 OWN_FLAGS = {"--help", *(f"--{name}" for name in (
     "skr-image", "xfcc-trusted-proxies", "certificates", "bootstrapper-mode", "admin-token-file", "lease-name", "lease-namespace", "events-service",
     "events-port", "listen-address", "metrics-address", "state-namespace", "pin-san", "landscape", "skr-pull-secret", "skr-memory-limit",
-    "skr-cpu-limit", "pod-ip"))}
+    "skr-cpu-limit", "pod-ip", "log-level"))}
 # Where the API has objects of the kinds that the charts render.
 COLLECTIONS = {"PriorityClass": "priorityclasses", "NetworkPolicy": "networkpolicies"}
 
@@ -205,7 +163,11 @@ class Rendering(Helm, harness.TestCase):
                              ({"commonLabels": {"helm.sh/chart": "x"}}, "commonLabels"), ({"podLabels": {"app.kubernetes.io/name": "x"}}, "podLabels"),
                              ({"podSecurityContext": {"runAsUser": 0}}, "podSecurityContext.runAsUser"),
                              ({"podSecurityContext": {"runAsNonRoot": False}}, "podSecurityContext"),
-                             ({"securityContext": {"privileged": True}}, "securityContext"),
+                             ({"securityContext": {"privileged": True}}, "securityContext"), ({"logLevel": "trace"}, "logLevel"),
+                             ({"podDisruptionBudget": {"minAvailable": "half"}}, "podDisruptionBudget.minAvailable"),
+                             ({"podDisruptionBudget": {"maxUnavailable": -1}}, "podDisruptionBudget.maxUnavailable"),
+                             ({"strategy": {"type": "Rolling"}}, "strategy.type"), ({"extraVolumeMounts": [{"name": "x"}]}, "extraVolumeMounts.0"),
+                             ({"extraVolumes": [{"name": "admin-token", "emptyDir": {}}]}, "extraVolumes.0.name"),
                              ({"topologySpreadConstraints": [{"maxSkew": 1}]}, "topologySpreadConstraints.0")):
             with self.subTest(values):
                 self.assertIn(name, self.refused(values))
@@ -260,15 +222,15 @@ class Rendering(Helm, harness.TestCase):
     def test_flags_and_variables_of_the_manager_are_checked(self):
         for flag in ("--nonexistent", "--help", "--rollout-canary", "--lease-duration", "--lease-duration=", "--lease-duration=15", "--lease-duration=1d",
                      "--concurrent=0", "--concurrent=1025", "--concurrent=many", "--certificate-key=rsa", "--take-over=maybe", "--only",
-                     "--ca-excuse-percent=101", "--signal-by=mark", "--rollout-max-unavailable=-1", "--log-level=trace", "--listen-address=0.0.0.0:1"):
+                     "--ca-excuse-percent=101", "--signal-by=mark", "--rollout-max-unavailable=-1", "--log-level=debug", "--listen-address=0.0.0.0:1"):
             with self.subTest(flag):
                 self.assertIn("extraArgs.0", self.refused({"extraArgs": [flag]}))
         for name, value, field in (("RW_NONEXISTENT", "1", "env.0.name"), ("RW_SKR_IMAGE", "x", "env.0.name"), ("RW_LEASE_DURATION", "2hours", "env.0.value"),
-                                   ("RW_CONCURRENT", "0", "env.0.value"), ("LOG_LEVEL", "all", "env.0.value"), ("RW_CERTIFICATE_KEY", "rsa", "env.0.value")):
+                                   ("RW_CONCURRENT", "0", "env.0.value"), ("LOG_LEVEL", "debug", "env.0.name"), ("RW_CERTIFICATE_KEY", "rsa", "env.0.value")):
             with self.subTest(name):
                 self.assertIn(field, self.refused({"env": [{"name": name, "value": value}]}))
         self.rendered({"extraArgs": ["--lease-duration=1m30s", "--retry-period=.5s", "--heartbeat-timeout=0", "--concurrent=1024", "--take-over",
-                                     "--no-leader-elect", "--watch-runtimes=false", "--only=canary in (a, b)", "--pull-secret-name=", "--log-level=debug",
+                                     "--no-leader-elect", "--watch-runtimes=false", "--only=canary in (a, b)", "--pull-secret-name=",
                                      "--rollout-canaries=stage=canary", "--rollout-max-unavailable=5%", "--kcp-port=65535"],
                        "env": [{"name": "RW_LEASE_DURATION", "value": "1m"}, {"name": "HTTPS_PROXY", "value": "http://proxy"},
                                {"name": "RW_CONCURRENT", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}]})
@@ -276,12 +238,12 @@ class Rendering(Helm, harness.TestCase):
     def test_settings_of_a_runtime_are_checked(self):
         for name, value in (("SETTLE", "2hours"), ("SETTLE", "2"), ("SETTLE", ""), ("SETTLE", "-1s"), ("SETTLE", "1..5s"),
                             ("SET_CAPACITY", "0"), ("SET_CAPACITY", "16777217"), ("MAX_REVIEW_BYTES", "65535"), ("OBSERVE_OBJECTS", "1e3"),
-                            ("SOURCE", "watches"), ("LOG_LEVEL", "all"), ("NONEXISTENT", "1"), ("CONFIRM_WAIT", "0"), ("EVENT_MAX_AGE", "1h"),
+                            ("SOURCE", "watches"), ("LOG_LEVEL", "debug"), ("NONEXISTENT", "1"), ("CONFIRM_WAIT", "0"), ("EVENT_MAX_AGE", "1h"),
                             ("ADMISSION_WAIT", "30s1ms"), ("HEARTBEAT_INTERVAL", "999ms"), ("HEARTBEAT_INTERVAL", "61m"), ("DRAIN_TIMEOUT", "26s")):
             with self.subTest(name=name, value=value):
                 self.assertRegex(self.refused({"environment": {name: value}}, SKR_CHART), rf"environment.*{name}")
         self.rendered({"environment": {"SETTLE": "0", "CONFIRM_WAIT": "1m.5s", "SET_CAPACITY": "16777216", "HEARTBEAT_INTERVAL": "0",
-                                       "MAX_REVIEW_BYTES": "65536", "SOURCE": "webhook", "DRAIN_TIMEOUT": "25s", "LOG_LEVEL": "debug"}}, SKR_CHART)
+                                       "MAX_REVIEW_BYTES": "65536", "SOURCE": "webhook", "DRAIN_TIMEOUT": "25s"}}, SKR_CHART)
 
     def test_settings_of_both_charts_are_those_of_the_help(self):
         """Flags, variables and the form of their values: deploy/helm/settings.py writes them into the schemas."""
@@ -304,7 +266,7 @@ class Rendering(Helm, harness.TestCase):
                 if not indent:
                     parent = name
                     nulls.append(({name: None}, name))
-                elif parent not in ("resources", "podSecurityContext") and (parent, name) != ("adminToken", "fsGroup"):
+                elif parent not in ("resources", "podSecurityContext"):
                     nulls.append(({parent: {name: None}}, name))
             self.assertGreater(len(nulls), 30)
             for values, name in nulls:
@@ -317,23 +279,41 @@ class Rendering(Helm, harness.TestCase):
             container = pod_of(next(each for (kind, _), each in objects_in(text).items() if kind == "Deployment"))["containers"][0]
             self.assertEqual((container["resources"].get("limits") or {}, set(container["resources"]["requests"])), ({}, {"memory"}))
 
-    def test_null_leaves_the_user_to_the_cluster(self):
-        for chart in (CHART, SKR_CHART):
-            text = self.rendered({"podSecurityContext": {"runAsUser": None}}, chart)
-            self.assertNotIn("runAsUser", text)
-            self.assertIn("runAsGroup: 30001", text)
+    def test_null_leaves_user_and_groups_to_the_cluster(self):
+        """OpenShift refuses a Pod with ids outside of its project's ranges, and sets ids of its own where there are none."""
+        for chart, fixed in ((CHART, {"runAsUser": 10001, "runAsGroup": 30001, "fsGroup": 30001}),
+                             (SKR_CHART, {"runAsUser": 10001, "runAsGroup": 30001})):
+            def contexts(values):
+                found = objects_in(self.rendered({"podSecurityContext": values}, chart, "--skip-tests=false"))
+                return [{name: value for name, value in pod_of(each)["securityContext"].items() if value is not None}
+                        for (kind, _), each in found.items() if kind in ("Deployment", "Pod")]
+            others = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+            self.assertEqual(contexts({}), 2 * [{**others, **fixed}])
+            self.assertEqual(contexts({"runAsUser": None, "runAsGroup": None, "fsGroup": None}), 2 * [others])
 
-    def test_null_leaves_the_group_of_the_token_to_the_cluster(self):
-        """OpenShift refuses a Pod with an fsGroup outside of its project's range, and sets one of its own where there is none."""
-        def context(values):
-            return pod_of(objects_in(self.rendered(values))["Deployment", MANAGER])["securityContext"]
-        token = {"secretName": "admin"}
-        self.assertNotIn("fsGroup", context({}))
-        self.assertEqual(context({"adminToken": token})["fsGroup"], 30001)
-        self.assertEqual(context({"adminToken": {**token, "fsGroup": 1234}})["fsGroup"], 1234)
-        self.assertEqual(context({"adminToken": token, "podSecurityContext": {"fsGroup": 4554}})["fsGroup"], 4554)
-        cluster = context({"adminToken": {**token, "fsGroup": None}, "podSecurityContext": {"runAsUser": None, "runAsGroup": None}})
-        self.assertEqual(cluster, {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}})
+    def test_disruption_budget_is_removable_and_sized(self):
+        def budget(values, chart):
+            found = [each for (kind, _), each in objects_in(self.rendered(values, chart)).items() if kind == "PodDisruptionBudget"]
+            return {key: each for key, each in found[0]["spec"].items() if key != "selector"} if found else None
+        for chart, default in ((CHART, {"minAvailable": 1}), (SKR_CHART, None)):
+            self.assertEqual(budget({}, chart), default)
+            for values, size in (({"enabled": False}, None), ({"enabled": True, "minAvailable": "50%"}, {"minAvailable": "50%"}),
+                                 ({"enabled": True, "maxUnavailable": 0}, {"maxUnavailable": 0})):
+                self.assertEqual(budget({"podDisruptionBudget": values}, chart), size)
+
+    def test_packaged_charts_have_no_symbolic_links(self):
+        """Helm prints a line for each; operators see it as a warning."""
+        subprocess.run([ROOT / "deploy" / "helm" / "package.sh", self.folder / "charts"], check=True, timeout=60)
+        for chart, required in ((CHART, VALUES), (SKR_CHART, SKR_VALUES)):
+            packaged = self.folder / "charts" / chart.name
+            self.assertEqual(self.rendered({}, packaged), self.rendered({}, chart))
+            (self.folder / "values.json").write_text(json.dumps(required))
+            done = subprocess.run([HELM, "lint", "--strict", packaged, "--values", self.folder / "values.json", "--namespace",
+                                   "kyma-system" if chart is SKR_CHART else "kcp-system"], text=True, capture_output=True, timeout=60)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        own = subprocess.run([ROOT / "deploy" / "helm" / "package.sh", ROOT / "deploy" / "helm"], text=True, capture_output=True, timeout=60)
+        self.assertEqual(own.returncode, 2, "it would replace the charts by themselves")
+        self.assertTrue((CHART / "Chart.yaml").exists())
 
     def test_addresses_of_listeners_are_of_either_family(self):
         found = objects_in(self.rendered({"addresses": {"events": "::", "metrics": "0.0.0.0"}, "gateway": {"trustedProxies": ["fd00::/8"]}}))

@@ -18,6 +18,55 @@ VALUES = {"gateway": {"trustedProxies": ["10.1.0.0/16"]}}
 SKR_VALUES = {"kcpAddress": "kcp.example.com:443", "webhookCA": PEM.format("d"),
               "tls": {"ca": PEM.format("a"), "cert": PEM.format("b"), "key": PEM.format("c")}}
 
+# Each value of each chart, with what the objects have of it.
+ALL_VALUES = {CHART: {
+    "nameOverride": "other-manager", "commonLabels": {"team": "t-common"},
+    "image": {"repository": "registry.example.com/t-image", "tag": 17, "digest": "", "pullPolicy": "Always", "pullSecrets": ["t-pull"]},
+    "logLevel": "debug", "replicas": 3, "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 11, "maxUnavailable": 0}},
+    "podDisruptionBudget": {"enabled": True, "minAvailable": 1, "maxUnavailable": "37%"}, "skr": {"image": "t-skr:1", "pullSecrets": ["t-skr-pull"], "memoryLimit": "123Mi", "cpuLimit": "45m"},
+    "gateway": {"namespace": "t-gateway", "podLabels": {"gateway": "t-gateway-pods"}, "trustedProxies": ["10.9.0.0/16"]},
+    "addresses": {"events": "10.9.0.7", "metrics": "fd00::9"},
+    "certificates": "gardener", "bootstrapper": {"mode": "direct"}, "landscape": "t-landscape", "extraArgs": ["--rollout-canaries=7"],
+    "env": [{"name": "T_ENV", "valueFrom": {"configMapKeyRef": {"name": "t-env", "key": "k"}}}],
+    "adminToken": {"secretName": "t-admin", "key": "t-key"}, "crds": {"enabled": True, "keep": False},
+    "extraVolumes": [{"name": "t-volume", "secret": {"secretName": "t-volume-secret"}}],
+    "extraVolumeMounts": [{"name": "t-volume", "mountPath": "/t-mount"}],
+    "serviceAccount": {"create": True, "name": "t-account", "annotations": {"t": "t-account-annotation"}},
+    "podLabels": {"pod": "t-pod"}, "podAnnotations": {"pod": "t-pod-annotation"},
+    "podSecurityContext": {"runAsUser": 12321, "fsGroup": 4554, "supplementalGroups": [6776]},
+    "securityContext": {"seLinuxOptions": {"level": "s0:c1"}}, "resources": {"limits": {"memory": "987Mi"}},
+    "nodeSelector": {"pool": "t-pool"}, "tolerations": [{"key": "t-taint", "operator": "Exists"}],
+    "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "t-topology"}]}},
+    "topologySpreadConstraints": [{"maxSkew": 4, "topologyKey": "t-zone", "whenUnsatisfiable": "DoNotSchedule"}],
+    "priorityClassName": "t-priority",
+    "monitoring": {"serviceMonitor": True, "rules": True, "dashboards": True, "groupBy": ["t_group"], "runbookUrl": "https://t-runbook", "labels": {"monitoring": "t-monitoring"}},
+}, SKR_CHART: {
+    "commonLabels": {"team": "t-common"},
+    "image": {"repository": "registry.example.com/t-image", "tag": "t-tag", "digest": "", "pullPolicy": "Always", "pullSecrets": ["t-pull"]},
+    "kcpAddress": "t-kcp.example.com:7443", "bindAddress": "fd00::7",
+    "tls": {"ca": PEM.format("t"), "cert": PEM.format("t"), "key": PEM.format("t"), "existingSecret": "t-tls"},
+    "webhookCA": PEM.format("t"), "watches": [{"name": "t-watch", "manager": "t-manager", "group": "t.example.com", "version": "v7",
+                                               "resource": "t-things", "field": "status", "matchLabels": {"match": "t-match"}}],
+    "webhookSources": {"any": False, "namespace": "t-sources", "podLabels": {"sources": "t-source-pods"}}, "environment": {"SETTLE": "77ms"},
+    "env": [{"name": "T_ENV", "value": "t-env"}], "logLevel": "debug", "strategy": {"type": "Recreate"},
+    "podDisruptionBudget": {"enabled": True, "minAvailable": 1, "maxUnavailable": "73%"},
+    "extraVolumes": [{"name": "t-volume", "secret": {"secretName": "t-volume-secret"}}],
+    "extraVolumeMounts": [{"name": "t-volume", "mountPath": "/t-mount"}],
+    "serviceAccount": {"create": True, "name": "t-account", "annotations": {"t": "t-account-annotation"}},
+    "podLabels": {"pod": "t-pod"}, "podAnnotations": {"pod": "t-pod-annotation"},
+    "podSecurityContext": {"runAsUser": 12321, "fsGroup": 4554}, "securityContext": {"seLinuxOptions": {"level": "s0:c1"}},
+    "resources": {"limits": {"memory": "987Mi"}}, "nodeSelector": {"pool": "t-pool"},
+    "tolerations": [{"key": "t-taint", "operator": "Exists"}],
+    "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "t-topology"}]}},
+    "topologySpreadConstraints": [{"maxSkew": 4, "topologyKey": "t-zone", "whenUnsatisfiable": "DoNotSchedule"}],
+    "priorityClassName": "t-priority", "monitoring": {"serviceMonitor": True, "labels": {"monitoring": "t-monitoring"}},
+}}
+IN_THE_OBJECTS = (":17", "replicas: 3", "=123Mi", "=45m", "10.9.0.0/16", "canaries=7", "other-manager", "gardener", "mode=direct",
+                  "--listen-address=10.9.0.7:8082", "--metrics-address=[fd00::9]:8080", '{name: BIND_ADDRESS, value: "fd00::7"}',
+                  "--log-level=debug", "{name: LOG_LEVEL, value: debug}", 'strategy: {"type":"Recreate"}', '"maxSurge":11', "maxUnavailable: 37%", "maxUnavailable: 73%", "12321", "4554", "6776", "s0:c1", "987Mi", "7443", "v7", "things/status", "77m", "Always", "ServiceMonitor",
+                  "PrometheusRule", "grafana_dashboard", "by (t_group, landscape)", "leads in {{ $labels.t_group }} {{ $labels.landscape }}",
+                  "https://t-runbook#managerhasnoleader")
+
 
 def merged(base, values):
     return {**base, **{key: merged(base[key], value) if isinstance(value, dict) and isinstance(base.get(key), dict) else value
