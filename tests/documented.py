@@ -29,7 +29,7 @@ NOT_RUN = (
     ("deploy/README.md", "deploy/install-packages.sh", "it installs packages as root"),
     ("deploy/README.md", "deploy/image/build.sh", "e2e.image runs it with a folder of its own"),
     ("deploy/README.md", "skopeo copy", "it needs a registry"),
-    ("deploy/README.md", "kubectl port-forward", CLUSTER),
+    ("deploy/README.md", "kubectl -n kcp-system port-forward", CLUSTER),
     ("deploy/examples/README.md", "cmake ", "install.find_package builds and runs the examples against an installed copy"),
     ("deploy/helm/runtime-watcher/README.md", "deploy/helm/package.sh", "e2e.chart runs it"),
     ("deploy/helm/runtime-watcher-skr/README.md", "deploy/helm/package.sh", "e2e.chart runs it"),

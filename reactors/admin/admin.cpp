@@ -2,11 +2,12 @@
 
 #include "rw/core/http/process_pages.hpp"
 #include "rw/k8s/objects/base64.hpp"
-#include "rw/reactors/admin/leader_pages.hpp"
 #include "rw/reactors/admin/live_feed.hpp"
 #include "rw/tls/digest.hpp"
 
 #include <boost/asio/ip/address.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
 #include <openssl/crypto.h>
 
 #include <optional>
@@ -90,6 +91,17 @@ void show_json(const std::function<std::string(std::string_view, std::string&)>&
   into.body = std::move(body);
 }
 
+void misdirect(const other_leader& leader, std::string_view path, http::response& into) {
+  constexpr unsigned misdirected_request = 421;
+  into.last = true;  // another connection may reach the leader
+  if (path == "/" || path == "/live") return into.text(misdirected_request, leader.message);
+  boost::json::object body{{"leads", false}, {"message", leader.message}};
+  if (!leader.pod.empty()) body["leader"] = leader.pod;
+  into.status = misdirected_request;
+  into.headers.add("content-type", "application/json");
+  into.body = boost::json::serialize(body);
+}
+
 }  // namespace
 
 boost::asio::awaitable<void> pages::handle(http::request& from, http::response& into) {
@@ -103,25 +115,10 @@ boost::asio::awaitable<void> pages::handle(http::request& from, http::response& 
   } else if (may_see(from, into)) {
     into.headers.add("cache-control", "no-store");
     into.headers.add("x-content-type-options", "nosniff");
-    if (path != "/" && options_.leader && options_.leader() != nullptr && from.method == "GET") {
-      const bool is_forwarded = !from.headers.get(forwarded_field).empty();
-      if (!is_forwarded) return show_leaders(from, into);
-      into.text(421, "this replica does not lead");  // Misdirected Request: nobody asks further
-      into.last = true;
-    } else {
-      show_own(from, into);
-    }
+    const auto leader = options_.elsewhere ? options_.elsewhere() : std::nullopt;
+    leader ? misdirect(*leader, path, into) : show_own(from, into);
   }
   return {};
-}
-
-boost::asio::awaitable<void> pages::show_leaders(http::request& from, http::response& into) const {
-  auto error = co_await options_.leader()->forward(from.target, into);
-  const bool shown = error.empty();
-  if (options_.on_leader) options_.on_leader(std::move(error));
-  if (shown) co_return;
-  show_own(from, into);
-  into.last = true;  // another connection may lead to the leader
 }
 
 void pages::show_own(const http::request& from, http::response& into) const {

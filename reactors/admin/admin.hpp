@@ -4,17 +4,23 @@
 #include "rw/core/metrics.hpp"
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace rw::admin {
 
-class leader_pages;
 class live_feed;
 
 /// Field of a request with the token, in place of `Authorization`: the API server's proxy of pods
 /// takes that one for itself.
 inline constexpr std::string_view token_field = "x-runtime-watcher-token";
+
+/// Who leads in place of this process.
+struct other_leader {
+  std::string pod = {};      ///< empty: no replica is known to
+  std::string message = {};  ///< a sentence with the command that opens its page
+};
 
 /// What a process shows beyond its metrics. Each member may be empty, and is thread-safe if the
 /// pages have to be.
@@ -28,13 +34,11 @@ struct page_options {
   std::function<std::string(std::string_view query, std::string& error)> history = {};
   /// Returns the current token; empty: there is none.
   std::function<std::string()> token = {};
-  /// Returns the token of this process's term as leader, with which other replicas ask for its
-  /// pages; empty: it does not lead.
+  /// Returns the token of this process's term as leader, with which `status` and `doctor` ask for
+  /// its runtimes; empty: it does not lead.
   std::function<std::string()> term_token = {};
-  /// Where this process does not lead: the leader's pages, which are shown in place of its own.
-  /// Null: the process leads. Takes why they can't be shown; empty: they are.
-  std::function<leader_pages*()> leader = {};
-  std::function<void(std::string reason)> on_leader = {};
+  /// Returns who leads; nothing: this process does.
+  std::function<std::optional<other_leader>()> elsewhere = {};
   core::labels labels = {};   ///< of all metrics
   live_feed* live = nullptr;  ///< must outlive the pages
 };
@@ -56,10 +60,10 @@ struct page_options {
 /// loopback name: a web site whose name resolves to 127.0.0.1 cannot read them, and one that embeds
 /// them is no viewer (403).
 ///
-/// A replica that does not lead shows the leader's `/live`, `/runtimes` and `/history` to those
-/// that may see its own. The leader knows such a request by the token of its term, and no request
-/// is sent on twice (leader_pages.hpp). Where the leader can't be reached the replica shows its
-/// own.
+/// They are the leader's: a replica that does not lead responds 421 (Misdirected Request, RFC 9110,
+/// section 15.5.20) with the leader's pod and the command that opens its page, as text, or for
+/// `/runtimes` and `/history` as JSON (`leads`, `leader`, `message`), and ends the connection, as
+/// the next one may reach the leader.
 ///
 /// The page runs only its own script, and connects only to where it came from, by its
 /// Content-Security-Policy.
@@ -74,7 +78,6 @@ class pages final : public http::handler {
  private:
   bool is_private(std::string_view path) const;
   bool has_token(const http::request& from) const;
-  boost::asio::awaitable<void> show_leaders(http::request& from, http::response& into) const;
   void show_own(const http::request& from, http::response& into) const;
   bool may_see(const http::request& from, http::response& into) const;
   void show_live(const http::request& from, http::response& into) const;

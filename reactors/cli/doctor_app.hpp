@@ -18,7 +18,6 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 namespace rw::cli {
@@ -33,8 +32,9 @@ namespace rw::cli {
 /// What the manager's settings decide it reads from the manager's Lease (leader_settings.hpp).
 /// Where that has none, the defaults hold, and a check that depends on them proves nothing.
 ///
-/// The verdict on the landscape (shared/fleet_verdict.hpp) is that of its own findings; where the
-/// leader's is another, a finding names what they judge differently.
+/// The verdict on the landscape (shared/fleet_verdict.hpp) is that of its findings: each FAILED
+/// counts, whoever saw it. Where the leader's is another, a finding names what they judge
+/// differently.
 ///
 /// Exit code 0: no check failed, but those of as few runtimes as --tolerate allows; 3: some did; 1:
 /// the command itself failed.
@@ -79,7 +79,8 @@ class doctor_app final : public app {
   work<void> check_heartbeats();
   work<void> compare_verdicts();
   void note_rollout(const boost::json::value& rollout);
-  fleet_verdict own_verdict() const;
+  void note_failed(judged_runtime runtime);
+  fleet_verdict own_verdict();
   bool is_tolerated(const finding& of) const;
   bool is_new(const std::string& kyma) const;
 
@@ -101,11 +102,11 @@ class doctor_app final : public app {
   std::optional<runtimes_client> manager_;
   /// Kymas that claim the cluster of another, by name.
   std::unordered_map<std::string, std::string> duplicates_;
-  std::unordered_map<std::string, std::string> invalid_;  ///< Kymas, with what is wrong
-  std::unordered_set<std::string> failed_;                ///< Kymas of which a check has failed
-  std::vector<judged_runtime> judged_;                    ///< by these checks alone
-  std::vector<fleet_fault> paused_;                       ///< roll-outs
-  std::optional<std::string> no_leader_;                  ///< why none is known
+  std::unordered_map<std::string, std::string> invalid_;    ///< Kymas, with what is wrong
+  std::unordered_map<std::string, judged_runtime> failed_;  ///< by Kymas: a check has failed
+  std::vector<judged_runtime> judged_;                      ///< by the check of each runtime
+  std::vector<fleet_fault> paused_;                         ///< roll-outs
+  std::optional<std::string> no_leader_;                    ///< why none is known
   fleet_verdict verdict_ = {};
   bool gateway_is_valid_ = false;
   output output_;

@@ -29,6 +29,13 @@ bool is_ill(const json::value& row) {
   return k8s::find_string(row, {"condition"}) == to_string(runtime_condition::ill);
 }
 
+/// As the leader judges it.
+judged_runtime ill_runtime(const json::value& row, std::string_view reason) {
+  return {kyma_of(row), runtime_condition::ill,
+          parse_status_reason(reason).value_or(status_reason::none),
+          std::string(k8s::find_string(row, {"heartbeat", "waitsFor"}))};
+}
+
 /// True if it works, but not as desired.
 bool is_imperfect(const json::value& row) {
   return k8s::find_string(row, {"state"}) == to_string(runtime_state::installed) &&
@@ -65,7 +72,8 @@ asio::awaitable<void> doctor_app::check_manager() {
         settings_.manager
             ? std::string("give a manager's address and, from outside, --token-file")
             : "kubectl -n " + settings_.lease_namespace +
-                  " port-forward deploy/runtime-watcher-manager 8080, and --manager 127.0.0.1:8080";
+                  " port-forward pod/NAME 8080, with the pod that leads, and --manager "
+                  "127.0.0.1:8080";
     co_await report(got.no_way ? not_proven : failed, "manager", got.error, remedy);
     co_return;
   }
@@ -93,7 +101,7 @@ asio::awaitable<void> doctor_app::check_manager() {
     const std::string reason(k8s::find_string(row, {"reason"}));
     const bool ill = is_ill(row);
     if (reason.empty() || !is_new(kyma) || (!ill && !is_imperfect(row))) continue;
-    if (ill) failed_.insert(kyma);
+    if (ill) note_failed(ill_runtime(row, reason));
     if (++told > most_lines) continue;
     co_await report({ill ? failed : not_proven, "manager",
                      kyma + ": " + reason + ": " + std::string(k8s::find_string(row, {"message"})),
@@ -127,12 +135,13 @@ asio::awaitable<void> doctor_app::check_heartbeats() {
       ++known;  // a fault is named once
       continue;
     }
-    failed_.insert(kyma);
-    if (told++ >= most_lines) continue;
     const auto text = [&](std::string_view field) {
       return std::string(k8s::find_string(row, {"heartbeat", field}));
     };
-    co_await report({failed,
+    const bool ill = is_ill(row);
+    if (ill) note_failed(ill_runtime(row, text("reason")));
+    if (told++ >= most_lines) continue;
+    co_await report({ill ? failed : not_proven,
                      "heartbeats",
                      std::string(k8s::find_string(row, {"kyma"})) + " is " + text("state") +
                          " since " + text("since") + ": " + text("reason") + ": " + text("message"),

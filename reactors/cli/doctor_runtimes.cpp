@@ -220,7 +220,8 @@ asio::awaitable<void> doctor_app::check_some(const std::vector<std::string>* kym
                            : found->state == failed ? runtime_condition::ill
                                                     : runtime_condition::unknown;
     const auto reason = parse_status_reason(found ? found->reason : std::string());
-    judged_.push_back({kyma, condition, reason.value_or(status_reason::none)});
+    const judged_runtime judged{kyma, condition, reason.value_or(status_reason::none)};
+    judged_.push_back(judged);
     if (!found) {
       ++counts->well;
       continue;
@@ -228,7 +229,7 @@ asio::awaitable<void> doctor_app::check_some(const std::vector<std::string>* kym
     found->runtime = kyma;
     if (found->state == failed) {
       ++counts->failed;
-      failed_.insert(kyma);
+      note_failed(judged);
     }
     if (++counts->told <= most_lines) co_await report(std::move(*found));
   }

@@ -24,6 +24,13 @@ using enum finding_state;
 constexpr std::array<std::string_view, 5> of_the_landscape{"kinds", "rights", "certificates",
                                                            "gateway", "watchers"};
 
+/// Whether a finding is a fault of the landscape. A condition that the leader names has a reason.
+bool is_fault(const finding& of) {
+  if (of.state != failed) return false;
+  if (of.check == "manager") return of.runtime.empty() && !of.reason.empty();
+  return std::ranges::find(of_the_landscape, of.check) != of_the_landscape.end();
+}
+
 std::string names_of(const std::set<std::string>& names) {
   return first_of({names.begin(), names.end()}, names.size());
 }
@@ -34,13 +41,21 @@ void doctor_app::note_rollout(const json::value& rollout) {
   if (auto fault = fault_of_rollout(rollout)) paused_.push_back(std::move(*fault));
 }
 
-fleet_verdict doctor_app::own_verdict() const {
+void doctor_app::note_failed(judged_runtime runtime) {
+  auto kyma = runtime.kyma;
+  failed_.try_emplace(std::move(kyma), std::move(runtime));
+}
+
+fleet_verdict doctor_app::own_verdict() {
   if (no_leader_) return no_leader(*no_leader_);
+  // What the leader alone has seen of a runtime counts as well.
+  for (auto& runtime : judged_) {
+    const auto found = failed_.find(runtime.kyma);
+    if (found != failed_.end()) runtime = found->second;
+  }
   auto faults = paused_;
   for (const auto& each : findings_) {
-    const bool is_fault = each.state == failed &&
-                          std::ranges::find(of_the_landscape, each.check) != of_the_landscape.end();
-    if (!is_fault) continue;
+    if (!is_fault(each)) continue;
     faults.push_back({each.reason.empty() ? each.check : each.reason, each.message, each.remedy});
   }
   return judge_fleet(judged_, faults);

@@ -14,7 +14,6 @@ namespace json = boost::json;
 json::object write_leader_secret(const leader_secret& from) {
   json::object out;
   for (const auto& [name, value] : {std::pair<const char*, std::string>{"holder", from.holder},
-                                    {"host", from.host},
                                     {"port", std::to_string(from.port)},
                                     {"token", from.token}}) {
     out[name] = k8s::base64_encode(value);
@@ -28,13 +27,18 @@ std::optional<leader_secret> read_leader_secret(const json::value& secret,
     return k8s::secret_data(secret, entry).value_or(std::string());
   };
   const auto port = core::parse_port(text("port"));
-  leader_secret out{text("holder"), text("host"), port.value_or(0), text("token")};
-  if (out.holder != holder || out.host.empty() || out.port == 0 || out.token.empty()) return {};
+  leader_secret out{text("holder"), port.value_or(0), text("token")};
+  if (out.holder != holder || out.port == 0 || out.token.empty()) return {};
   return out;
 }
 
 std::string pod_of(std::string_view holder) {
   return std::string(holder.substr(0, holder.rfind('_')));
+}
+
+std::string port_forward_command(std::string_view ns, std::string_view pod, std::uint16_t port) {
+  std::string out = "kubectl -n ";
+  return out.append(ns).append(" port-forward pod/").append(pod) + " " + std::to_string(port);
 }
 
 std::string text_of_leader(const k8s::observed_leader& leader, std::string_view lease_ns,
@@ -43,8 +47,7 @@ std::string text_of_leader(const k8s::observed_leader& leader, std::string_view 
   if (leader.holder.empty()) return out + "and no other does";
   const auto pod = pod_of(leader.holder);
   if (leader.leads) {
-    out += "pod " + pod + " does: kubectl -n ";
-    return out.append(lease_ns) + " port-forward pod/" + pod + " " + std::to_string(admin_port);
+    return out + "pod " + pod + " does: " + port_forward_command(lease_ns, pod, admin_port);
   }
   out += leader.error.empty()
              ? "and no other does: the Lease of pod " + pod + " has expired"

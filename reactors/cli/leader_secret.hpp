@@ -13,10 +13,10 @@
 
 namespace rw::cli {
 
-/// How the leader's pages are reached. The leader writes it to a Secret in `--state-namespace`.
+/// How `status` and `doctor` reach the leader's pages through the API server. The leader writes it
+/// to a Secret in `--state-namespace`.
 struct leader_secret {
   std::string holder = {};  ///< of the Lease
-  std::string host = {};
   std::uint16_t port = 0;
   std::string token = {};  ///< of its term
 
@@ -31,6 +31,9 @@ std::optional<leader_secret> read_leader_secret(const boost::json::value& secret
 
 /// "runtime-watcher-manager-6d9f_54e82dbb638e8fd4" is the pod runtime-watcher-manager-6d9f.
 std::string pod_of(std::string_view holder);
+
+/// The command that opens the page of a pod at `port`.
+std::string port_forward_command(std::string_view ns, std::string_view pod, std::uint16_t port);
 
 /// Says who leads for a replica that does not: the pod and the way to its page at `admin_port`, or
 /// that no replica does, who held the Lease before and when it was renewed last.

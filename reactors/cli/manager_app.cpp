@@ -69,8 +69,6 @@ manager_app::manager_app(services& with, manager_settings settings, manager_obse
                                              {with.clock, with.watchdog, with.log, with.metrics})),
       plain_(core::make_plain_transport()),
       view_(std::make_unique<view>(*this)),
-      leader_pages_(with.executor, {*plain_, with.watchdog, with.log, with.metrics},
-                    [this] { return find_leader(); }),
       live_(with.executor, with.clock, with.metrics, *view_),
       pages_(with.metrics, page_options()),
       admin_(std::make_unique<http::server>(
@@ -94,8 +92,7 @@ admin::page_options manager_app::page_options() {
                             std::string& error) { return view_->history(query, error); },
           .token = [this] { return admin_token(); },
           .term_token = [this] { return term_token_; },
-          .leader = [this] { return leads_ || !elector_ ? nullptr : &leader_pages_; },
-          .on_leader = [this](std::string reason) { leader_error_ = std::move(reason); },
+          .elsewhere = [this] { return other_leader(); },
           .labels = std::move(labels),
           .live = &live_};
 }
@@ -258,7 +255,7 @@ asio::awaitable<void> manager_app::lead() {
   // Before it is known who writes, since nobody else takes the events meanwhile.
   leads_ = true;
   if (endpoint_) reactors.spawn(endpoint_->run());
-  if (elector_ && !settings_.shadow) reactors.spawn(publish_address());
+  if (elector_ && !settings_.shadow) reactors.spawn(publish_token());
   std::exception_ptr end;
   try {
     if (asks) co_await await_lifecycle_manager();
@@ -351,7 +348,6 @@ asio::awaitable<int> manager_app::run() {
   co_await join_by(recording, services_.clock.now() + last_words);
   background.cancel();
   co_await background.join();
-  co_await leader_pages_.close();
   co_await close_clients();
   rethrow_failure();
   services_.log.info("stopped");

@@ -8,7 +8,6 @@
 #include "rw/k8s/controller/event_recorder.hpp"
 #include "rw/k8s/controller/leader_election.hpp"
 #include "rw/reactors/admin/admin.hpp"
-#include "rw/reactors/admin/leader_pages.hpp"
 #include "rw/reactors/admin/live_feed.hpp"
 #include "rw/reactors/bootstrapper/orphans.hpp"
 #include "rw/reactors/certificates/certificate_service.hpp"
@@ -33,6 +32,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -88,9 +88,9 @@ class manager_app final : public app {
   std::optional<std::string> domain_of(std::string_view runtime_id) const;
   std::string not_ready() const;
   std::string admin_token() const;
-  boost::asio::awaitable<void> publish_address();
-  boost::asio::awaitable<admin::leader_address> find_leader();
-  std::string leader_text() const;
+  boost::asio::awaitable<void> publish_token();
+  std::optional<admin::other_leader> other_leader() const;
+  std::string page_command() const;
   std::string stands_back_text() const;
   boost::json::value lease() const;
   void stand_back();
@@ -159,9 +159,7 @@ class manager_app final : public app {
   std::unique_ptr<listener::leader_endpoint> endpoint_;  ///< null: the pod's address is unknown
   const std::unique_ptr<core::transport> plain_;
   const std::unique_ptr<view> view_;
-  admin::leader_pages leader_pages_;
-  std::string term_token_;    ///< empty: this replica does not lead
-  std::string leader_error_;  ///< why the leader's pages can't be shown
+  std::string term_token_;  ///< empty: this replica does not lead
   admin::live_feed live_;
   admin::pages pages_;
   std::unique_ptr<http::server> admin_;

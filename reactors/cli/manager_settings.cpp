@@ -27,8 +27,8 @@ void describe_intake(CLI::App& app, manager_settings& to) {
   app.add_flag("--pin-san", to.pin_san,
                "Take an event only if the sender's certificate names the skr-domain of its Kyma");
   add(app, "--pod-ip", to.pod_ip, "IP",
-      "Address of this pod, which the leader writes to the EndpointSlice of --events-service, and "
-      "where the other replicas find the leader's page; by default none: no slice is written")
+      "Address of this pod, which the leader writes to the EndpointSlice of --events-service; by "
+      "default none: no slice is written")
       ->envname("POD_IP")
       ->check(CLI::Validator(listener::endpoint_address_error, ""));
   add(app, "--events-service", to.events_service, "NAME",

@@ -60,7 +60,10 @@ runtime_observation manager_app::view::observation_of(const k8s::object_key& kym
   const bool expected = manager_.heartbeats_ && !*manager_.dry_run_ && cluster != nullptr;
   if (expected && cluster->is_reporting()) {
     out.heartbeats = known.health == nullptr ? liveness::unknown : known.health->state;
-    if (known.health != nullptr) out.heartbeat_reason = known.health->reason;
+    if (known.health != nullptr) {
+      out.heartbeat_reason = known.health->reason;
+      out.waits_for = known.health->waits_for;
+    }
   }
   return out;
 }
@@ -91,7 +94,7 @@ std::vector<fleet_fault> manager_app::view::faults() const {
 }
 
 fleet_verdict manager_app::view::verdict() const {
-  if (!manager_.leads_) return no_leader(manager_.leader_text());
+  if (!manager_.leads_) return no_leader("this replica does not lead");
   if (!judged_at_) return no_leader("this replica begins to lead");
   if (manager_.services_.clock.now() - *judged_at_ > verdict_expiry) {
     return no_leader("the leader's verdict is old");

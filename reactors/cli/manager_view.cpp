@@ -126,6 +126,7 @@ std::string manager_app::view::runtimes(std::string_view query, std::string& err
                               if (!wanted.kyma.empty()) row["events"] = events_of(runtime.kyma);
                             });
   page["leads"] = manager_.leads_;
+  if (const auto command = manager_.page_command(); !command.empty()) page["page"] = command;
   const auto age =
       judged_at_ ? manager_.services_.clock.now() - *judged_at_ : core::duration::zero();
   page["verdict"] =
@@ -201,7 +202,7 @@ void manager_app::view::describe(const k8s::object_key& kyma, boost::json::objec
   if (manager_.heartbeats_) describe_heartbeat(kyma, row);
   const auto verdict_of_it = judged(kyma, find(kyma));
   if (verdict_of_it.reason != status_reason::none) {
-    row["nextStep"] = next_step(verdict_of_it.reason);
+    row["nextStep"] = verdict_.next_step_of(verdict_of_it.reason);
   }
   row["transitions"] = json_of(history_.transitions_of(kyma.name));
   const auto* const entry = manager_.clusters_.find(kyma);
@@ -245,6 +246,7 @@ void manager_app::view::describe_heartbeat(const k8s::object_key& kyma,
   out["since"] = k8s::format_time(known->since);
   if (known->reason != status_reason::none) out["reason"] = to_string(known->reason);
   if (!known->message.empty()) out["message"] = known->message;
+  if (!known->waits_for.empty()) out["waitsFor"] = known->waits_for;
   out["losses"] = known->losses;
   if (!known->loss.empty()) out["latestLoss"] = known->loss;
   if (known->probe) {
@@ -272,7 +274,7 @@ void manager_app::view::describe_heartbeat(const k8s::object_key& kyma,
 // The live page.
 
 boost::json::object manager_app::view::state() {
-  boost::json::object out{{"version", RW_VERSION}, {"leads", manager_.leads_}};
+  boost::json::object out{{"version", RW_VERSION}};
   if (const auto reasons = manager_.not_ready(); !reasons.empty()) {
     auto& list = out["notReady"].emplace_array();
     for (std::string_view rest = reasons; !rest.empty();) {

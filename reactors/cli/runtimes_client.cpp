@@ -7,7 +7,6 @@
 #include "rw/reactors/admin/admin.hpp"
 #include "rw/reactors/cli/leader_secret.hpp"
 #include "rw/reactors/cli/leader_settings.hpp"
-#include "rw/reactors/shared/fleet_verdict.hpp"
 #include "rw/tls/files.hpp"
 
 #include <boost/json/array.hpp>
@@ -20,6 +19,9 @@ namespace {
 
 namespace asio = boost::asio;
 namespace json = boost::json;
+
+constexpr unsigned misdirected = 421;  ///< Misdirected Request, of a replica that does not lead
+constexpr int most_tries = 8;
 
 bool is_page_of_runtimes(const json::value& of) {
   const auto* const states = k8s::find(of, {"states"});
@@ -60,11 +62,7 @@ asio::awaitable<void> runtimes_client::close() {
 }
 
 asio::awaitable<runtimes_client::page> runtimes_client::get_at_address(const std::string* target) {
-  page out;
-  http::client_slot slot;
-  auto error = co_await client_->acquire(slot);
   http::request request;
-  http::response response;
   request.method = "GET";
   request.target = *target;
   if (!token_file_.empty()) {
@@ -72,10 +70,24 @@ asio::awaitable<runtimes_client::page> runtimes_client::get_at_address(const std
     while (!token.empty() && token.back() <= ' ') token.pop_back();
     request.headers.add("authorization", "Bearer " + token);
   }
-  if (!error) error = co_await slot.exchange(request, response);
+  page out;
   const auto authority = core::to_string(address_);
-  if (error) {
+  http::response response;
+  // Behind a Service another connection may reach the leader.
+  for (int tries = 0; tries == 0 || (response.status == misdirected && tries < most_tries);
+       ++tries) {
+    response.clear();
+    http::client_slot slot;
+    auto error = co_await client_->acquire(slot);
+    if (!error) error = co_await slot.exchange(request, response);
+    if (!error) continue;
     out.error = "no response from " + authority + ": " + error.message();
+    co_return out;
+  }
+  if (response.status == misdirected) {
+    const auto told = k8s::read_json(response.body);
+    out.error = told ? std::string(k8s::find_string(*told, {"message"})) : response.body;
+    out.no_way = true;
   } else if (response.status != 200) {
     out.error = authority + " responds " + std::to_string(response.status) + ": " + response.body;
   }
@@ -166,12 +178,6 @@ asio::awaitable<runtimes_client::answer> runtimes_client::ask(std::string query)
     k8s::append_percent_encoded(target, more, "");
   }
   out.runtimes.as_object().erase("continue");
-  const auto* const leads = k8s::find(out.runtimes, {"leads"});
-  if (leads != nullptr && *leads == false) {
-    constexpr std::string_view known = "unknown: no leader: ";
-    const auto message = read_verdict(out.runtimes).message;
-    out.error = message.starts_with(known) ? message.substr(known.size()) : message;
-  }
   co_return out;
 }
 

@@ -20,11 +20,13 @@ class runtimes_client {
   struct answer {
     boost::json::value runtimes = {};  ///< all pages as one
     std::string error = {};            ///< empty: there is a response
-    /// There is no way to the leader: no right to the proxy, no pod. It says nothing of the leader.
+    /// There is no way to the leader: no right to the proxy, no pod, or the address is that of
+    /// another replica. It says nothing of the leader.
     bool no_way = false;
   };
 
-  /// At a manager's admin port. `token_file`: its --admin-token-file; may be empty.
+  /// At a manager's admin port, or a Service of them. `token_file`: its --admin-token-file; may be
+  /// empty.
   runtimes_client(services& with, core::host_port address, std::string token_file);
 
   /// Through the API server's proxy of pods: the Lease names the leader's pod, and the Secret of

@@ -205,7 +205,9 @@ std::string runtimes_table(const json::value& runtimes, const table_format& form
     const auto until = k8s::find_string(runtimes, {"rotation", "next"});
     out += (until.empty() ? "" : ", next step not before " + std::string(until)) + "\n";
   }
-  return out + text_of(verdict);
+  out += text_of(verdict);
+  const auto page = k8s::find_string(runtimes, {"page"});
+  return page.empty() ? out : out + "page: " + std::string(page) + "\n";
 }
 
 status_app::status_app(services& with, status_settings settings)

@@ -61,6 +61,7 @@ heartbeats::watcher_report watcher_report_of(const report_sources& from) {
                     .resyncs = dispatch.counts.resyncs,
                     .abandoned = from.abandoned};
   content.oldest_undelivered = std::chrono::ceil<std::chrono::milliseconds>(dispatch.oldest);
+  content.oldest_manager = dispatch.oldest_manager;
   if (dispatch.refused) content.refused = reported(*dispatch.refused, dispatch.oldest_other);
   if (from.delivery != nullptr) content.losses = losses_of(*from.delivery);
   if (from.material != nullptr) describe(*from.material, content);

@@ -339,7 +339,9 @@ dispatch_statistics dispatcher::statistics() const {
     const auto age = now - destination.oldest;
     out.oldest = std::max(out.oldest, age);
     if (destination.refused == nullptr) {
-      out.oldest_other = std::max(out.oldest_other, age);
+      if (age <= out.oldest_other) return;
+      out.oldest_other = age;
+      out.oldest_manager = destination.manager;
     } else if (destination.oldest < refused_since) {
       refused_since = destination.oldest;
       out.refused = *destination.refused;

@@ -51,6 +51,7 @@ struct dispatch_statistics {
   core::duration oldest{};  ///< time since the latest change of the oldest undelivered event
   core::duration
       oldest_other{};  ///< likewise, of managers that refuse none while they accept others
+  std::string oldest_manager = {};  ///< that `oldest_other` is of; empty: none
   std::optional<rejected_event> refused =
       {};                      ///< of the manager with the oldest event of those that do
   bool upstream_open = false;  ///< the way to KCP is broken: only probes are sent

@@ -49,6 +49,7 @@ std::optional<fleet_health::change> fleet_health::settle(entry& of, moment at) {
   const auto before = shown.state;
   const auto former = std::exchange(shown.reason, runtime.reason);
   shown.message = runtime.message;
+  shown.waits_for = runtime.waits_for;
   // Until the first heartbeat is due, the watcher may not know yet that KCP is back.
   const bool early = shown.probe && shown.probe->stage == probe_stage::gateway && !shown.heard;
   const bool fails = shown.probe && shown.probe->reason != none && (runtime.silent || !early);
@@ -56,6 +57,7 @@ std::optional<fleet_health::change> fleet_health::settle(entry& of, moment at) {
   if (fails && (runtime.silent || runtime.reason == none)) {
     shown.reason = shown.probe->reason;
     shown.message = shown.probe->message;
+    shown.waits_for.clear();
   }
   shown.state = runtime.silent         ? liveness::silent
                 : shown.reason != none ? liveness::degraded
@@ -86,6 +88,7 @@ void fleet_health::assess(record& runtime, const heartbeat& content, moment at) 
   }
   runtime.reason = none;
   runtime.message.clear();
+  runtime.waits_for.clear();
   const auto& refused = content.refused;
   const auto waits = refused ? refused->oldest_other : content.oldest_undelivered;
   const auto& expiry = content.certificate_not_after;
@@ -95,10 +98,13 @@ void fleet_health::assess(record& runtime, const heartbeat& content, moment at) 
                       ": see why it is not renewed";
   } else if (waits > options_.undelivered) {
     runtime.reason = events_wait;
-    runtime.message =
-        "an event has waited for " + seconds(waits) + ": see whether its manager accepts events";
+    runtime.waits_for = content.oldest_manager;
+    const auto& name = content.oldest_manager;
+    runtime.message = "an event has waited for " + seconds(waits) + ": see whether " +
+                      (name.empty() ? "its manager" : name) + " accepts events";
   } else if (content.oldest_undelivered > options_.undelivered) {
     runtime.reason = events_refused;
+    runtime.waits_for = refused->manager;
     runtime.message = describe(*refused);
   } else if (runtime.catching_up && at.now - *runtime.catching_up > options_.catch_up) {
     runtime.reason = watch_not_live;
@@ -203,6 +209,7 @@ void fleet_health::clear(entry& of, moment at) {
   runtime.silent = false;
   runtime.reason = none;
   runtime.message.clear();
+  runtime.waits_for.clear();
   runtime.pods.clear();
   runtime.shown.heard.reset();
   runtime.shown.probe.reset();
@@ -246,6 +253,7 @@ void fleet_health::poll(moment at, const visitor& report) {
     const auto& expiry = runtime.shown.last.certificate_not_after;
     runtime.silent = true;
     runtime.reason = no_heartbeat;
+    runtime.waits_for.clear();
     runtime.message = "no heartbeat for " + seconds(at.now - runtime.heard);
     runtime.message += expiry && *expiry < at.wall
                            ? ": the watcher's certificate expired at " + k8s::format_time(*expiry)

@@ -65,8 +65,9 @@ struct probe_result {
 /// What is known of one runtime.
 struct runtime_health {
   liveness state = liveness::unknown;
-  status_reason reason = status_reason::none;        ///< none if it is live
-  std::string message = {};                          ///< a sentence with the next step; likewise
+  status_reason reason = status_reason::none;  ///< none if it is live
+  std::string message = {};                    ///< a sentence with the next step; likewise
+  std::string waits_for = {};  ///< the operator that accepts no events, or not this; empty: none
   std::chrono::system_clock::time_point since = {};  ///< of the state
   /// By this process' clock; nothing: no heartbeat yet.
   std::optional<std::chrono::system_clock::time_point> heard = {};
@@ -156,6 +157,7 @@ class fleet_health {
     std::optional<core::time_point> catching_up = {};
     status_reason reason = status_reason::none;  ///< that the heartbeats report
     std::string message = {};                    ///< likewise
+    std::string waits_for = {};                  ///< likewise
     bool silent = false;
     bool expected = false;
     core::token_bucket accepted{4, 16};  ///< one a second of each of four pods

@@ -28,6 +28,12 @@ std::optional<cluster_state::time_point> cluster_state::own_fault_since() const 
   return error->since;
 }
 
+bool cluster_state::is_reporting() const noexcept {
+  if (!is_mine() || is_outdated) return false;
+  if (!error) return is_ready;
+  return is_unreachable(error->reason) || (is_ready && error->reason != status_reason::contested);
+}
+
 void cluster_states::expect(const k8s::object_key& kyma) {
   if (entries_.try_emplace(kyma).second) notify();
 }

@@ -96,10 +96,9 @@ struct cluster_state {
   /// Whether the watcher works there, as far as writes show, so that probes prove the rest.
   bool is_installed() const noexcept { return is_mine() && is_ready && !is_outdated && !error; }
   /// Whether heartbeats are expected. A watcher reports whether or not the manager reaches its
-  /// runtime. One that waits for its turn may be too old to.
-  bool is_reporting() const noexcept {
-    return is_installed() || (is_mine() && !is_outdated && error && is_unreachable(error->reason));
-  }
+  /// runtime, or has its kubeconfig. One that waits for its turn may be too old to, and one that
+  /// another manager writes may report to that.
+  bool is_reporting() const noexcept;
   bool is_mine() const noexcept { return owner.empty() && scope == cluster_scope::managed; }
 };
 

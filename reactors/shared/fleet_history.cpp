@@ -1,6 +1,7 @@
 #include "rw/reactors/shared/fleet_history.hpp"
 
 #include "rw/core/text.hpp"
+#include "rw/k8s/objects/types.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -280,6 +281,7 @@ json::array numbers_of(const fleet_minute& of) {
 
 void describe(const runtime_transition& from, json::object& into) {
   into["at"] = from.at;
+  into["time"] = k8s::format_time(std::chrono::system_clock::from_time_t(from.at));
   into["condition"] = to_string(from.condition);
   if (from.reason != status_reason::none) into["reason"] = to_string(from.reason);
 }

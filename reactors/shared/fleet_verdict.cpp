@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 #include <ranges>
+#include <tuple>
 #include <utility>
 
 namespace rw {
@@ -38,7 +39,53 @@ std::string percent(double share) {
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " %";
 }
 
-std::string sentence(const fleet_verdict& of) {
+/// True if heartbeats prove the way to KCP, so that only an operator lacks the events.
+bool is_of_operator(status_reason reason) noexcept {
+  return reason == status_reason::events_wait || reason == status_reason::events_refused;
+}
+
+/// The ill runtimes.
+struct ill_runtimes {
+  std::vector<fleet_cause> causes = {};  ///< those of most runtimes first
+  fleet_cause all = {};                  ///< the first of them, whatever their cause
+  std::size_t waiting = 0;               ///< those that only an operator keeps waiting
+  /// Of these, the first whose names are known, by the number of their runtimes.
+  std::vector<std::string> operators = {};
+
+  std::size_t cut_off() const noexcept { return all.count - waiting; }
+};
+
+ill_runtimes ill_of(std::span<const judged_runtime> runtimes, std::size_t expected) {
+  std::map<std::pair<status_reason, std::string>, fleet_cause> causes;
+  ill_runtimes out;
+  for (const auto& runtime : runtimes) {
+    if (runtime.condition != runtime_condition::ill) continue;
+    note(causes[{runtime.reason, runtime.waits_for}], runtime.kyma);
+    note(out.all, runtime.kyma);
+    if (is_of_operator(runtime.reason)) ++out.waiting;
+  }
+  std::vector<std::pair<fleet_cause, std::string>> by_count;
+  for (auto& [key, cause] : causes) {
+    const auto& [reason, name] = key;
+    cause.reason = reason == status_reason::none ? "Other" : std::string(to_string(reason));
+    cause.next = cause.count * 2 < expected ? next_step_of_few(reason) : next_step(reason);
+    if (!name.empty()) cause.message = name + " does not accept them";
+    by_count.emplace_back(std::move(cause), name);
+  }
+  std::ranges::sort(by_count, [](const auto& a, const auto& b) {
+    return std::tie(b.first.count, a.first.reason, a.second) <
+           std::tie(a.first.count, b.first.reason, b.second);
+  });
+  for (auto& [cause, name] : by_count) {
+    const bool is_new = !name.empty() && out.operators.size() <= shown_runtimes &&
+                        std::ranges::find(out.operators, name) == out.operators.end();
+    if (is_new) out.operators.push_back(std::move(name));
+    out.causes.push_back(std::move(cause));
+  }
+  return out;
+}
+
+std::string sentence(const fleet_verdict& of, const ill_runtimes& found) {
   using enum runtime_condition;
   const auto total = std::to_string(of.expected());
   const auto number = [&](runtime_condition condition) {
@@ -47,9 +94,21 @@ std::string sentence(const fleet_verdict& of) {
   if (of.expected() == 0) return "there are no runtimes";
   std::string out;
   const auto add = [&](const std::string& text) { out += (out.empty() ? "" : "; ") + text; };
-  if (of.count(ill) > 0) {
-    add(number(ill) + " of " + total + " runtimes are ill (" + percent(of.share(ill)) + ")");
-  } else {
+  if (found.cut_off() > 0) {
+    const auto share = static_cast<double>(found.cut_off()) / static_cast<double>(of.expected());
+    add(std::to_string(found.cut_off()) + " of " + total + " runtimes are ill (" + percent(share) +
+        ")");
+  }
+  if (found.waiting > 0) {
+    const auto names = first_of(found.operators, found.operators.size());
+    add("events of " + std::to_string(found.waiting) + " of " + total + " runtimes wait for " +
+        (names.empty() ? "their operators" : names));
+  }
+  // `well` alone would hide them.
+  if (of.level == fleet_level::well && found.all.count > 0) {
+    out += ": " + first_of(found.all.runtimes, found.all.count);
+  }
+  if (found.all.count == 0) {
     add(number(well) + " of " + total + " runtimes are well");
   }
   if (of.count(under_way) > 0) add(number(under_way) + " are under way");
@@ -57,16 +116,16 @@ std::string sentence(const fleet_verdict& of) {
   return out;
 }
 
-fleet_level level_of(const fleet_verdict& of, bool has_faults) {
+fleet_level level_of(const fleet_verdict& of, std::size_t cut_off, bool has_faults) {
   using enum runtime_condition;
   const auto total = of.expected();
   const auto is_wide = [&](std::size_t count) {
     const auto share = total == 0 ? 0 : static_cast<double>(count) / static_cast<double>(total);
     return share > outage_above && (count > 1 || count == total);
   };
-  if (is_wide(of.count(ill))) return fleet_level::outage;
+  if (is_wide(cut_off)) return fleet_level::outage;
   // Those that nobody has looked at may be ill, too.
-  if (is_wide(of.count(ill) + of.count(unknown)) && of.count(unknown) > 0) {
+  if (is_wide(cut_off + of.count(unknown)) && of.count(unknown) > 0) {
     return fleet_level::unknown;
   }
   if (total > 0 && of.count(well) == 0 && of.count(ill) == 0) return fleet_level::unknown;
@@ -109,6 +168,7 @@ judged_runtime judge(std::string kyma, const runtime_observation& of,
   } else if (of.heartbeats == liveness::silent || of.heartbeats == liveness::degraded) {
     out.condition = ill;
     out.reason = of.heartbeat_reason;
+    out.waits_for = of.waits_for;
   } else if (of.heartbeats == liveness::unknown) {
     out.condition = under_way;
   }
@@ -164,25 +224,15 @@ double fleet_verdict::share(runtime_condition of) const noexcept {
 fleet_verdict judge_fleet(std::span<const judged_runtime> runtimes,
                           std::span<const fleet_fault> faults) {
   fleet_verdict out;
-  std::map<status_reason, fleet_cause> causes;
-  for (const auto& runtime : runtimes) {
-    ++out.counts[static_cast<std::size_t>(runtime.condition)];
-    if (runtime.condition == runtime_condition::ill) note(causes[runtime.reason], runtime.kyma);
-  }
-  for (auto& [reason, cause] : causes) {
-    cause.reason = reason == status_reason::none ? "Other" : std::string(to_string(reason));
-    cause.next = next_step(reason);
-    out.causes.push_back(std::move(cause));
-  }
-  std::ranges::sort(out.causes, [](const fleet_cause& a, const fleet_cause& b) {
-    return a.count != b.count ? a.count > b.count : a.reason < b.reason;
-  });
+  for (const auto& runtime : runtimes) ++out.counts[static_cast<std::size_t>(runtime.condition)];
+  auto found = ill_of(runtimes, out.expected());
+  out.causes = std::move(found.causes);
   if (out.causes.size() > fleet_verdict::max_causes) out.causes.resize(fleet_verdict::max_causes);
   for (const auto& each : faults.first(std::min(faults.size(), fleet_verdict::max_causes))) {
     out.causes.push_back({each.reason, 0, {}, each.message, each.next});
   }
-  out.level = level_of(out, !faults.empty());
-  out.message = std::string(to_string(out.level)) + ": " + sentence(out);
+  out.level = level_of(out, found.cut_off(), !faults.empty());
+  out.message = std::string(to_string(out.level)) + ": " + sentence(out, found);
   if (!faults.empty()) {
     out.message += "; " + faults.front().message;
     if (faults.size() > 1) out.message += ", and " + std::to_string(faults.size() - 1) + " more";
@@ -257,13 +307,31 @@ std::string text_of(const fleet_verdict& of) {
   auto out = of.message + "\n";
   for (const auto& each : of.causes) {
     out += "  " + each.reason + ": ";
-    out += each.count > 0
-               ? std::to_string(each.count) + " (" + first_of(each.runtimes, each.count) + ")"
-               : each.message;
+    if (each.count > 0) {
+      out += std::to_string(each.count) + " (" + first_of(each.runtimes, each.count) + ")";
+    }
+    out += (each.count > 0 && !each.message.empty() ? ": " : "") + each.message;
     if (!each.next.empty()) out += "\n    " + each.next;
     out += "\n";
   }
   return out;
+}
+
+std::string_view fleet_verdict::next_step_of(status_reason reason) const noexcept {
+  std::size_t count = 0;
+  for (const auto& each : causes) {
+    if (each.reason == to_string(reason)) count += each.count;
+  }
+  return count * 2 < expected() ? next_step_of_few(reason) : next_step(reason);
+}
+
+std::string_view next_step_of_few(status_reason of) noexcept {
+  if (of != status_reason::no_heartbeat && of != status_reason::gateway_unreachable) {
+    return next_step(of);
+  }
+  return "the gateway serves the other runtimes. On these: kubectl -n kyma-system get pods -l "
+         "app=skr-webhook, the logs of these pods, and what keeps them from the gateway, such as a "
+         "NetworkPolicy";
 }
 
 std::string_view next_step(status_reason of) noexcept {

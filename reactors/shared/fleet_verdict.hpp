@@ -42,6 +42,7 @@ struct runtime_observation {
   std::chrono::system_clock::time_point since = {};  ///< likewise
   std::optional<liveness> heartbeats = {};           ///< nothing: none are expected
   status_reason heartbeat_reason = status_reason::none;
+  std::string waits_for = {};  ///< the operator that does not accept its events, if it is named
 };
 
 /// A runtime as it is judged.
@@ -49,6 +50,7 @@ struct judged_runtime {
   std::string kyma = {};
   runtime_condition condition = runtime_condition::unknown;
   status_reason reason = status_reason::none;  ///< none if it is not ill
+  std::string waits_for = {};  ///< the operator that does not accept its events, if it is named
 };
 
 /// Judges one runtime. What comes by itself has ten minutes to do so.
@@ -69,8 +71,10 @@ std::optional<fleet_fault> fault_of_rollout(const boost::json::value& rollout);
 enum class fleet_level : std::uint8_t {
   well,      ///< at most 1 % are ill
   degraded,  ///< more are, or the landscape has a fault
-  outage,    ///< more than 5 % are ill, and more than one, or all
-  unknown,   ///< nobody can tell
+  /// More than 5 % are ill, and more than one, or all; without those that lack nothing but an
+  /// operator that accepts their events.
+  outage,
+  unknown,  ///< nobody can tell
 };
 inline constexpr std::size_t fleet_level_count = 4;
 std::string_view to_string(fleet_level of) noexcept;
@@ -78,12 +82,13 @@ inline std::ostream& operator<<(std::ostream& out, fleet_level of) {
   return out << to_string(of);
 }
 
-/// One reason for which runtimes are ill, or a fault of the landscape.
+/// One reason for which runtimes are ill, and one operator if it is that one's, or a fault of the
+/// landscape.
 struct fleet_cause {
   std::string reason = {};
   std::size_t count = 0;                   ///< of runtimes; 0: it is of the landscape
   std::vector<std::string> runtimes = {};  ///< the first of them, by name
-  std::string message = {};                ///< of a fault of the landscape
+  std::string message = {};                ///< of a fault of the landscape or of an operator
   std::string next = {};                   ///< what to do
 };
 
@@ -93,7 +98,8 @@ std::string first_of(const std::vector<std::string>& names, std::size_t all);
 /// The one verdict on a landscape: whoever says whether all is well says this.
 struct fleet_verdict {
   fleet_level level = fleet_level::unknown;
-  /// One line that begins with the level: "outage: 15 of 20 runtimes are ill".
+  /// One line that begins with the level: "outage: 15 of 20 runtimes are ill (75 %)". Where all is
+  /// well but for a few it names the first of these.
   std::string message = {};
   std::array<std::size_t, runtime_condition_count> counts{};  ///< by runtime_condition
   /// Those of most runtimes first, then the landscape's; at most `max_causes` of each.
@@ -107,6 +113,9 @@ struct fleet_verdict {
   std::size_t expected() const noexcept;
   /// The part of `expected` in a condition, 0 to 1.
   double share(runtime_condition of) const noexcept;
+  /// What to do about a reason of runtimes, as `causes` say it: about the runtimes themselves as
+  /// long as most are without it.
+  std::string_view next_step_of(status_reason reason) const noexcept;
 };
 
 /// Decides, purely, how a landscape is: the leader for its page, `/runtimes` and metrics, of what
@@ -130,5 +139,7 @@ std::string text_of(const fleet_verdict& of);
 
 /// What to do about a reason of runtimes; a sentence.
 std::string_view next_step(status_reason of) noexcept;
+/// Likewise where most runtimes are without it, so that what all share is in order.
+std::string_view next_step_of_few(status_reason of) noexcept;
 
 }  // namespace rw

@@ -215,6 +215,7 @@ json::object value_of(const heartbeat& from, std::size_t watches) {
   const auto add = [&](std::string_view name, const std::string& text) {
     if (!text.empty()) out[name] = text;
   };
+  if (is_path_segment(from.oldest_manager)) out["oldestManager"] = from.oldest_manager;
   add("pod", from.pod);
   add("managersDigest", from.managers_digest);
   add("caDigest", from.ca_digest);
@@ -305,6 +306,10 @@ boost::system::result<heartbeat, core::text_error> parse_heartbeat(std::string_v
   out.interval = std::chrono::seconds(std::min(interval, longest_interval));
   out.source = root.text("source");
   out.oldest_undelivered = milliseconds(root.number("oldestUndeliveredMilliseconds"));
+  out.oldest_manager = root.text("oldestManager");
+  if (!out.oldest_manager.empty() && !is_path_segment(out.oldest_manager)) {
+    root.fail("oldestManager", "an element of a path");
+  }
   if (root.find("deliveryMilliseconds").exists()) {
     out.delivery = milliseconds(root.number("deliveryMilliseconds"));
   }

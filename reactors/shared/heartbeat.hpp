@@ -115,6 +115,9 @@ struct heartbeat {
   event_counts events = {};
   std::vector<operator_losses> losses = {};         ///< by manager; at most `max_heartbeat_losses`
   std::chrono::milliseconds oldest_undelivered{0};  ///< 0: nothing waits
+  /// The manager of the event that waits longest, of those that accept every event or none. Empty:
+  /// nothing waits, or the version does not say so.
+  std::string oldest_manager = {};
   std::optional<refused_event> refused = {};
   /// Mean time from acceptance to delivery since the last heartbeat; nothing was delivered: none.
   std::optional<std::chrono::milliseconds> delivery = {};

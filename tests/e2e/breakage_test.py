@@ -106,6 +106,7 @@ class Breakages(Fleet):
             "address wrong": (self.replace_address, self.apply_again, "GatewayUnreachable", "gateway"),
             "gateway's CA foreign": (self.replace_gateway_ca, self.apply_again, "GatewayUnreachable", "gateway"),
             "access revoked": (self.revoke_access, self.grant_access, "AccessRejected", "runtime"),
+            "access deleted": (self.delete_access, self.restore_access, "AccessMissing", "runtime"),
             "access revoked, pod away": (self.revoke_access_and_delete_pod, self.grant_access, "AccessRejected", "silent"),
         }
 
@@ -193,6 +194,12 @@ class Breakages(Fleet):
     def grant_access(self, runtime):
         self.kcp.patch(self.access(runtime), {"data": {"config": self.granted[runtime]}})
 
+    def delete_access(self, runtime, _):
+        self.kcp.delete(self.access(runtime))
+
+    def restore_access(self, runtime):
+        self.kcp.apply(self.access(runtime), self.dev.manifest(f"access-{runtime}"))
+
     def revoke_access_and_delete_pod(self, runtime, skr):
         self.revoke_access(runtime, skr)
         self.delete_pod(runtime, skr)
@@ -237,6 +244,10 @@ class Breakages(Fleet):
             # The watcher needs no access of the manager: it reports as long as it runs.
             states = ("silent",) if stage == "silent" else ("live", "degraded")
             return (found["state"], found.get("reason")) == ("unreachable", reason) and told.get("state") in states
+        if reason == "AccessMissing":
+            named = (found["state"], found.get("reason")) == ("failed", reason)
+            self.assertTrue(not named or told["state"] in ("live", "degraded"), f"its heartbeats are known: {found}")
+            return named
         by_probe = told.get("reason") == reason and told["probe"]["stage"] == stage and ": see " in told["message"]
         if by_probe:
             self.assertIn(told["state"], ("degraded", "silent"))

@@ -1,5 +1,5 @@
 """The headline of the page, `status`, `doctor` and the alerts say the same of a landscape: that it is well, that most of its
-runtimes hang, that its CA has expired, that a roll-out is paused, that its leader is dead, or hangs."""
+runtimes hang, that its CA has expired, that a roll-out is paused, that an operator is dead, that its leader is dead, or hangs."""
 
 import base64
 import json
@@ -12,7 +12,7 @@ import time
 import harness
 from api import collection
 from browser import Browser, need_browser
-from dev import WATCHED, Dev
+from dev import CONFIGURATION, WATCHED, Dev
 from harness import BINARY, Process, free_port, runtime_watcher, wait_until
 from prometheus import Prometheus
 
@@ -20,6 +20,7 @@ need_browser()
 
 PATIENCE = 120
 ROOT_SECRET = collection("secrets", "istio-system") + "/klm-watcher"
+WATCHERS = collection("watchers", "kcp-system", "operator.kyma-project.io", "v1beta2")
 ROLLOUT = collection("runtimerollouts", "kcp-system", "operator.kyma-project.io", "v1alpha1") + "/watcher"
 FLEET = {"FleetOutage", "FleetDegraded", "FleetVerdictOld", "ManagerHasNoLeader"}
 ALERTS = {"well": set(), "outage": {"FleetOutage"}, "degraded": {"FleetDegraded"}, "unknown": {"ManagerHasNoLeader"}}
@@ -105,6 +106,21 @@ class Fleet(harness.TestCase):
         self.kcp.patch(ROLLOUT, {"spec": {"paused": True}})
         self.start_manager("--skr-image", "example.com/runtime-watcher:next")
         self.until_all_say("degraded", "the roll-out of watcher is paused")
+
+    def test_operator_that_accepts_no_events_is_named(self):
+        self.begin(4)
+        self.until_all_say("well")
+        watcher = self.kcp.get(f"{WATCHERS}/kyma")
+        spec = {**watcher["spec"], "manager": "dead-operator", "serviceInfo": {**watcher["spec"]["serviceInfo"], "name": "dead-operator"}}
+        self.kcp.request("POST", WATCHERS, {**{key: watcher[key] for key in ("apiVersion", "kind")}, "spec": spec,
+                                            "metadata": {"namespace": "kcp-system", "name": "dead-operator"}})
+        runtimes = [self.dev.skr(f"runtime-{i}") for i in range(1, 5)]
+        wait_until(lambda: all("/validate/dead-operator" in json.dumps(each.get(CONFIGURATION)) for each in runtimes), PATIENCE,
+                   "the Watcher is on all runtimes", every=0.2)
+        for each in runtimes:
+            each.patch(WATCHED, {"spec": {"channel": "fast"}})
+        self.until_all_say("degraded", "^degraded: events of 4 of 4 runtimes wait for dead-operator$")
+        self.assertRegex(self.browser.text("#causes"), "^EventsWait: 4: runtime-1, .*: dead-operator does not accept them")
 
     def test_leader_hangs_and_dies(self):
         self.begin(2)

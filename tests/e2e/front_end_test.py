@@ -146,16 +146,14 @@ class FrontEnds(harness.TestCase):
             "127.0.0.1:0", "--allow-local-runtimes"]))
         admin = manager.wait_listening("admin")
 
-        def page(path):
-            with urllib.request.urlopen(f"http://127.0.0.1:{admin}{path}", timeout=5) as answer:
-                return answer.read().decode()
+        def shown():
+            return json.loads(harness.runtime_watcher("status", "--address", f"127.0.0.1:{admin}", "-o", "json").stdout)
 
         def conditions():
-            return [each for each in json.loads(page("/runtimes"))["conditions"] if each["type"] == "WatchNotLive"]
+            return [each for each in shown()["conditions"] if each["type"] == "WatchNotLive"]
         wait_until(conditions, PATIENCE, lambda: f"the condition:\n{manager.tail()}")
         self.assertIn("watches end at once", conditions()[0]["message"])
-        wait_until(lambda: "WatchNotLive" in json.loads(page("/runtimes"))["verdict"]["message"], PATIENCE,
-                   lambda: f"the verdict: {page('/runtimes')}\n{manager.tail()}")
+        wait_until(lambda: "WatchNotLive" in shown()["verdict"]["message"], PATIENCE, lambda: f"the verdict: {shown()}\n{manager.tail()}")
         status = harness.runtime_watcher("status", "--address", f"127.0.0.1:{admin}")
         self.assertIn("WatchNotLive", status.stdout)
         watcher = next(iter(api.get(WATCHERS)["items"]))
@@ -166,7 +164,9 @@ class FrontEnds(harness.TestCase):
         api.request("POST", WATCHERS, second)
         wait_until(lambda: api.get(f"{WATCHERS}/second").get("status", {}).get("state"), PATIENCE,
                    lambda: f"the Watcher is reconciled:\n{manager.tail()}")
-        lists = metric_sum(page("/metrics"), "rw_informer_lists_total", resource="watchers.operator.kyma-project.io")
+        with urllib.request.urlopen(f"http://127.0.0.1:{admin}/metrics", timeout=5) as answer:
+            text = answer.read().decode()
+        lists = metric_sum(text, "rw_informer_lists_total", resource="watchers.operator.kyma-project.io")
         self.note(f"reconciled {time.monotonic() - begun:.0f} s later, after {lists} lists")
         front.mend()
         wait_until(lambda: not conditions(), 90, lambda: f"the condition goes: {conditions()}\n{manager.tail()}")

@@ -188,8 +188,8 @@ class Story:
         self.restart_manager(image="example.com/runtime-watcher:3")
 
         def shown():
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.manager.admin}/runtimes", timeout=10) as answer:
-                return json.loads(answer.read())["conditions"]
+            done = runtime_watcher("status", "--address", f"127.0.0.1:{self.manager.admin}", "-o", "json")
+            return json.loads(done.stdout)["conditions"]
         wait_until(lambda: any(c["type"] == "RolloutClosed" and c["reason"] == "KindNotServed" and "no definition" in c["message"] for c in shown()),
                    PATIENCE, self.manager.tail)
         wait_until(lambda: any(e["reason"] == "RolloutClosed" and e["involvedObject"]["kind"] == "Lease"

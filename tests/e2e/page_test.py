@@ -80,7 +80,7 @@ def verdict_of(rows):
 
 def state_of(rows, **changes):
     live = sum(row["heartbeat"] == "live" for row in rows)
-    return {"now": int(time.time() * 1000), "version": "0.1.0", "leads": True, "conditions": [], "total": len(rows),
+    return {"now": int(time.time() * 1000), "version": "0.1.0", "conditions": [], "total": len(rows),
             "states": {"installed": len(rows)}, "heartbeats": {"live": live, "silent": len(rows) - live},
             "events": {"accepted": 10, "delivered": 10, "lost": 0, "rejected": 0, "notPersisted": 0, "resyncs": 0,
                        "holding": 0, "oldestMilliseconds": 0},
@@ -103,6 +103,7 @@ class MadeUp(http.server.ThreadingHTTPServer):
         self.events = [("full", first)]
         self.closed = False
         self.is_full = False  # rejects further viewers
+        self.leader = ""  # what it responds as a replica that does not lead
         self.details = {}  # of each runtime, beyond its state
         self.history = {}
         self.not_well = {"total": 0, "runtimes": []}  # at any time of the history
@@ -143,7 +144,7 @@ class Answer(http.server.BaseHTTPRequestHandler):
         pass
 
     def do_HEAD(self):
-        self.send_response(200)
+        self.send_response(421 if self.server.leader else 200)
         self.end_headers()
 
     def do_GET(self):
@@ -154,13 +155,15 @@ class Answer(http.server.BaseHTTPRequestHandler):
         if self.path.startswith("/history"):
             self.server.asked.append(self.path)
             return self.send(json.dumps(self.server.not_well if "?" in self.path else self.server.history).encode(), "application/json")
+        if self.server.leader:
+            return self.send(json.dumps({"leads": False, "message": self.server.leader}).encode(), "application/json", 421)
         kyma = self.path.partition("kyma=")[2]
         if kyma in self.server.held:
             self.server.held[kyma].wait(30)
         return self.send(json.dumps({"runtimes": [{"kyma": kyma, "state": "installed", **self.server.details}]}).encode(), "application/json")
 
-    def send(self, body, kind):
-        self.send_response(200)
+    def send(self, body, kind, status=200):
+        self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Content-Security-Policy", POLICY)
@@ -169,7 +172,7 @@ class Answer(http.server.BaseHTTPRequestHandler):
 
     def send_events(self):
         if self.server.is_full:
-            self.send_response(503)
+            self.send_response(421 if self.server.leader else 503)
             self.end_headers()
             return
         self.send_response(200)
@@ -236,7 +239,7 @@ class WithManager(PageTest):
                           "8 runtimes are live", timeout=40)
         self.assertEqual(self.names(), [f"runtime-{i}" for i in range(1, 9)])
         self.assertEqual(self.browser.run("return fetch('/').then((page) => page.headers.get('content-security-policy'))"), POLICY)
-        self.assertIn("leads · 8 runtimes", self.browser.text("#role"))
+        self.assertIn(" · 8 runtimes", self.browser.text("#role"))
         self.assertEqual(self.browser.texts("#stages h3"), ["Runtimes", "Webhooks", "Gateway", "Listener", "Channel", "Queue", "Reconcile"])
         self.assertEqual(self.browser.text("#phases [aria-current]"), "settled")
         self.assertIn("watcher", self.browser.text("#rollouts"))
@@ -259,7 +262,7 @@ class WithManager(PageTest):
         self.browser.press(Keys.HOME, Keys.ARROW_DOWN, Keys.ARROW_DOWN, Keys.ENTER)
         self.browser.wait("document.querySelector('#details').open", "Enter opens the details")
         self.browser.wait("document.querySelector('#details-body').innerText.includes('runtime id')", "they are read")
-        self.assertRegex("\n".join(self.browser.texts(".events li")), r"(?m)^\d+ \w+, \d\d:\d\d: WatcherInstalled: ", "its events are shown")
+        self.assertRegex("\n".join(self.browser.texts(".events li")), r"(?m)^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ: WatcherInstalled: ", "its events are shown")
         self.assertIn(" of the RuntimeBootstrapper: ", "".join(self.browser.texts(".events li")), "and those of what belongs to it")
         self.assertLessEqual(len(self.browser.run("return latest.warnings")), 2, "a start that goes well is nothing to warn of")
         self.assertEqual(self.browser.text("#details-title"), "runtime-3")
@@ -356,7 +359,7 @@ class WithStates(PageTest):
         server, last = self.serve_history([row_of(i) for i in range(1, 41)])
         self.open(server.address)
         self.browser.wait("!document.querySelector('#memory').hidden", "the history is read")
-        self.assertRegex(self.browser.text("#since"), r"kept since \d+ \w+, \d\d:\d\d")
+        self.assertRegex(self.browser.text("#since"), r"kept since \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
         begin = float(self.browser.run("return document.querySelector('#strip .begin').getAttribute('x1')"))
         self.assertAlmostEqual(begin, 1440 - 121, delta=2)
         self.assertEqual(self.browser.run("return document.querySelectorAll('#strip rect.bad').length"), 1)
@@ -510,12 +513,26 @@ class WithStates(PageTest):
         self.assertEqual(self.browser.text("#headline"), "■ unknown: 5 are not looked at yet")
         self.assertEqual(self.browser.texts("#stages .level")[0], "○ not reported")
         unknown["message"] = "unknown: no leader: this replica does not lead"
-        server.send("update", {**state_of(rows, leads=False, verdict=unknown), "rows": [], "gone": []})
+        server.send("update", {**state_of(rows, verdict=unknown), "rows": [], "gone": []})
         self.browser.wait("document.querySelector('#headline').innerText === arguments[0]", "it says so", f"■ {unknown['message']}")
-        # Nothing else is shown as a state.
-        self.browser.wait("[...document.querySelectorAll('#stages .level')].every((each) => each.innerText === '○ not reported')", "no stage has one")
-        self.assertEqual(self.browser.text("#rollouts"), "The leader knows them.")
-        self.assertEqual(self.browser.texts("#phases [aria-current]"), [])
+
+    def test_landscape_that_is_well_with_ill_runtimes_is_amber_and_names_them(self):
+        rows = [row_of(1, condition="ill", reason="EventsWait"), row_of(2)]
+        cause = {"reason": "EventsWait", "count": 1, "runtimes": ["runtime-1"], "next": "see it", "message": "klm does not accept them"}
+        verdict = {"level": "well", "message": "well: 1 of 2 runtimes are ill (50 %): runtime-1", "ill": 1, "causes": [cause]}
+        server = self.serve(rows, verdict=verdict)
+        self.assertEqual(self.browser.text("#headline"), f"▲ {verdict['message']}")
+        self.assertEqual(self.browser.run("return document.querySelector('#verdict').className"), "card warning")
+        self.assertEqual(self.browser.texts("#stages .level")[0], "▲ 1 ill")
+        self.assertTrue(self.browser.texts("#causes li")[0].startswith("EventsWait: 1: runtime-1: klm does not accept them"))
+        server.send("update", {**state_of(rows, verdict={**verdict, "ill": 0, "causes": []}), "rows": [], "gone": []})
+        self.browser.wait("document.querySelector('#verdict').className === 'card ok'", "it is green without any")
+
+    def test_page_of_a_replica_that_no_longer_leads_names_the_leader(self):
+        server = self.serve([row_of(1)])
+        server.leader = "this replica does not lead, pod manager-2 does: kubectl -n kcp-system port-forward pod/manager-2 8080"
+        server.fill(True)
+        self.browser.wait("document.querySelector('#connection').innerText.includes(arguments[0])", "it says who leads", server.leader)
 
     def test_verdict_without_a_recent_word_of_the_leader_is_unknown(self):
         self.serve([row_of(1)])
@@ -533,7 +550,7 @@ class WithStates(PageTest):
 
     def test_members_that_are_omitted_are_unknown(self):
         full = state_of([row_of(1)])
-        optional = [name for name in full if name not in ("now", "version", "leads", "total", "states")]
+        optional = [name for name in full if name not in ("now", "version", "total", "states")]
         for omitted in [*([name] for name in optional), optional]:
             with self.subTest(omitted=omitted):
                 self.browser.open("about:blank")

@@ -12,6 +12,12 @@ BOOST_AUTO_TEST_SUITE(admin)
 
 namespace {
 
+struct no_rows final : rw::admin::live_source {
+  boost::json::object state() override { return {}; }
+  void for_each_row(const visitor&) override {}
+  boost::json::object row(std::string_view) override { return {}; }
+};
+
 struct fixture {
   rw::http::response get(const char* target, const char* method = "GET") {
     rw::http::request request;
@@ -111,6 +117,44 @@ BOOST_AUTO_TEST_CASE(runtimes_are_shown_to_loopback_and_to_who_has_the_token) {
   BOOST_TEST(get("10.0.0.1", "Bearer secret").status == 200u);
 }
 
+BOOST_AUTO_TEST_CASE(replica_that_does_not_lead_names_the_leader_to_those_who_may_see_it) {
+  rw::core::metrics metrics;
+  boost::asio::io_context context;
+  rw::core::real_clock clock;
+  no_rows source;
+  rw::admin::live_feed feed{context.get_executor(), clock, metrics, source, {.viewers = 1}};
+  const auto shown = [](std::string_view, std::string&) { return "{}"; };
+  std::optional<rw::admin::other_leader> leader{{"manager-1", "pod manager-1 leads"}};
+  rw::admin::pages pages(
+      metrics,
+      {.runtimes = shown, .history = shown, .elsewhere = [&] { return leader; }, .live = &feed});
+  const auto get = [&](const char* target, const char* from, const char* method = "GET") {
+    rw::http::request request;
+    request.method = method;
+    request.target = target;
+    request.peer.address = {boost::asio::ip::make_address(from), 1};
+    rw::http::response response;
+    BOOST_TEST(!pages.handle(request, response).valid());
+    return response;
+  };
+  for (const auto* path : {"/", "/live", "/runtimes?limit=1", "/history"}) {
+    const auto answer = get(path, "127.0.0.1");
+    BOOST_TEST(answer.status == 421u, path);
+    BOOST_TEST(answer.last, path);
+    BOOST_TEST(!answer.source);
+    BOOST_TEST(answer.body.find("pod manager-1 leads") != std::string::npos, path);
+    BOOST_TEST(get(path, "127.0.0.1", "HEAD").status == 421u, path);
+    BOOST_TEST(get(path, "10.0.0.1").status == 401u, path);
+  }
+  const auto runtimes = get("/runtimes", "127.0.0.1");
+  BOOST_TEST(runtimes.headers.get("content-type") == "application/json");
+  BOOST_TEST(runtimes.body ==
+             R"({"leads":false,"message":"pod manager-1 leads","leader":"manager-1"})");
+  BOOST_TEST(get("/readyz", "10.0.0.1").status == 200u);
+  leader.reset();
+  BOOST_TEST(get("/runtimes", "127.0.0.1").body == "{}");
+}
+
 BOOST_AUTO_TEST_CASE(token_may_come_in_a_field_that_proxies_leave_alone) {
   rw::core::metrics metrics;
   std::string token;
@@ -141,12 +185,6 @@ BOOST_AUTO_TEST_CASE(token_may_come_in_a_field_that_proxies_leave_alone) {
 }
 
 namespace {
-
-struct no_rows final : rw::admin::live_source {
-  boost::json::object state() override { return {}; }
-  void for_each_row(const visitor&) override {}
-  boost::json::object row(std::string_view) override { return {}; }
-};
 
 /// Pages with a live page, and clients of them.
 struct live_fixture {

@@ -58,6 +58,53 @@ BOOST_AUTO_TEST_CASE(level_is_by_the_share_of_ill_runtimes) {
   BOOST_TEST(level(0, 0) == well);
 }
 
+BOOST_AUTO_TEST_CASE(few_ill_runtimes_are_named_while_the_level_is_well) {
+  const auto verdict = judge_fleet(fleet(1000, 7), {});
+  BOOST_TEST(verdict.message ==
+             "well: 7 of 1000 runtimes are ill (0.7 %): runtime-0, runtime-1, runtime-2, "
+             "runtime-3, runtime-4, ...");
+}
+
+BOOST_AUTO_TEST_CASE(operator_that_accepts_no_events_degrades_and_is_named) {
+  auto all = fleet(5, 5, 0, status_reason::events_wait);
+  BOOST_TEST(judge_fleet(all, {}).message ==
+             "degraded: events of 5 of 5 runtimes wait for their operators");
+  for (auto& runtime : all) runtime.waits_for = "klm";
+  auto verdict = judge_fleet(all, {});
+  BOOST_TEST(verdict.level == fleet_level::degraded);
+  BOOST_TEST(verdict.message == "degraded: events of 5 of 5 runtimes wait for klm");
+  BOOST_TEST(text_of(verdict).find("EventsWait: 5 (runtime-0, runtime-1, runtime-2, runtime-3, "
+                                   "runtime-4): klm does not accept them\n") != std::string::npos);
+  BOOST_TEST(verdict.count(runtime_condition::ill) == 5u);
+  // Another operator of one runtime is a cause of its own.
+  all[4].waits_for = "kim";
+  verdict = judge_fleet(all, {});
+  BOOST_TEST(verdict.message == "degraded: events of 5 of 5 runtimes wait for klm, kim");
+  BOOST_REQUIRE(verdict.causes.size() == 2u);
+  BOOST_TEST(verdict.causes[1].runtimes == std::vector<std::string>{"runtime-4"},
+             boost::test_tools::per_element());
+  // What is cut off is an outage whatever waits besides.
+  for (std::size_t i : {0, 1}) {
+    all[i].reason = status_reason::no_heartbeat;
+    all[i].waits_for.clear();
+  }
+  verdict = judge_fleet(all, {});
+  BOOST_TEST(verdict.message ==
+             "outage: 2 of 5 runtimes are ill (40 %); events of 3 of 5 runtimes wait for klm, kim");
+}
+
+BOOST_AUTO_TEST_CASE(next_step_is_about_the_runtimes_as_long_as_most_are_without_the_fault) {
+  for (const auto reason : {status_reason::no_heartbeat, status_reason::gateway_unreachable}) {
+    for (const auto& [ill, part] : {std::pair(1, "On these: kubectl -n kyma-system get pods"),
+                                    std::pair(2, "On these: "), std::pair(3, "see the gateway")}) {
+      const auto verdict = judge_fleet(fleet(5, ill, 0, reason), {});
+      BOOST_TEST(verdict.causes.at(0).next.find(part) != std::string::npos,
+                 verdict.causes.at(0).next);
+      BOOST_TEST(verdict.next_step_of(reason) == verdict.causes.at(0).next);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(runtimes_that_nobody_has_looked_at_make_it_unknown) {
   using enum fleet_level;
   BOOST_TEST(level(5000, 0, 251) == unknown);
@@ -121,6 +168,13 @@ BOOST_AUTO_TEST_CASE(condition_is_that_of_installation_and_heartbeats) {
     BOOST_TEST(one.condition == ill);
     BOOST_TEST(one.reason == no_heartbeat);
   }
+  const auto waiting = judge("a",
+                             {.installation = installed,
+                              .heartbeats = liveness::degraded,
+                              .heartbeat_reason = events_wait,
+                              .waits_for = "klm"},
+                             day);
+  BOOST_TEST(waiting.waits_for == "klm");
   BOOST_TEST(condition_of({.installation = runtime_state::unreachable,
                            .reason = runtime_unreachable,
                            .heartbeats = liveness::live}) == ill);

@@ -119,6 +119,10 @@ BOOST_AUTO_TEST_CASE(table_shows_ages_and_the_reason_why_the_rotation_waits) {
              "CA rotation (distributing): 1 runtime: c, next step not before 2026-03-02T00:00:00Z\n"
              "outage: 2 of 4 runtimes are ill\n"
              "  NoHeartbeat: 1 (long-name)\n    see the gateway\n");
+  all.as_object()["page"] = "kubectl -n kcp-system port-forward pod/manager-1 8080";
+  BOOST_TEST(runtimes_table(all, {}, day)
+                 .ends_with("    see the gateway\npage: kubectl -n kcp-system port-forward "
+                            "pod/manager-1 8080\n"));
   const auto wide = runtimes_table(all, {.wide = true}, day);
   all.at("rotation").as_object()["reason"] = "CARotationBlocked";
   BOOST_TEST(runtimes_table(all, {}, day).find("CA rotation (CARotationBlocked): 1 runtime") !=

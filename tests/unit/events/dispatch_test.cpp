@@ -113,11 +113,13 @@ BOOST_AUTO_TEST_CASE(statistics_name_the_refused_event_and_the_age_of_others) {
     BOOST_TEST(now.refused->status == 422U);
     BOOST_TEST((now.oldest_other > core::duration::zero()));
     BOOST_TEST((now.oldest > now.oldest_other));
+    BOOST_TEST(now.oldest_manager == "busy");
     w.kcp.script = {};
     co_await w.until_outcome("delivered", 3);
     const auto done = w.under_test->statistics();
     BOOST_TEST(!done.refused.has_value());
     BOOST_TEST((done.oldest_other == core::duration::zero()));
+    BOOST_TEST(done.oldest_manager == "");
   });
 }
 

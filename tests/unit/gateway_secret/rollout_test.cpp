@@ -198,6 +198,8 @@ BOOST_AUTO_TEST_CASE(installed_runtime_is_probed_and_reports_until_it_is_left_or
   BOOST_TEST(clusters.size() == 0U);  // one without a certificate is not known
   clusters.expect(kyma("a"));
   BOOST_TEST(is(false, false));
+  clusters.failing(kyma("a"), status_reason::access_missing, cluster_fault::tenant, since);
+  BOOST_TEST(is(false, false), "nothing was installed yet");
   clusters.converged(kyma("a"), false);
   BOOST_TEST(is(false, false));
   clusters.converged(kyma("a"), true);
@@ -209,7 +211,8 @@ BOOST_AUTO_TEST_CASE(installed_runtime_is_probed_and_reports_until_it_is_left_or
     clusters.failing(kyma("a"), reason, cluster_fault::tenant, since);
   };
   for (const auto reason : {status_reason::runtime_unreachable, status_reason::runtime_slow,
-                            status_reason::access_rejected}) {
+                            status_reason::access_rejected, status_reason::access_missing,
+                            status_reason::write_rejected}) {
     fail(reason);
     BOOST_TEST(is(false, true), reason);
   }

@@ -136,14 +136,31 @@ BOOST_FIXTURE_TEST_CASE(refused_event_is_named_unless_other_managers_wait, fleet
   BOOST_TEST(under_test.find(a)->message ==
              "klm rejects the event of ConfigMap default/a with status 422 and accepts others: see "
              "its log, and the gateway's");
+  BOOST_TEST(under_test.find(a)->waits_for == "klm");
   BOOST_TEST(!under_test.find(a)->last.refused);
   one.oldest_undelivered = 3600s;
   one.refused->oldest_other = 31s;
   BOOST_TEST(receive(one).changed.has_value());
   BOOST_TEST(reason() == "EventsWait");
   BOOST_TEST(under_test.find(a)->message.find("for 31 s") != std::string::npos);
+  BOOST_TEST(under_test.find(a)->waits_for == "");
   receive(good_heartbeat());
   BOOST_TEST((state() == liveness::live));
+}
+
+BOOST_FIXTURE_TEST_CASE(operator_that_accepts_no_events_is_named_until_the_runtime_is_silent,
+                        fleet) {
+  under_test.expect(a, at);
+  auto one = good_heartbeat();
+  one.oldest_undelivered = 31s;
+  one.oldest_manager = "klm";
+  receive(one);
+  BOOST_TEST(under_test.find(a)->waits_for == "klm");
+  BOOST_TEST(under_test.find(a)->message ==
+             "an event has waited for 31 s: see whether klm accepts events");
+  pass(50s);
+  BOOST_TEST(silent() == "a");
+  BOOST_TEST(under_test.find(a)->waits_for == "");
 }
 
 BOOST_FIXTURE_TEST_CASE(watch_that_stays_behind_degrades, fleet) {

@@ -29,6 +29,7 @@ heartbeat complete() {
   one.events = {100, 90, 1, 2, 3, 4, 5};
   one.losses = {{"", 1}, {"lifecycle-manager", 5}};
   one.oldest_undelivered = std::chrono::milliseconds(1500);
+  one.oldest_manager = "infrastructure-manager";
   one.refused = {"lifecycle-manager", 422,    "operator.kyma-project.io",   "Kyma",
                  "kyma-system",       "kyma", std::chrono::milliseconds(40)};
   one.delivery = std::chrono::milliseconds(3);
@@ -115,6 +116,7 @@ BOOST_AUTO_TEST_CASE(heartbeat_error_names_the_field) {
        "watches[0].liveSince"},
       {R"({"bootId":"1","intervalSeconds":5,"sentAt":"now"})", "sentAt"},
       {R"({"bootId":"1","intervalSeconds":5,"caDigest":"ab"})", "caDigest"},
+      {R"({"bootId":"1","intervalSeconds":5,"oldestManager":"a/b"})", "oldestManager"},
       {R"({"bootId":"1","intervalSeconds":5,"refused":[]})", "refused must be an object"},
       {R"({"bootId":"1","intervalSeconds":5,"refused":{"status":1000}})", "refused.status"},
       {R"({"bootId":"1","intervalSeconds":5,"refused":{"name":"a\u0007"}})", "refused.name"},
