@@ -291,24 +291,24 @@ asio::awaitable<void> manifest_check::check_object(const json::value* object) {
 
 /// One line for each namespace, and for the cluster.
 asio::awaitable<void> manifest_check::report_missing_rights() {
+  const auto user = shared_.user.empty() ? std::string("the kubeconfig's user") : shared_.user;
   bool all = true;
   for (const auto& [ns, rights] : missing_) {
     if (rights.empty()) continue;
     all = false;
-    const bool creates = created_.contains(ns) && !existing_.contains(ns);
-    co_await shared_.journal.report(
-        {failed, "rights",
-         (shared_.user.empty() ? "the kubeconfig's user" : shared_.user) + " may not, in " +
-             (ns.empty() ? "the cluster" : "namespace " + ns) + ": " + text_of(rights),
-         (creates ? "kubectl create namespace " + ns +
-                        " --dry-run=client -o yaml | kubectl apply -f - && "
-                  : "") +
-             grant_command(shared_.user, rights)});
+    const auto place = ns.empty() ? std::string("the cluster") : "namespace " + ns;
+    auto command = grant_command(shared_.user, rights);
+    if (created_.contains(ns) && !existing_.contains(ns)) {
+      command.insert(0, "kubectl create namespace " + ns +
+                            " --dry-run=client -o yaml | kubectl apply -f - && ");
+    }
+    co_await shared_.journal.report({failed, "rights",
+                                     user + " may not, in " + place + ": " + text_of(rights),
+                                     std::move(command)});
   }
   if (!all) co_return;
-  co_await shared_.journal.report({proven, "rights",
-                                   (shared_.user.empty() ? "the kubeconfig's user" : shared_.user) +
-                                       " may write the objects of the manifests"});
+  co_await shared_.journal.report(
+      {proven, "rights", user + " may write the objects of the manifests"});
 }
 
 asio::awaitable<void> manifest_check::check_objects() {
