@@ -2,6 +2,7 @@
 
 #include "rw/reactors/cli/certs.hpp"
 #include "rw/reactors/cli/doctor_app.hpp"
+#include "rw/reactors/cli/doctor_pre_app.hpp"
 #include "rw/reactors/cli/listen_app.hpp"
 #include "rw/reactors/cli/manager_app.hpp"
 #include "rw/reactors/cli/replay_app.hpp"
@@ -18,6 +19,11 @@ namespace {
 template <class App, class Settings>
 std::function<std::unique_ptr<app>(services&)> make(const Settings& from) {
   return [&from](services& with) { return std::make_unique<App>(with, from); };
+}
+
+std::unique_ptr<app> make_doctor(services& with, const doctor_settings& from) {
+  if (from.pre) return std::make_unique<doctor_pre_app>(with, from);
+  return std::make_unique<doctor_app>(with, from);
 }
 
 std::unique_ptr<app> make_webhook(services& with, const webhook_settings& from) {
@@ -92,10 +98,11 @@ std::vector<command> commands_of(settings& to) {
        .describe = [&to](CLI::App& app) { describe_uninstall(app, to.uninstall); },
        .make = make<uninstall_app>(to.uninstall)},
       {.name = "doctor",
-       .help = "Checks an installation step by step, and says what to do about each defect; "
-               "changes nothing",
+       .help =
+           "Checks an installation step by step, or with --pre whether it is possible, and says "
+           "what to do about each defect; changes nothing",
        .describe = [&to](CLI::App& app) { describe_doctor(app, to.doctor); },
-       .make = make<doctor_app>(to.doctor),
+       .make = [&to](services& with) { return make_doctor(with, to.doctor); },
        .reports = true},
       {.name = "replay",
        .help = "Posts recorded AdmissionReviews to a webhook, as an API server would",

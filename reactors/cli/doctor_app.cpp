@@ -3,6 +3,7 @@
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/bootstrapper/resource.hpp"
 #include "rw/reactors/certificates/rendering.hpp"
+#include "rw/reactors/cli/manager_manifests.hpp"
 #include "rw/reactors/gateway_secret/rotation.hpp"
 #include "rw/reactors/runtime_rollout/resource.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
@@ -20,14 +21,6 @@
 #include <utility>
 
 namespace rw::cli {
-
-namespace manager_roles {
-extern const char* const rbac;
-extern const char* const certificates;
-extern const char* const gardener_certificates;
-extern const char* const bootstrapper_rbac_signal;
-extern const char* const bootstrapper_rbac_direct;
-}  // namespace manager_roles
 
 namespace {
 
@@ -61,13 +54,13 @@ k8s::client_options client_options(const char* name) {
 
 /// The rights that the manager needs with these settings.
 std::vector<access_right> needed_rights(const leader_settings& settings) {
-  std::string text = manager_roles::rbac;
+  std::string text = manager_manifests::rbac;
   const auto add = [&text](const char* roles) { text.append("---\n").append(roles); };
-  add(settings.gardener_certificates ? manager_roles::gardener_certificates
-                                     : manager_roles::certificates);
+  add(settings.gardener_certificates ? manager_manifests::gardener_certificates
+                                     : manager_manifests::certificates);
   if (settings.bootstrapper != bootstrapper_mode::off) {
-    add(manager_roles::bootstrapper_rbac_signal);
-    add(manager_roles::bootstrapper_rbac_direct);
+    add(manager_manifests::bootstrapper_rbac_signal);
+    add(manager_manifests::bootstrapper_rbac_direct);
   }
   return rights_of(text);
 }

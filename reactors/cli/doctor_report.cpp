@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <stdexcept>
 
 namespace rw::cli {
@@ -114,9 +115,16 @@ std::vector<access_right> rights_of(const std::string& manifests) {
   for (const auto& object : *objects) {
     const auto kind = k8s::find_string(object, {"kind"});
     if (kind != "Role" && kind != "ClusterRole") continue;
-    const auto ns = kind == "Role" ? k8s::key_of(object).ns : std::string();
-    for (const auto& rule : object.at("rules").as_array()) add_rights(rule, ns, out);
+    std::ranges::move(rights_of_role(object), std::back_inserter(out));
   }
+  return out;
+}
+
+std::vector<access_right> rights_of_role(const json::value& role) {
+  std::vector<access_right> out;
+  const auto ns = k8s::find_string(role, {"kind"}) == "Role" ? k8s::key_of(role).ns : std::string();
+  const auto* const rules = k8s::find_array(role, {"rules"});
+  for (const auto& rule : rules == nullptr ? json::array() : *rules) add_rights(rule, ns, out);
   return out;
 }
 

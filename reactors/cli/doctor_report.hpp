@@ -53,5 +53,7 @@ std::string summary_of(const std::vector<finding>& all);
 /// Returns the rights that the Roles and ClusterRoles of a text of manifests grant. Throws
 /// std::invalid_argument if it is not one.
 std::vector<access_right> rights_of(const std::string& manifests);
+/// Returns those of one Role or ClusterRole.
+std::vector<access_right> rights_of_role(const boost::json::value& role);
 
 }  // namespace rw::cli

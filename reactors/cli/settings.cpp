@@ -11,6 +11,13 @@
 namespace rw::cli {
 namespace {
 
+constexpr auto doctor_exit_codes =
+    "Exit code   doctor                                   doctor --pre\n"
+    "0           no check failed, but for --tolerate      no check failed\n"
+    "3           a check failed                           a check failed\n"
+    "1           the command failed                       KCP did not respond\n"
+    "2           a flag or the kubeconfig is invalid      the same, or a manifest is no YAML";
+
 std::string as_upstream(const std::string& text) {
   const auto parsed = core::parse_host_port(text);
   return parsed && parsed->port != 0 ? "" : "must be host:port, not: " + text;
@@ -248,11 +255,22 @@ void describe_uninstall(CLI::App& app, uninstall_settings& to) {
 }
 
 void describe_doctor(CLI::App& app, doctor_settings& to) {
+  app.footer(doctor_exit_codes);
   add_kcp_access(app, to.kubeconfig, to.context);
+  auto* const pre = app.add_flag(
+      "--pre", to.pre,
+      "Check before an installation whether it would succeed with the rights of the kubeconfig's "
+      "user; changes nothing. The flags for a manager that runs have no effect then");
+  add(app, "--filename,-f", to.manifests, "FILE|DIR,...",
+      "With --pre: manifests to be installed, as for kubectl apply; - is standard input, such as "
+      "the output of helm template; by default those of deploy/crds and deploy/manager, which are "
+      "built in")
+      ->needs(pre);
   add(app, "--service-account", to.service_account, "NAMESPACE:NAME",
       "The manager's, whose rights are checked by impersonation; empty: the rights of the "
       "kubeconfig's user are checked");
-  add(app, "--runtime", to.runtimes, "KYMA,...", "Check only these runtimes");
+  add(app, "--runtime", to.runtimes, "KYMA,...",
+      "Check only these runtimes; by default all, and three with --pre");
   add(app, "--concurrent", to.concurrent, "", "Number of runtimes checked concurrently")
       ->check(CLI::Range(1u, 1024u));
   add_duration(app, "--runtime-timeout", to.runtime_timeout, "Time limit for one runtime",

@@ -160,6 +160,8 @@ struct uninstall_settings {
 
 /// `runtime-watcher doctor`.
 struct doctor_settings {
+  bool pre = false;                    ///< before an installation
+  std::vector<std::string> manifests;  ///< that `pre` tries; empty: the built-in ones
   std::string kubeconfig;
   std::string context;
   std::string service_account = "kcp-system:runtime-watcher-manager";  ///< empty: the user's own

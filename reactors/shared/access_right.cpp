@@ -1,5 +1,6 @@
 #include "rw/reactors/shared/access_right.hpp"
 
+#include "rw/core/gather.hpp"
 #include "rw/k8s/objects/read_json.hpp"
 #include "rw/k8s/objects/types.hpp"
 
@@ -44,6 +45,19 @@ asio::awaitable<k8s::result<bool>> has_right(k8s::client& api, access_right righ
                        "application/json", std::move(body));
   if (!got) co_return got.error();
   co_return is_allowed(*got);
+}
+
+asio::awaitable<k8s::result<std::vector<access_right>>> find_missing(
+    k8s::client* api, std::vector<access_right> rights) {
+  std::vector<asio::awaitable<k8s::result<bool>>> reviews;
+  for (const auto& right : rights) reviews.push_back(has_right(*api, right));
+  const auto answers = co_await core::gather(std::move(reviews));
+  std::vector<access_right> out;
+  for (std::size_t i = 0; i < rights.size(); ++i) {
+    if (!answers[i]) co_return answers[i].error();
+    if (!*answers[i]) out.push_back(std::move(rights[i]));
+  }
+  co_return out;
 }
 
 }  // namespace rw

@@ -7,6 +7,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace rw {
 
@@ -31,5 +32,8 @@ bool is_allowed(std::string_view review);
 /// Asks the API server whether the client's own identity has the right. Everybody may ask: no
 /// request is refused. The right may be given or taken at any time.
 boost::asio::awaitable<k8s::result<bool>> has_right(k8s::client& api, access_right right);
+/// Returns those of the rights that the client's identity does not have.
+boost::asio::awaitable<k8s::result<std::vector<access_right>>> find_missing(
+    k8s::client* api, std::vector<access_right> rights);
 
 }  // namespace rw

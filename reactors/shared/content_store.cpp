@@ -357,8 +357,8 @@ asio::awaitable<k8s::result<void>> content_store::collect(
     std::string source(k8s::annotation(each, source_annotation));
     std::string digest(k8s::annotation(each, content_annotation));
     if (!source.empty() && !is_due(each, std::move(source))) {
-      for (const auto& one : parse_list(k8s::annotation(each, contents_annotation))) {
-        mark(one, listed);
+      for (const auto& referred : parse_list(k8s::annotation(each, contents_annotation))) {
+        mark(referred, listed);
       }
     }
     if (!digest.empty()) all_contents.emplace(*present.insert(std::move(digest)).first, &each);

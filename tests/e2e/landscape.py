@@ -213,7 +213,11 @@ class Landscape:
         self.kcp.apply({"apiVersion": "v1", "kind": "Secret",
                         "metadata": {"name": f"kubeconfig-{RUNTIME}", "namespace": "kcp-system",
                                      "labels": {"operator.kyma-project.io/kyma-name": "kyma-1"}},
-                        "data": {"config": encoded(self.skr.kubeconfig.read_text())}})
+                        "data": {"config": encoded(self.access().read_text())}})
+
+    def access(self):
+        """The kubeconfig in that Secret."""
+        return self.skr.kubeconfig
 
     def add_kyma(self):
         self.add_access()

@@ -369,6 +369,17 @@ class Real(Story, landscape.Real, harness.TestCase):
         super().test_runtime_is_installed_heard_of_changed_and_removed()
         self.check_rights()
 
+    def access(self):
+        """On the runtime the manager has the rights of deploy/manager/runtimes alone."""
+        if self.skr.get("serviceaccount", "kim", "kyma-system") is None:
+            if self.skr.get("namespace", "kyma-system") is None:
+                self.skr.kubectl("create", "namespace", "kyma-system")
+            self.skr.kubectl("apply", "-f", ROOT / "deploy" / "manager" / "runtimes" / "rights.yaml")
+            self.skr.kubectl("create", "serviceaccount", "kim", "-n", "kyma-system")
+            for kind in ("clusterrole", "role"):
+                self.skr.kubectl("create", f"{kind}binding", MANAGER, "-n", "kyma-system", f"--{kind}={MANAGER}", "--serviceaccount=kyma-system:kim")
+        return self.kubeconfig_of(self.skr, "kyma-system", "kim")
+
     def check_rights(self):
         """Manager and watcher need each of their rights, and no other; some things are out of reach."""
         self.check_doctor()

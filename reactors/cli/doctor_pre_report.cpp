@@ -1,0 +1,111 @@
+#include "rw/reactors/cli/doctor_pre_report.hpp"
+
+#include <boost/json/object.hpp>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace rw::cli {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t pre_check_width = 14;
+constexpr std::string_view role_name = "runtime-watcher-installer";
+
+/// The resources that rights have the same verbs for, by these verbs; all separated by commas.
+std::map<std::string, std::string> resources_by_verbs(const std::vector<access_right>& rights,
+                                                      const std::string& separator) {
+  std::map<std::string, std::set<std::string>> verbs;
+  for (const auto& right : rights) {
+    auto resource = right.resource + (right.group.empty() ? "" : "." + right.group);
+    if (!right.subresource.empty()) resource += "/" + right.subresource;
+    verbs[std::move(resource)].insert(right.verb);
+  }
+  const auto append = [&separator](std::string& to, const std::string& each) {
+    to += (to.empty() ? "" : separator) + each;
+  };
+  std::map<std::string, std::string> out;
+  for (const auto& [resource, of] : verbs) {
+    std::string all;
+    for (const auto& verb : of) append(all, verb);
+    append(out[all], resource);
+  }
+  return out;
+}
+
+/// "'it'\''s'" for a shell, where it has other than harmless characters.
+std::string shell_word(std::string_view text) {
+  constexpr std::string_view harmless =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:@/=,";
+  if (!text.empty() && text.find_first_not_of(harmless) == text.npos) return std::string(text);
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+}  // namespace
+
+std::string_view to_string(pre_group group) noexcept {
+  static constexpr std::array<std::string_view, 3> names{"kcp", "manager", "runtimes"};
+  return names[static_cast<std::size_t>(group)];
+}
+
+std::string_view heading_of(pre_group group) noexcept {
+  static constexpr std::array<std::string_view, 3> headings{"KCP", "What the manager needs",
+                                                            "Runtimes"};
+  return headings[static_cast<std::size_t>(group)];
+}
+
+std::string marked_text_of(const finding& of) {
+  static constexpr std::array<std::string_view, 3> marks{"✓", "✗", "!"};
+  auto check = of.check;
+  check.resize(std::max(check.size() + 1, pre_check_width), ' ');
+  auto out = "  " + std::string(marks[static_cast<std::size_t>(of.state)]) + " " + check +
+             of.message + "\n";
+  if (!of.remedy.empty()) out += std::string(4 + pre_check_width, ' ') + "fix: " + of.remedy + "\n";
+  return out;
+}
+
+json::value json_of(pre_group group, const finding& of) {
+  auto out = json_of(of).as_object();
+  out["group"] = to_string(group);
+  return out;
+}
+
+std::string text_of(const std::vector<access_right>& rights) {
+  std::string out;
+  for (const auto& [verbs, resources] : resources_by_verbs(rights, ", ")) {
+    out += (out.empty() ? "" : "; ") + verbs + " " + resources;
+  }
+  return out;
+}
+
+std::string subject_flag(std::string_view user) {
+  constexpr std::string_view account = "system:serviceaccount:";
+  if (user.empty()) return "--user=USER";
+  if (!user.starts_with(account)) return "--user=" + shell_word(user);
+  return "--serviceaccount=" + shell_word(user.substr(account.size()));
+}
+
+std::string grant_command(std::string_view user, const std::vector<access_right>& rights) {
+  const auto& ns = rights.front().ns;
+  const std::string role = ns.empty() ? "clusterrole" : "role";
+  const auto kubectl =
+      ns.empty() ? std::string("kubectl create ") : "kubectl -n " + ns + " create ";
+  std::string out;
+  std::size_t number = 0;
+  for (const auto& [verbs, resources] : resources_by_verbs(rights, ",")) {
+    const auto name =
+        std::string(role_name) + (++number > 1 ? "-" + std::to_string(number) : std::string());
+    out += (out.empty() ? "" : " && ") + kubectl + role + " " + name + " --verb=" + verbs +
+           " --resource=" + resources + " && " + kubectl + role + "binding " + name + " --" + role +
+           "=" + name + " " + subject_flag(user);
+  }
+  return out;
+}
+
+}  // namespace rw::cli

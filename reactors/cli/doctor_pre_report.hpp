@@ -1,0 +1,43 @@
+#pragma once
+
+#include "rw/reactors/cli/doctor_report.hpp"
+#include "rw/reactors/shared/access_right.hpp"
+
+#include <boost/json/value.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace rw::cli {
+
+/// The oldest version of Kubernetes that KCP may have, as the chart's kubeVersion says.
+inline constexpr std::pair<unsigned, unsigned> oldest_kubernetes{1, 21};
+
+/// What `doctor --pre` checks one after the other.
+enum class pre_group : std::uint8_t { kcp, manager, runtimes };
+
+/// Returns "kcp", "manager", "runtimes".
+std::string_view to_string(pre_group group) noexcept;
+/// Returns the heading of a group.
+std::string_view heading_of(pre_group group) noexcept;
+
+/// Formats a finding with its mark: one line, and a second one with the remedy.
+std::string marked_text_of(const finding& of);
+boost::json::value json_of(pre_group group, const finding& of);
+
+/// Formats rights of one namespace by their verbs: "create, patch deployments.apps, services; bind
+/// roles.rbac.authorization.k8s.io".
+std::string text_of(const std::vector<access_right>& rights);
+
+/// Returns the kubectl commands, in one line, that grant `user` rights, which are of one namespace,
+/// or of the cluster.
+std::string grant_command(std::string_view user, const std::vector<access_right>& rights);
+
+/// Returns the flag of kubectl's that names a user or ServiceAccount as a subject; with a
+/// placeholder where the user is not known.
+std::string subject_flag(std::string_view user);
+
+}  // namespace rw::cli

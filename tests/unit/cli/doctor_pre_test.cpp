@@ -1,0 +1,127 @@
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/cli/doctor_pre_manifests.hpp"
+#include "rw/reactors/cli/doctor_pre_report.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include "tests/unit/source_dir.hpp"
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+
+namespace rw::doctor_pre_test {
+BOOST_AUTO_TEST_SUITE(doctor_pre)
+
+using namespace rw::cli;
+namespace json = boost::json;
+
+BOOST_AUTO_TEST_CASE(rights_are_grouped_by_their_verbs_and_granted_by_one_line) {
+  const std::vector<access_right> rights{
+      {"get", "apps", "deployments", "", "home"},  {"patch", "apps", "deployments", "", "home"},
+      {"patch", "", "services", "", "home"},       {"get", "", "services", "", "home"},
+      {"patch", "g.io", "things", "status", "home"}};
+  BOOST_TEST(text_of(rights) == "get, patch deployments.apps, services; patch things.g.io/status");
+  BOOST_TEST(grant_command("alice", rights) ==
+             "kubectl -n home create role runtime-watcher-installer --verb=get,patch "
+             "--resource=deployments.apps,services && "
+             "kubectl -n home create rolebinding runtime-watcher-installer "
+             "--role=runtime-watcher-installer --user=alice && "
+             "kubectl -n home create role runtime-watcher-installer-2 --verb=patch "
+             "--resource=things.g.io/status && "
+             "kubectl -n home create rolebinding runtime-watcher-installer-2 "
+             "--role=runtime-watcher-installer-2 --user=alice");
+  BOOST_TEST(grant_command("system:serviceaccount:a:b", {{"get", "", "nodes"}}) ==
+             "kubectl create clusterrole runtime-watcher-installer --verb=get --resource=nodes && "
+             "kubectl create clusterrolebinding runtime-watcher-installer "
+             "--clusterrole=runtime-watcher-installer --serviceaccount=a:b");
+}
+
+BOOST_AUTO_TEST_CASE(subject_is_one_word_for_a_shell) {
+  BOOST_TEST(subject_flag("") == "--user=USER");
+  BOOST_TEST(subject_flag("a@example.com") == "--user=a@example.com");
+  BOOST_TEST(subject_flag("a; rm 'x'") == "--user='a; rm '\\''x'\\'''");
+}
+
+BOOST_AUTO_TEST_CASE(finding_has_a_mark_and_its_group) {
+  const finding ill{finding_state::failed, "issuer", "it is missing", "kubectl apply"};
+  BOOST_TEST(marked_text_of(ill) ==
+             "  ✗ issuer        it is missing\n"
+             "                  fix: kubectl apply\n");
+  BOOST_TEST(marked_text_of({finding_state::proven, "version", "1.34"}) ==
+             "  ✓ version       1.34\n");
+  BOOST_TEST(marked_text_of({finding_state::not_proven, "version", "1.34"}) ==
+             "  ! version       1.34\n");
+  BOOST_TEST(
+      json::serialize(json_of(pre_group::manager, ill)) ==
+      R"({"state":"failed","check":"issuer","message":"it is missing","remedy":"kubectl apply","group":"manager"})");
+}
+
+BOOST_AUTO_TEST_CASE(oldest_version_is_that_of_the_chart) {
+  std::ifstream file(test::source_file("deploy/helm/runtime-watcher/Chart.yaml"));
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const auto version = ">=" + std::to_string(oldest_kubernetes.first) + "." +
+                       std::to_string(oldest_kubernetes.second) + ".0-0\"";
+  BOOST_TEST(text.find(version) != std::string::npos, version);
+}
+
+BOOST_AUTO_TEST_CASE(built_in_manifests_are_all_that_deploy_installs) {
+  std::multiset<std::string> built_in;
+  std::multiset<std::string> shipped;
+  const auto note = [](const std::vector<json::value>& objects, auto& into) {
+    for (const auto& object : objects) into.insert(json::serialize(object));
+  };
+  note(read_manifests({}), built_in);
+  const auto file = [](const char* name) { return test::source_file(name); };
+  note(read_manifests({file("deploy/crds"), file("deploy/manager")}), shipped);
+  note(read_manifests({file("deploy/manager/namespace.yaml")}), built_in);  // for trials
+  BOOST_TEST((built_in == shipped));
+  BOOST_CHECK_THROW(read_manifests({"no-such-file.yaml"}), setting_error);
+}
+
+BOOST_AUTO_TEST_CASE(manager_has_the_settings_of_its_deployment) {
+  auto objects = read_manifests({});
+  const auto found = find_manager(objects);
+  BOOST_TEST(found.exists);
+  BOOST_TEST(found.error.empty(), found.error);
+  BOOST_TEST(found.settings.pin_san);
+  const auto deployment = std::ranges::find_if(
+      objects, [](const json::value& each) { return k8s::find_string(each, {"kind"}) == "Deployment"; });
+  auto& arguments =
+      deployment->at_pointer("/spec/template/spec/containers/0/args").as_array();
+  arguments.push_back("--rollout-prometheus=https://prometheus");
+  arguments.push_back("--rollout-prometheus-ca=/in/the/pod");
+  arguments.push_back("--istio-namespace=mesh");
+  BOOST_TEST(find_manager(objects).error.empty(), find_manager(objects).error);
+  BOOST_TEST(find_manager(objects).settings.istio_namespace == "mesh");
+  arguments.push_back("--no-such-flag");
+  BOOST_TEST(find_manager(objects).error.find("--no-such-flag") != std::string::npos);
+  objects.erase(deployment);
+  BOOST_TEST(!find_manager(objects).exists);
+}
+
+BOOST_AUTO_TEST_CASE(binding_grants_what_its_role_does) {
+  const auto objects = read_manifests({});
+  for (const auto& object : objects) {
+    const auto kind = k8s::find_string(object, {"kind"});
+    const bool grants = kind.ends_with("Role") || kind.ends_with("RoleBinding");
+    BOOST_TEST(granted_rights(object, objects).empty() == !grants, kind);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(kind_of_a_definition_among_the_manifests_is_known) {
+  const auto objects = read_manifests({});
+  const auto found =
+      find_definition(objects, {"operator.kyma-project.io", "v1alpha1", "RuntimeRollout"});
+  BOOST_REQUIRE(found.has_value());
+  BOOST_TEST(found->plural == "runtimerollouts");
+  BOOST_TEST(found->namespaced);
+  BOOST_TEST(!find_definition(objects, {"operator.kyma-project.io", "v1beta2", "Kyma"}));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace rw::doctor_pre_test
