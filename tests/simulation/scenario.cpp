@@ -390,13 +390,14 @@ void scenario::answer_resyncs() {
   at(up_to(seconds(60)), [this] { kcp_.now.portal = false; });
 }
 
-/// A receiver, or what is before it, refuses an object, or all.
+/// A receiver, or what is before it, refuses an object, all events, or resyncs as well.
 void scenario::refuse_events() {
   static constexpr std::array<unsigned, 6> codes = {400, 403, 404, 413, 422, 431};
   const auto* manager = likely(0.5) ? "gadget-manager" : "lifecycle-manager";
   auto& refusal = kcp_.now.refusals[manager];
   refusal.status = codes.at(in_.chance.draw(codes.size()));
-  refusal.part = likely(0.3) ? "" : "o" + std::to_string(in_.chance.draw(most_names)) + '"';
+  refusal.part = "o" + std::to_string(in_.chance.draw(most_names)) + '"';
+  if (likely(0.4)) refusal.part = likely(0.5) ? "" : "{";
   in_.note(std::string(manager) + " answers " + std::to_string(refusal.status) + " for " +
            (refusal.part.empty() ? "all" : refusal.part));
   at(up_to(seconds(30)), [this, manager] { kcp_.now.refusals.erase(manager); });
