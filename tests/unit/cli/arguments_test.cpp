@@ -60,12 +60,13 @@ BOOST_AUTO_TEST_CASE(unknown_flag_is_named_with_the_flag_that_was_meant) {
 BOOST_AUTO_TEST_CASE(unknown_command_of_a_command_is_named_with_the_command_that_was_meant) {
   BOOST_TEST(
       says(refusal({"rollout", "stauts"}), "unknown command rollout stauts; did you mean status?"));
-  BOOST_TEST(
-      says(refusal({"certs", "x"}), "unknown command certs x: there are ca, server, client"));
+  BOOST_TEST(says(refusal({"certs", "something"}),
+                  "unknown command certs something: there are ca, server, client, webhook"));
   BOOST_TEST(says(refusal({"help", "docter"}), "did you mean doctor?"));
 }
 
 BOOST_AUTO_TEST_CASE(help_of_a_command_is_printed_by_the_command_help) {
+  const environment wide{{"COLUMNS", "200"}};
   const auto undo = printed({"help", "rollout", "undo"});
   BOOST_TEST(says(undo, "--to-revision"), undo);
   BOOST_TEST(undo == printed({"rollout", "undo", "--help"}));
