@@ -63,7 +63,8 @@ namespace rw::core {
 /// may be inside calls at the same time.
 template <typename T>
 class channel {
-  static_assert(std::is_nothrow_move_constructible_v<T> && std::is_nothrow_destructible_v<T>);
+  static_assert(std::is_nothrow_move_constructible_v<T> && std::is_nothrow_destructible_v<T>,
+                "T must be nothrow move-constructible and nothrow destructible");
 
  public:
   using value_type = T;

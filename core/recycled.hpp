@@ -89,7 +89,7 @@ struct recycled_allocator {
   recycled_allocator(const recycled_allocator<Other>&) noexcept {}
 
   T* allocate(std::size_t count) {
-    static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+    static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__, "T must not be over-aligned");
     auto* const block =
         count == 1 ? recycled_detail::take<sizeof(T)>() : ::operator new(count * sizeof(T));
     return static_cast<T*>(block);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "rw/core/requirements.hpp"
+
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/ip/tcp.hpp>

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "rw/core/requirements.hpp"
+
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 

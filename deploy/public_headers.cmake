@@ -12,7 +12,7 @@ function(rw_public_headers group title)
     if(NOT EXISTS ${CMAKE_SOURCE_DIR}/${header})
       message(FATAL_ERROR "deploy/public_headers.cmake: there is no ${header}")
     endif()
-    string(APPEND groups "/** @file ${header}\n @ingroup ${group} */\n")
+    string(APPEND groups "/** @file rw/${header}\n @ingroup ${group} */\n")
     cmake_path(GET header PARENT_PATH folder)
     install(FILES ${CMAKE_SOURCE_DIR}/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rw/${folder})
   endforeach()
@@ -55,7 +55,7 @@ rw_public_headers(listener "Events of runtimes"
 # What the headers above are made of. A program includes none of them.
 rw_public_headers(parts "Parts of other headers"
   core/channel/index_ring.hpp core/channel/operation.hpp core/channel/state.hpp core/channel/wait_list.hpp
-  core/http/send_permit.hpp core/lifetime.hpp core/lru_map.hpp core/recycled.hpp core/text.hpp core/text_error.hpp
+  core/requirements.hpp core/http/send_permit.hpp core/lifetime.hpp core/lru_map.hpp core/recycled.hpp core/text.hpp core/text_error.hpp
   core/thread_owner.hpp
   tls/digest.hpp tls/directory_watch.hpp tls/files.hpp tls/trust_store.hpp
   k8s/controller/election.hpp k8s/controller/event_correlator.hpp

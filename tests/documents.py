@@ -19,7 +19,7 @@ PROGRAMS = (("k8s/README.md", "tests/install/operator.cpp", 45),
 METRIC = re.compile(r"\b((?:rw|watcher|lifecycle_mgr|leader_election|workqueue|controller_runtime)_[a-z0-9_]*[a-z0-9])\b")
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9_-]+")
 # Options of other programs, and of Kyma Infrastructure Manager and kube-apiserver.
-FOREIGN = {"--address-family", "--build", "--cacert", "--data", "--dry-run", "--enable-aggregator-routing", "--field-selector", "--for",
+FOREIGN = {"--address-family", "--build", "--cacert", "--cflags", "--libs", "--data", "--dry-run", "--enable-aggregator-routing", "--field-selector", "--for",
            "--header", "--kubeconfig", "--label-exclude", "--list_content", "--merge", "--preset", "--replicas",
            "--run_test", "--log_level", "--runtime-bootstrapper-enabled", "--show-managed-fields", "--target", "--type", "--install", "--take-ownership", "--namespace", "--values", "--logs", "--reuse-values", "--output", "--filename", "--all-namespaces", "--exit-status", "--all",
            "--prefix", "--set", "--set-file", "--goaway-chance", "--server-side", "--bump-revision", "--mark-compacted", "--parallel"}

@@ -4,6 +4,7 @@
 #include "rw/core/channel/wait_list.hpp"
 #include "rw/core/channel_error.hpp"
 #include "rw/core/recycled.hpp"
+#include "rw/core/requirements.hpp"
 
 #include <boost/asio/associated_allocator.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>

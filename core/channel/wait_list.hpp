@@ -2,6 +2,7 @@
 
 #include "rw/core/channel/index_ring.hpp"
 #include "rw/core/recycled.hpp"
+#include "rw/core/requirements.hpp"
 
 #include <boost/asio/execution_context.hpp>
 #include <boost/smart_ptr/intrusive_ptr.hpp>

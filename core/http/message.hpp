@@ -1,6 +1,7 @@
 #pragma once
 
 #include "rw/core/lifetime.hpp"
+#include "rw/core/requirements.hpp"
 #include "rw/core/text.hpp"
 
 #include <boost/asio/ip/tcp.hpp>

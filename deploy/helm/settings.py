@@ -7,6 +7,7 @@ range, percentages, words, addresses). With --check it writes nothing, and ends 
 """
 
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -70,7 +71,8 @@ def form_of(kind):
 
 def options(binary, *command):
     """Each flag with its variable, if it has one, and the form of its value; `bare` is a flag that needs no value."""
-    text = subprocess.run([binary, *command, "--help"], text=True, capture_output=True, check=True).stdout
+    text = subprocess.run([binary, *command, "--help"], text=True, capture_output=True, check=True,
+                          env={**os.environ, "COLUMNS": "1000"}).stdout
     for first, others, kind, variable in (found.groups() for found in OPTION.finditer(text)):
         for flag in (first, *others.split(",")[1:]):
             yield flag, variable, form_of(kind), kind is None

@@ -178,7 +178,8 @@ bool read(const value& from, T& into, std::string& error) {
     }
     return true;
   } else {
-    static_assert(described_struct<T>, "describe it: BOOST_DESCRIBE_STRUCT or BOOST_DESCRIBE_ENUM");
+    static_assert(described_struct<T>,
+                  "describe the type with BOOST_DESCRIBE_STRUCT or BOOST_DESCRIBE_ENUM");
     if (!from.is_object()) return fail(error, "not an object");
     const auto& fields = from.get_object();
     const T initial{};
@@ -269,7 +270,8 @@ boost::json::object schema() {
   } else if constexpr (std::same_as<T, value>) {
     return {{"x-kubernetes-preserve-unknown-fields", true}};
   } else {
-    static_assert(described_struct<T>, "describe it: BOOST_DESCRIBE_STRUCT or BOOST_DESCRIBE_ENUM");
+    static_assert(described_struct<T>,
+                  "describe the type with BOOST_DESCRIBE_STRUCT or BOOST_DESCRIBE_ENUM");
     object properties;
     boost::json::array required;
     const T initial{};

@@ -1,6 +1,7 @@
 #include "rw/reactors/cli/app.hpp"
 
 #include "rw/reactors/cli/join_by.hpp"
+#include "rw/reactors/cli/version.hpp"
 
 #include <boost/asio/ip/address.hpp>
 
@@ -12,6 +13,25 @@
 namespace rw::cli {
 
 namespace asio = boost::asio;
+
+namespace {
+
+/// Applies --as and --as-group, which replace what the kubeconfig says.
+void impersonate(const kcp_access& of, k8s::config& to) {
+  if (!of.as.empty()) {
+    to.impersonate_user = of.as;
+    to.impersonate_uid.clear();
+    to.impersonate_groups.clear();
+    to.impersonate_extra.clear();
+  }
+  if (of.as_groups.empty()) return;
+  if (to.impersonate_user.empty()) {
+    throw setting_error("--as-group needs --as, or a user to impersonate in the kubeconfig");
+  }
+  to.impersonate_groups = of.as_groups;
+}
+
+}  // namespace
 
 asio::ip::tcp::endpoint listening_address(const core::host_port& host_port,
                                           std::string_view setting) {
@@ -28,20 +48,16 @@ void log_listening(core::logger& log, std::string_view server, const asio::ip::t
   log.info("listening", {{"server", server}, {"address", address.str()}});
 }
 
-k8s::config load_kcp_config(const std::string& kubeconfig, const std::string& context) {
-  auto config = k8s::load_config(kubeconfig, context);
+k8s::config load_kcp_config(const kcp_access& of) {
+  auto config = k8s::load_config(of.kubeconfig, of.context);
   if (config.has_error()) throw setting_error("--kubeconfig: " + config.error().message);
+  impersonate(of, *config);
   return std::move(*config);
-}
-
-std::string version_text() {
-  const std::string_view revision = RW_REVISION;
-  return revision.empty() ? RW_VERSION : RW_VERSION "+" + std::string(revision);
 }
 
 app::app(services& with) : services_(with), stop_(with.executor) {
   core::make_gauge(with.metrics, "rw_build_info", "1, with the version and revision of the program",
-                   {{"version", RW_VERSION}, {"revision", RW_REVISION}})
+                   {{"version", RW_VERSION}, {"revision", source_revision}})
       .Set(1);
 }
 

@@ -75,12 +75,9 @@ T need(tls::result<T> made, const std::string& setting) {
   return std::move(*made);
 }
 
-/// Returns KCP's configuration, as `k8s::load_config` does. Throws `setting_error`.
-k8s::config load_kcp_config(const std::string& kubeconfig, const std::string& context);
-
-/// Returns the program's version, with the revision of its sources where the build was given one:
-/// "0.1.0+0a1b2c3d4e5f" (Semantic Versioning 2.0.0, section 10).
-std::string version_text();
+/// Returns KCP's configuration, as `k8s::load_config` does, for the user to impersonate if there is
+/// one. Throws `setting_error`.
+k8s::config load_kcp_config(const kcp_access& of);
 
 /// The reactors of one command. Ends at `stop`, or when a reactor fails.
 class app {

@@ -3,8 +3,11 @@
 #include "rw/core/config.hpp"
 #include "rw/core/resolver.hpp"
 #include "rw/reactors/cli/completion.hpp"
+#include "rw/reactors/cli/help.hpp"
 #include "rw/reactors/cli/options.hpp"
 #include "rw/reactors/cli/output.hpp"
+#include "rw/reactors/cli/unknown_arguments.hpp"
+#include "rw/reactors/cli/version.hpp"
 #include "rw/tls/key_memory.hpp"
 
 #include <boost/asio/co_spawn.hpp>
@@ -51,19 +54,6 @@ std::string trim(std::string& text) {
   text = text.substr(first, text.find_last_not_of(" \t") - first + 1);
   return "";
 }
-
-/// Help without the values of negative flags, such as `--no-manager{false}`.
-class help_formatter final : public CLI::Formatter {
- public:
-  std::string make_option_name(const CLI::Option* option, bool positional) const override {
-    auto name = CLI::Formatter::make_option_name(option, positional);
-    constexpr std::string_view value = "{false}";
-    for (auto at = name.find(value); at != std::string::npos; at = name.find(value)) {
-      name.erase(at, value.size());
-    }
-    return name;
-  }
-};
 
 /// True for "tcp://10.0.0.11:6379", as kubelet writes the variable NAME_PORT of a Service
 /// (kubernetes.io/docs/concepts/services-networking/service, Environment variables).
@@ -149,48 +139,48 @@ std::vector<std::string> without_aliases(std::vector<std::string> arguments,
   return arguments;
 }
 
-/// Number of insertions, deletions and replacements between two words (Levenshtein).
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    auto diagonal = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const auto replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j - 1] + 1, row[j] + 1, replaced});
-    }
-  }
-  return row.back();
+/// `help COMMAND...` means `COMMAND... --help`.
+std::vector<std::string> without_help_command(std::vector<std::string> arguments) {
+  if (arguments.empty() || arguments.front() != "help") return arguments;
+  arguments.erase(arguments.begin());
+  arguments.emplace_back("--help");
+  return arguments;
 }
 
-/// Throws a `setting_error`, with the command that was meant, if the first argument that is no flag
-/// is no command.
-void check_command(const CLI::App& parser, const std::vector<std::string>& arguments) {
-  const auto given = std::ranges::find_if(
-      arguments, [](const std::string& each) { return !each.starts_with('-'); });
-  // The value of a flag of the program itself.
-  if (given == arguments.end() ||
-      (given != arguments.begin() && *std::prev(given) == "--log-level"))
-    return;
-  std::string names;
-  std::string nearest;
-  std::size_t least = 3;
-  for (const auto* const each : parser.get_subcommands([](const CLI::App*) { return true; })) {
-    const auto& name = each->get_name();
-    if (name == *given) return;
-    names += (names.empty() ? "" : ", ") + name;
-    const auto far = name.starts_with(*given) ? 1 : distance(name, *given);
-    if (far < least) {
-      least = far;
-      nearest = name;
-    }
+/// The commands that every program has: `version`, `help` and `completion`.
+class further_words {
+ public:
+  void add_to(CLI::App& parser, const std::string& program) {
+    version_ = parser.add_subcommand("version",
+                                     "Prints the version, the commit of the sources and its time");
+    version_->add_option("--output,-o", format_, "Format of the version; a line of text by default")
+        ->check(CLI::IsMember({"json", "yaml"}));
+    parser.add_subcommand("help", "Prints the help of a command: help COMMAND [SUBCOMMAND]")
+        ->callback([] { throw CLI::CallForHelp(); });
+    completion_ = parser.add_subcommand(
+        "completion", "Prints a script for the completion of commands and flags: source <(" +
+                          program + " completion bash)");
+    completion_->add_option("SHELL", shell_, "Shell to complete in: bash, zsh or fish")
+        ->required()
+        ->check(CLI::IsMember({"bash", "zsh", "fish"}));
   }
-  throw setting_error(
-      "unknown command " + *given +
-      (nearest.empty() ? ": there are " + names : "; did you mean " + nearest + "?") +
-      "\nRun with --help for more information.");
-}
+
+  /// Prints the version or a script; returns false if neither was asked for.
+  bool print(const CLI::App& parser) const {
+    if (*completion_) std::cout << completion_script(parser, shell_);
+    if (*version_) {
+      std::cout << (format_.empty() ? version_line(parser.get_name()) + "\n"
+                                    : version_document(format_ == "yaml"));
+    }
+    return *completion_ || *version_;
+  }
+
+ private:
+  CLI::App* version_ = nullptr;
+  std::string format_;
+  CLI::App* completion_ = nullptr;
+  std::string shell_;
+};
 
 /// Returns the long flag, which CLI11 does not name where the help does not show the option.
 std::string flag_of(const CLI::Option& option) {
@@ -292,7 +282,7 @@ int run(const std::string& program, const command& chosen, const command_line& l
   if (chosen.serves) {
     with.log.info("starting", {{"command", chosen.name},
                                {"version", RW_VERSION},
-                               {"revision", RW_REVISION},
+                               {"revision", source_revision},
                                {"settings", line.settings}});
   }
   for (const auto& variable : line.service_links) {
@@ -350,15 +340,16 @@ void parse(CLI::App& parser, const std::vector<std::string>& arguments) {
 
 command_line parse_command_line(const std::string& program, const std::string& about,
                                 const std::vector<command>& commands, int argc, char** argv) {
-  const auto arguments = without_aliases(std::vector<std::string>(argv + 1, argv + argc), commands);
+  const auto arguments = without_help_command(
+      without_aliases(std::vector<std::string>(argv + 1, argv + argc), commands));
   command_line result;
   std::string level = "info";
   CLI::App parser(about, program);
-  parser.formatter(std::make_shared<help_formatter>());
+  parser.formatter(make_help_formatter(help_columns()));
   const bool single = commands.size() == 1 && commands.front().name.empty();
   if (!single) parser.require_subcommand(1);
   parser.fallthrough();
-  parser.set_version_flag("--version", program + " " + version_text());
+  parser.set_version_flag("--version", version_line(program));
   parser.footer("A flag overrides its variable, which overrides the default.");
   auto* const log_level = add(parser, "--log-level", level, "",
                               "Least level that is logged; commands that print a report log errors "
@@ -377,25 +368,17 @@ command_line parse_command_line(const std::string& program, const std::string& a
   }
   // A program that accepts any argument, for its callers' sake, has no further words.
   CLI::App none;
-  auto& words = parser.get_allow_extras() ? none : parser;
-  const auto* const version = words.add_subcommand("version", "Prints the version");
-  auto* const completion = words.add_subcommand(
-      "completion", "Prints a script for the completion of commands and flags: source <(" +
-                        program + " completion bash)");
-  std::string shell;
-  completion->add_option("SHELL", shell, "bash, zsh or fish")
-      ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  further_words words;
+  words.add_to(parser.get_allow_extras() ? none : parser, program);
   try {
-    if (!single) check_command(parser, arguments);
+    if (!single) check_commands(parser, arguments);
     parse(parser, arguments);
     note_variables(parser, arguments, result.variables);
     core::parse_log_level(level, result.log_level);
-    if (*version) std::cout << program << " " << version_text() << "\n";
-    if (*completion) std::cout << completion_script(parser, shell);
+    const bool printed = words.print(parser);
     for (const auto& command : commands) {
       auto* const parsed = single ? &parser : parser.get_subcommand(command.name);
-      if (!*parsed || *version || *completion) continue;
+      if (!*parsed || printed) continue;
       if (command.check) command.check(*parsed, result);
       result.runs = true;
       if (command.reports && log_level->results().empty())
@@ -409,6 +392,7 @@ command_line parse_command_line(const std::string& program, const std::string& a
       parser.exit(e);
       return result;
     }
+    if (!parser.get_allow_extras()) check_flags(parser, arguments);
     note_variables(parser, arguments, result.variables);
     throw setting_error(
         result.as_given(e.what() + std::string("\nRun with --help for more information.")));

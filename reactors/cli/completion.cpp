@@ -28,7 +28,8 @@ std::vector<std::string> flags_in(const CLI::App& of) {
 /// The words that may follow a command: its own commands, its flags, and those of the program.
 std::string words_after(const CLI::App& command, const CLI::App& program) {
   std::string out;
-  for (const auto* nested : commands_in(command)) out += nested->get_name() + " ";
+  const auto& commands = command.get_name() == "help" ? program : command;
+  for (const auto* nested : commands_in(commands)) out += nested->get_name() + " ";
   for (const auto& flag : flags_in(command)) out += "--" + flag + " ";
   for (const auto* nested : commands_in(command)) {
     for (const auto& flag : flags_in(*nested)) {

@@ -33,13 +33,14 @@ constexpr std::string_view apply_manager = "kubectl apply -k deploy/manager (dep
 
 /// The identity of --service-account ("namespace:name").
 k8s::config impersonating(const doctor_settings& settings) {
-  auto config = load_kcp_config(settings.kubeconfig, settings.context);
-  if (settings.service_account.empty()) return config;
-  const auto ns = settings.service_account.substr(0, settings.service_account.find(':'));
-  config.impersonate_user = "system:serviceaccount:" + settings.service_account;
-  config.impersonate_groups = {"system:serviceaccounts", "system:serviceaccounts:" + ns,
-                               "system:authenticated"};
-  return config;
+  auto access = settings.kcp;
+  if (!settings.service_account.empty()) {
+    const auto ns = settings.service_account.substr(0, settings.service_account.find(':'));
+    access.as = "system:serviceaccount:" + settings.service_account;
+    access.as_groups = {"system:serviceaccounts", "system:serviceaccounts:" + ns,
+                        "system:authenticated"};
+  }
+  return load_kcp_config(access);
 }
 
 k8s::client_options client_options(const char* name) {
@@ -76,8 +77,7 @@ std::optional<k8s::condition> error_of(const json::value& watcher) {
 doctor_app::doctor_app(services& with, doctor_settings settings)
     : app(with),
       settings_(std::move(settings)),
-      kcp_(std::make_unique<k8s::client>(with.executor,
-                                         load_kcp_config(settings_.kubeconfig, settings_.context),
+      kcp_(std::make_unique<k8s::client>(with.executor, load_kcp_config(settings_.kcp),
                                          client_options("kcp"), with.for_client())),
       as_manager_(std::make_unique<k8s::client>(with.executor, impersonating(settings_),
                                                 client_options("manager"), with.for_client())),

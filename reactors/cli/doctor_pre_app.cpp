@@ -38,7 +38,7 @@ doctor_pre_app::doctor_pre_app(services& with, doctor_settings settings)
       settings_(std::move(settings)),
       objects_(read_manifests(settings_.manifests)),
       planned_(find_manager(objects_)),
-      kcp_(with.executor, load_kcp_config(settings_.kubeconfig, settings_.context),
+      kcp_(with.executor, load_kcp_config(settings_.kcp),
            pre_client_options("kcp"), with.for_client()),
       runtimes_(with.executor,
                 {.name = "skr",

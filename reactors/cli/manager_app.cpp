@@ -104,7 +104,7 @@ std::shared_ptr<const k8s::fence> manager_app::leader_fence() const {
 }
 
 k8s::client manager_app::connect(const char* name) const {
-  return {services_.executor, load_kcp_config(settings_.kubeconfig, settings_.context),
+  return {services_.executor, load_kcp_config(settings_.kcp),
           k8s::client_options{.name = name,
                               .user_agent = "runtime-watcher-manager",
                               .field_manager = std::string(default_field_manager)},

@@ -22,10 +22,10 @@ CLI::Validator quantity() {
 
 void describe_intake(CLI::App& app, manager_settings& to) {
   add_listening_address(app, "--listen-address", to.listening.address,
-                        "Where events are taken, by the replica that leads");
+                        "Address that the leading replica receives events on");
   describe_listening(app, to.listening);
   app.add_flag("--pin-san", to.pin_san,
-               "Take an event only if the sender's certificate names the skr-domain of its Kyma");
+               "Accept an event only if the sender's certificate names the skr-domain of its Kyma");
   add(app, "--pod-ip", to.pod_ip, "IP",
       "Address of this pod, which the leader writes to the EndpointSlice of --events-service; by "
       "default none: no slice is written")
@@ -44,25 +44,24 @@ void describe_intake(CLI::App& app, manager_settings& to) {
                "Period of the probes of a runtime, which prove the way of events without writing "
                "anything; a failed one is repeated after 30 s; 0: no probes");
   add(app, "--admin-token-file", to.admin_token_file, "FILE",
-      "Clients that send the token in it may read the page (/), /live and /runtimes from outside "
-      "the "
-      "loopback interface");
+      "File with the token that lets clients read the page (/), /live and /runtimes from outside "
+      "the loopback interface");
   add(app, "--landscape", to.landscape, "NAME",
-      "Label landscape of all metrics, which tells landscapes of one Prometheus apart; by default "
-      "none");
+      "Value of the label landscape of all metrics, which tells landscapes of one Prometheus "
+      "apart; by default none");
   add_listening_address(app, "--metrics-address", to.metrics_address,
-                        "Where /metrics, /healthz, /livez and /readyz are served (plain HTTP)");
+                        "Address that serves /metrics, /healthz, /livez and /readyz (plain HTTP)");
 }
 
 void describe_election(CLI::App& app, manager_settings& to) {
   app.add_flag("--leader-elect,!--no-leader-elect", to.leader_elect,
                "Write only while holding a Lease (on by default)");
-  add(app, "--lease-namespace", to.lease_namespace, "", "Of the Lease");
-  add(app, "--lease-name", to.lease_name, "", "Of the Lease");
+  add(app, "--lease-namespace", to.lease_namespace, "", "Namespace of the leader-election Lease");
+  add(app, "--lease-name", to.lease_name, "", "Name of the leader-election Lease");
   add_duration(app, "--lease-duration", to.lease_duration,
-               "Time after its last renewal at which another replica may take the Lease");
+               "Time after the last renewal of the Lease at which another replica may take it");
   add_duration(app, "--renew-deadline", to.renew_deadline,
-               "Time after its last renewal at which the leader stops leading");
+               "Time after the last renewal of the Lease at which the leader stops leading");
   add_duration(app, "--retry-period", to.retry_period,
                "Delay between attempts to acquire or renew the Lease");
 }
@@ -71,24 +70,25 @@ void describe_runtimes(CLI::App& app, manager_settings& to) {
   add(app, "--gateway-namespace", to.gateway_namespace, "",
       "Namespace of the Gateways that Watchers select");
   add(app, "--gateway-name", to.gateway_name, "",
-      "Gateway in kcp-system; SKRs send events to its host and port");
+      "Name of the Gateway in kcp-system to whose host and port SKRs send events");
   add(app, "--istio-namespace", to.istio_namespace, "",
-      "Of certificates, the root CA's Secret and the gateway's");
+      "Namespace of the Certificates and of the CA and gateway Secrets");
   add(app, "--kcp-port", to.kcp_port, "",
-      "Port of KCP's gateway as SKRs reach it, in place of the Gateway's")
+      "Port of KCP's gateway as SKRs reach it; 0: that of --gateway-name")
       ->check(CLI::Range(1, 65535));
   add(app, "--skr-image", to.skr_image, "", "Image of the webhook on SKRs");
   add(app, "--skr-manifests", to.skr_manifests, "DIR",
       "Directory with manifests that replace the built-in manifests (deploy/skr)");
   add(app, "--skr-pull-secret", to.skr_pull_secrets, "NAME,...",
-      "imagePullSecrets of the webhook, in kyma-system on the SKR");
+      "Names of the webhook's imagePullSecrets, in kyma-system on the SKR");
   add(app, "--skr-webhook-sources", to.skr_webhook_sources, "LABEL=VALUE,...",
       "Pods in kube-system of the SKR that may call the webhook, or \"any\" for every client; by "
       "default as the manifests say: app=vpn-shoot")
       ->check(CLI::Validator(watcher_installer::webhook_sources_error, ""));
-  add(app, "--skr-memory-limit", to.skr_memory_limit, "", "Of the webhook's pods")
+  add(app, "--skr-memory-limit", to.skr_memory_limit, "", "Memory limit of the webhook's pods")
       ->check(quantity());
-  add(app, "--skr-cpu-limit", to.skr_cpu_limit, "", "Of the webhook's pods")->check(quantity());
+  add(app, "--skr-cpu-limit", to.skr_cpu_limit, "", "CPU limit of the webhook's pods")
+      ->check(quantity());
   app.add_flag("--skr-restart-on-renewal", to.skr_restart_on_renewal,
                "Restart the webhook's pods when they get a new certificate: for an image that does "
                "not reload it, as runtime-watcher does");
@@ -112,10 +112,10 @@ void describe_migration(CLI::App& app, manager_settings& to) {
                "what would be written");
   app.add_flag("--take-over", to.take_over,
                "Write even while lifecycle-manager runs (by default the manager then acts as with "
-               "--shadow): its own part for watchers must be switched off");
+               "--shadow); lifecycle-manager's own part for watchers must be switched off");
   add_duration(app, "--lifecycle-manager-patience", to.lifecycle_manager_patience,
-               "Time after the last renewal of its Lease at which lifecycle-manager's part is "
-               "taken over; it must exceed the duration of a restart",
+               "Time after the last renewal of lifecycle-manager's Lease at which its part is "
+               "taken over; must exceed the duration of a restart",
                std::chrono::seconds(1));
   add(app, "--only", to.only, "SELECTOR",
       "Selector of the Kymas to reconcile, such as canary=yes; all others are left alone, but for "
@@ -135,38 +135,40 @@ void describe_migration(CLI::App& app, manager_settings& to) {
 void describe_certificates(CLI::App& app, manager_settings& to) {
   add_certificates_kind(app, to.gardener_certificates);
   add(app, "--issuer", to.issuer, "", "Issuer of the SKRs' certificates");
-  add(app, "--issuer-namespace", to.issuer_namespace, "", "Of the issuer, with gardener");
+  add(app, "--issuer-namespace", to.issuer_namespace, "",
+      "Namespace of --issuer, with --certificates=gardener");
   add(app, "--extra-dns-names", to.extra_dns_names, "NAME,...",
-      "Further names in each certificate");
+      "Further DNS names in the certificate of each SKR");
   add(app, "--certificate-key", to.certificate_key, "",
       "Key of the SKRs' certificates, from their next renewal on; a handshake with rsa-4096 costs "
       "the webhook ten times the CPU")
       ->check(CLI::IsMember({"ecdsa-p256", "rsa-2048", "rsa-3072", "rsa-4096"}));
   add_duration(app, "--certificate-duration", to.certificate_duration,
                "Validity of the SKRs' certificates, in whole hours", std::chrono::hours(1));
+  add_duration(app, "--certificate-renew-before", to.certificate_renew_before,
+               "Time before its expiry at which an SKR's certificate is renewed, in whole hours",
+               std::chrono::hours(1));
   add_duration(
-      app, "--certificate-renew-before", to.certificate_renew_before,
-      "Time before the end of its validity at which a certificate is renewed, in whole hours",
-      std::chrono::hours(1));
-  add_duration(app, "--ca-grace-period", to.ca_grace,
-               "From when a new CA is in the bundle until the gateway may serve with it");
+      app, "--ca-grace-period", to.ca_grace,
+      "Time from the addition of a new CA to the bundle until the gateway may serve with it");
   app.add_flag("--ca-switch-by-time-only", to.ca_time_only,
-               "After the grace period, do not wait until every SKR has the new CA");
+               "Switch the gateway to a new CA after --ca-grace-period, without waiting until "
+               "every SKR has it");
   add_duration(app, "--ca-switch-before-expiry", to.ca_switch_before_expiry,
                "Time before the expiry of the gateway's certificate at which the gateway switches "
                "to the new one, even if SKRs lack the new CA");
   add_duration(
       app, "--ca-switch-limit", to.ca_switch_limit,
       "Maximum time from the addition of a new CA to the bundle until the gateway switches to it, "
-      "even if SKRs lack it; at least the grace period; 0: until shortly before the expiry");
+      "even if SKRs lack it; at least --ca-grace-period; 0: until --ca-switch-before-expiry");
   add_duration(
       app, "--ca-excuse-after", to.ca_excuse_after,
       "Time after which the rotation no longer waits for an SKR that fails through a fault "
       "of its own: it is unreachable, rejects the kubeconfig or writes, or has none",
       std::chrono::seconds(1));
   add(app, "--ca-excuse-percent", to.ca_excuse_percent, "PERCENT",
-      "Maximum part of the SKRs that the rotation does not wait for so, but at least 3 of them; "
-      "0: it waits for all")
+      "Maximum percentage of the SKRs that the rotation does not wait for after --ca-excuse-after, "
+      "3 SKRs at least; 0: it waits for all")
       ->check(CLI::Range(0, 100));
   add_duration(app, "--ca-gateway-settles", to.ca_gateway_settles,
                "Time from the addition of a new CA to the bundle until its certificates are "
@@ -176,9 +178,10 @@ void describe_certificates(CLI::App& app, manager_settings& to) {
                "pods): a certificate waits this long for its CA, a new manager's webhook for the "
                "managers' file, and the gateway for the new CA. The wait ends earlier where the "
                "heartbeats of all pods say that they have loaded it");
-  add_duration(app, "--ca-api-server-propagation", to.ca_api_server_propagation,
-               "Part of --ca-propagation that a certificate waits for its CA even so: until all "
-               "replicas of an SKR's API server observe the webhook configuration");
+  add_duration(
+      app, "--ca-api-server-propagation", to.ca_api_server_propagation,
+      "Part of --ca-propagation that a certificate waits for its CA even if heartbeats report the "
+      "CA earlier: until all replicas of an SKR's API server observe the webhook configuration");
 }
 
 /// Checks the rules of k8s::election, with the flags' names in the messages.
@@ -199,9 +202,7 @@ void check_election(const manager_settings& of, problems& wrong) {
 }  // namespace
 
 void describe_manager(CLI::App& app, manager_settings& to) {
-  add(app, "--kubeconfig", to.kubeconfig, "FILE",
-      "Access to KCP; by default $KUBECONFIG, the pod's own, or ~/.kube/config");
-  add(app, "--context", to.context, "", "Context of the kubeconfig; by default the current one");
+  add_kubeconfig(app, to.kcp);
   describe_intake(app, to);
   describe_election(app, to);
   describe_runtimes(app, to);
@@ -209,7 +210,7 @@ void describe_manager(CLI::App& app, manager_settings& to) {
   describe_certificates(app, to);
   describe_runtime_config(app, to.runtime_config);
   add_duration(app, "--drain-timeout", to.drain_timeout,
-               "How long after SIGTERM what is under way may take")
+               "Time limit after SIGTERM for work in progress")
       ->envname("DRAIN_TIMEOUT");
   check_object_names(app, {"--lease-namespace", "--lease-name", "--gateway-namespace",
                            "--events-service", "--skr-pull-secret", "--gateway-name",

@@ -102,10 +102,11 @@ void check_required(CLI::App& app, std::initializer_list<const char*> flags, pro
 
 void describe_listening(CLI::App& app, listening_settings& to) {
   add(app, "--component", to.component, "NAME",
-      "Name in the path of the events: the manager of the Watchers")
+      "Name in the path of the events, which is the manager that Watchers name")
       ->check(validator(as_component, ""));
   add(app, "--tls-cert", to.tls_cert, "FILE",
-      "PEM certificate: terminate mutual TLS here (needs --tls-key and --client-ca)");
+      "PEM certificate with which this process terminates mutual TLS (needs --tls-key and "
+      "--client-ca)");
   add(app, "--tls-key", to.tls_key, "FILE", "PEM key of --tls-cert");
   add(app, "--client-ca", to.client_ca, "FILE",
       "PEM bundle that client certificates, also forwarded ones, must chain to");
@@ -121,6 +122,12 @@ void check_listening(const listening_settings& of, problems& wrong) {
   }
 }
 
+void add_kubeconfig(CLI::App& app, kcp_access& to) {
+  add(app, "--kubeconfig", to.kubeconfig, "FILE",
+      "Kubeconfig for KCP; by default $KUBECONFIG, the pod's own, or ~/.kube/config");
+  add(app, "--context", to.context, "", "Context of the kubeconfig; by default the current one");
+}
+
 void add_local_runtimes(CLI::App& app, k8s::local_servers& to) {
   app.add_flag_callback(
       "--allow-local-runtimes", [&to] { to = k8s::local_servers::allowed; },
@@ -130,9 +137,9 @@ void add_local_runtimes(CLI::App& app, k8s::local_servers& to) {
 
 void add_certificates_kind(CLI::App& app, bool& gardener) {
   const auto set = [&gardener](const std::string& kind) { gardener = kind == "gardener"; };
-  app.add_option_function<std::string>(
-         "--certificates", set,
-         "Kind of the Certificates: of cert-manager or of Gardener's cert-management")
+  app.add_option_function<std::string>("--certificates", set,
+                                       "Kind of the Certificates: cert-manager, or gardener for "
+                                       "those of Gardener's cert-management")
       ->check(CLI::IsMember({"cert-manager", "gardener"}))
       ->default_str("cert-manager");
 }

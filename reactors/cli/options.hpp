@@ -74,6 +74,8 @@ CLI::Option* add_host_port(CLI::App& app, const std::string& flag, Address& to,
   return app.add_option_function<std::string>(flag, set, help)->type_name("HOST:PORT");
 }
 
+/// Adds --kubeconfig and --context of KCP.
+void add_kubeconfig(CLI::App& app, kcp_access& to);
 /// Whether runtimes may be on this machine.
 void add_local_runtimes(CLI::App& app, k8s::local_servers& to);
 /// Whether Certificates are Gardener's.

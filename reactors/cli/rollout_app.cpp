@@ -32,7 +32,7 @@ rollout_app::rollout_app(services& with, rollout_settings settings)
     : app(with),
       settings_(std::move(settings)),
       kcp_(std::make_unique<k8s::client>(
-          with.executor, load_kcp_config(settings_.kubeconfig, settings_.context),
+          with.executor, load_kcp_config(settings_.kcp),
           k8s::client_options{.name = "kcp",
                               .user_agent = "runtime-watcher-rollout",
                               .field_manager = std::string(default_field_manager)},

@@ -37,35 +37,32 @@ void add_share(CLI::App& app, const std::string& flag, runtime_rollout::share& t
 void describe_rollout(CLI::App& app, runtime_config_settings& to) {
   add(app, "--rollout-canaries", to.rollout.canaries, "N|N%|LABELS",
       "Runtimes that get a new watcher (image, resources, Deployment) first, and in mode direct "
-      "new "
-      "manifests and configuration: a number, a percentage (then 2 at least), or a label selector, "
-      "of Kymas for the watcher and of Runtimes otherwise. RuntimeRollouts may say otherwise, as "
-      "of "
-      "the next two")
+      "new manifests and configuration: a number, a percentage (then 2 at least), or a label "
+      "selector, of Kymas for the watcher and of Runtimes otherwise. A RuntimeRollout overrides it")
       ->check([](const std::string& text) {
         return runtime_rollout::is_canaries(text)
                    ? std::string()
                    : "must be a number, a percentage or a label selector: " + text;
       });
-  add_share(
-      app, "--rollout-max-unavailable", to.rollout.max_unavailable,
-      "Maximum number of runtimes, after the canaries, that have it and are not ready; at least 1");
+  add_share(app, "--rollout-max-unavailable", to.rollout.max_unavailable,
+            "Maximum number of runtimes, after the canaries, that have the new content and are not "
+            "ready; at least 1. A RuntimeRollout overrides it");
   add_share(app, "--rollout-failure-budget", to.rollout.failure_budget,
-            "Runtimes that may fail with it, a percentage being 2 at least; one more pauses the "
-            "roll-out, and so does each canary that fails");
+            "Number of runtimes that may fail with the new content, a percentage being 2 at least; "
+            "one more pauses the roll-out, and so does each canary that fails. A RuntimeRollout "
+            "overrides it");
   add_duration(app, "--rollout-canary-soak", to.rollout.soak,
                "Time for which canaries must be ready before other runtimes follow");
   add(app, "--rollout-prometheus", to.prometheus.url, "URL",
       "Prometheus that verifies the steps of roll-outs, such as "
-      "https://prometheus.monitoring:9090; "
-      "http with --rollout-prometheus-token-file only on a loopback address. Without it, steps "
-      "that "
-      "are to be verified admit no runtimes");
+      "https://prometheus.monitoring:9090; http with --rollout-prometheus-token-file only on a "
+      "loopback address. Without it, steps that are to be verified admit no runtimes");
   add(app, "--rollout-prometheus-ca", to.prometheus.ca_file, "FILE",
-      "Authorities of its certificate; by default the system's")
+      "PEM bundle that the certificate of --rollout-prometheus is checked against; by default the "
+      "system's authorities")
       ->check(CLI::ExistingFile);
   add(app, "--rollout-prometheus-token-file", to.prometheus.token_file, "FILE",
-      "Bearer token that it is sent; read again when it changes")
+      "File with the bearer token for --rollout-prometheus; read again when it changes")
       ->check(CLI::ExistingFile);
   app.add_flag("--rollout-none", to.rollout_none,
                "Roll nothing out: new content of the watcher and of the bootstrapper goes to all "
@@ -92,33 +89,35 @@ void describe_runtime_config(CLI::App& app, runtime_config_settings& to) {
   };
   app.add_option_function<std::string>(
          "--signal-by", form,
-         "What operator.kyma-project.io/force-patch-reconciliation=true is set as on a Runtime; "
+         "Form of the mark operator.kyma-project.io/force-patch-reconciliation=true on a Runtime; "
          "Kyma Infrastructure Manager reads the annotation only")
       ->check(CLI::IsMember({"annotation", "label"}))
       ->default_str("annotation");
   add_duration(app, "--signal-settle", to.signal.settle,
                "Time without changes of the configuration before Runtimes are marked");
-  add_duration(app, "--signal-quiet", to.signal.timing.quiet,
-               "Time for which a Runtime must be neither Pending nor Failed after its mark was "
-               "taken off, to count as configured; one that was Pending counts when it is Ready");
+  add_duration(
+      app, "--signal-quiet", to.signal.timing.quiet,
+      "Time for which a Runtime must be neither Pending nor Failed after the removal of its mark, "
+      "to count as configured; a Runtime that was Pending counts when it is Ready");
   add_duration(app, "--signal-timeout", to.signal.timing.timeout,
                "Time after which a Runtime that is still Pending counts as failed");
   add_duration(app, "--signal-retry", to.signal.timing.retry,
-               "Time from a mark to the next one for the same configuration where Kyma "
+               "Time from a mark to the next one for one configuration where Kyma "
                "Infrastructure Manager fails; doubles with each, up to 4h",
                std::chrono::seconds(1));
   app.add_flag("--signal-all-once", to.signal.signal_all_once,
                "Mark every Runtime once, if no configuration was ever signalled. Without it the "
                "first start marks none, since all are taken to have the present configuration");
   app.add_flag("--create-runtime-bootstrappers", to.direct.create_for_runtimes,
-               "Runtimes in mode shadow or direct that have no RuntimeBootstrapper get one, which "
-               "takes over what Kyma Infrastructure Manager has installed there");
+               "Create a RuntimeBootstrapper for each Runtime in mode shadow or direct that has "
+               "none; it takes over what Kyma Infrastructure Manager has installed there");
   app.add_flag("--allow-inline-manifests", to.direct.allow_inline_manifests,
                "Allow manifests inside RuntimeBootstrappers: every user that may create one "
                "becomes admin on every runtime");
-  app.add_flag("--runtime-condition", to.direct.runtime_condition,
-               "Keep the condition RuntimeBootstrapperReady of Runtimes in mode direct, as Kyma "
-               "Infrastructure Manager does of others; for where its own part is switched off");
+  app.add_flag(
+      "--runtime-condition", to.direct.runtime_condition,
+      "Maintain the condition RuntimeBootstrapperReady of Runtimes in mode direct, as Kyma "
+      "Infrastructure Manager does for others; for landscapes where its own part is switched off");
   add(app, "--state-namespace", to.direct.state_namespace, "NAME",
       "Namespace in KCP of the Secrets with what was rolled out to runtimes, and the last valid "
       "content of each source; no other client should have access");
@@ -127,16 +126,16 @@ void describe_runtime_config(CLI::App& app, runtime_config_settings& to) {
   };
   app.add_option_function<std::string>(
          "--deleted-source", removal,
-         "What becomes of the pull Secret and the trust bundle on runtimes after their source in "
-         "KCP is deleted: keep (its last valid content stays) or remove (in a roll-out, and not "
-         "from a runtime whose configuration refers to it)")
+         "Treatment of the pull Secret and the trust bundle on runtimes after the deletion of "
+         "their source in KCP: keep (its last valid content stays) or remove (in a roll-out, and "
+         "not from a runtime whose configuration refers to it)")
       ->check(CLI::IsMember({"keep", "remove"}))
       ->default_str("keep");
   add_duration(app, "--source-removal-delay", to.direct.removal.delay,
                "Time from the deletion of a source to its removal from runtimes, with "
                "--deleted-source=remove");
   add_duration(app, "--unused-content-after", to.direct.unused_content_after,
-               "Time for which a stored content must have been found unused, by the same leader, "
+               "Time for which a stored content must have been found unused by one leader "
                "before it is deleted; 0s: the first resync that finds it so");
   app.add_flag("--watch-runtimes,!--no-watch-runtimes", to.direct.watch_runtimes,
                "Watch the objects written to runtimes, and repair drift at once; without it, at "
@@ -146,9 +145,9 @@ void describe_runtime_config(CLI::App& app, runtime_config_settings& to) {
     add(app, flag, into, "NAME", help);
   };
   name("--config-map-name", to.direct.defaults.config,
-       "ConfigMap of the bootstrapper's configuration, in kcp-system");
+       "Name of the ConfigMap with the bootstrapper's configuration, in kcp-system");
   name("--manifests-name", to.direct.defaults.manifests,
-       "ConfigMap of the bootstrapper's manifests, in kcp-system");
+       "Name of the ConfigMap with the bootstrapper's manifests, in kcp-system");
   const auto name_or_none = [&](const char* flag, const char* variable, std::string& into,
                                 const char* help) {
     // The parser takes an empty variable for one that is not set.
@@ -158,15 +157,18 @@ void describe_runtime_config(CLI::App& app, runtime_config_settings& to) {
     check_object_names(app, {flag}, true);
   };
   name_or_none("--pull-secret-name", "RW_PULL_SECRET_NAME", to.direct.defaults.pull_secret,
-               "Secret for pulling images on runtimes, in kcp-system; empty: none");
+               "Name of the Secret for pulling images on runtimes, in kcp-system; empty: none");
   name_or_none("--trust-bundle-name", "RW_TRUST_BUNDLE_NAME", to.direct.defaults.trust_bundle,
-               "ClusterTrustBundle for runtimes; empty: none");
+               "Name of the ClusterTrustBundle for runtimes, in KCP; empty: none");
   name("--target-namespace", to.direct.to.ns, "Namespace of the bootstrapper on runtimes");
-  name("--target-deployment", to.direct.to.deployment, "The bootstrapper's Deployment there");
-  name("--target-config-map", to.direct.to.configuration, "ConfigMap of its configuration there");
-  name("--target-pull-secret", to.direct.to.pull_secret, "Secret for pulling images there");
+  name("--target-deployment", to.direct.to.deployment,
+       "Name of the bootstrapper's Deployment on runtimes");
+  name("--target-config-map", to.direct.to.configuration,
+       "Name of the ConfigMap with the bootstrapper's configuration on runtimes");
+  name("--target-pull-secret", to.direct.to.pull_secret,
+       "Name of the Secret for pulling images on runtimes, made of --pull-secret-name");
   name("--target-trust-bundle", to.direct.to.trust_bundle,
-       "ClusterTrustBundle there; by default it is called as in KCP");
+       "Name of the ClusterTrustBundle on runtimes; by default that of --trust-bundle-name");
   check_object_names(app, {"--state-namespace", "--config-map-name", "--manifests-name",
                            "--target-namespace", "--target-deployment", "--target-config-map",
                            "--target-pull-secret", "--target-trust-bundle"});

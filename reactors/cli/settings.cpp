@@ -68,8 +68,8 @@ void add_source(CLI::App& app, webhook_settings& to) {
   };
   app.add_option_function<std::string>(
          "--source", read,
-         "What events come from: reviews alone, or both: watches of the resources in "
-         "--managers-file, checked by reviews, and reviews where no watch is possible")
+         "Source of events: webhook (reviews alone) or both (watches of the resources in "
+         "--managers-file, checked by reviews, and reviews where no watch is possible)")
       ->check(validator(known, ""))
       ->type_name("{webhook,both}")
       ->default_str(to.source);
@@ -84,26 +84,35 @@ void add_ignored(CLI::App& app, const std::string& flag, const std::string& reas
   app.add_option_function<std::string>(flag, note)->group("");  // not in the help
 }
 
-/// KCP's kubeconfig, of commands for people.
-void add_kcp_access(CLI::App& app, std::string& kubeconfig, std::string& context) {
-  add(app, "--kubeconfig", kubeconfig, "FILE",
-      "Access to KCP; by default $KUBECONFIG, the pod's own, or ~/.kube/config");
-  add(app, "--context", context, "", "Context of the kubeconfig; by default the current one");
+/// Access to KCP of commands for people, with kubectl's flags for impersonation.
+void add_kcp_access(CLI::App& app, kcp_access& to) {
+  add_kubeconfig(app, to);
+  add(app, "--as", to.as, "USER",
+      "User to impersonate, such as system:serviceaccount:NAMESPACE:NAME, in place of the user "
+      "that the kubeconfig impersonates");
+  // A group's name may have commas.
+  app.add_option("--as-group", to.as_groups,
+                 "Group to impersonate; the flag may be given several times")
+      ->type_name("GROUP")
+      ->allow_extra_args(false);
 }
 
 void add_lease_name(CLI::App& app, std::string& ns, std::string& name) {
   add(app, "--lease-namespace", ns, "",
-      "As the manager's; an annotation of its Lease has its other settings");
-  add(app, "--lease-name", name, "", "As the manager's");
+      "Namespace of the manager's leader-election Lease, whose annotation has the manager's other "
+      "settings");
+  add(app, "--lease-name", name, "", "Name of the manager's leader-election Lease");
 }
 
 }  // namespace
 
 void describe_webhook(CLI::App& app, webhook_settings& to) {
-  add_port(app, "--webhook-port", to.webhook_port, to.remarks, "Port of the webhook");
+  add_port(app, "--webhook-port", to.webhook_port, to.remarks,
+           "Port that serves admission reviews over HTTPS");
   add_port(app, "--metrics-port", to.metrics_port, to.remarks,
            "Port of /metrics, /healthz, /livez and /readyz (plain HTTP)");
-  add(app, "--bind-address", to.bind_address, "IP", "Address that both ports are opened on")
+  add(app, "--bind-address", to.bind_address, "IP",
+      "Address that --webhook-port and --metrics-port are opened on")
       ->check(ip_address());
   add(app, "--ca-cert", to.ca_cert, "FILE",
       "PEM bundle that KCP's gateway is checked against (required)");
@@ -116,14 +125,14 @@ void describe_webhook(CLI::App& app, webhook_settings& to) {
       "changes. Without it every manager is accepted");
   app.add_option_function<std::string>(
          "--kcp-addr", [&to](const std::string& text) { to.kcp = *core::parse_host_port(text); },
-         "KCP's gateway (required)")
+         "Address of KCP's gateway, which receives the events (required)")
       ->check(validator(as_upstream, ""))
       ->type_name("HOST:PORT");
   const auto agreed = [](const std::string& text) {
     if (text == "v1") return std::string("v1 is not spoken any more: KCP's listener must take v2");
     return text == "v2" ? std::string() : "must be v2, not: " + text;
   };
-  app.add_option("--kcp-contract", "What KCP's listener speaks")
+  app.add_option("--kcp-contract", "Version of the contract that KCP's listener accepts")
       ->check(validator(agreed, ""))
       ->type_name("{v2}")
       ->default_str("v2");
@@ -134,7 +143,8 @@ void describe_webhook(CLI::App& app, webhook_settings& to) {
   add_duration(app, "--confirm-wait", to.confirm_wait,
                "Time from a review until its object is read, unless a watch has shown it by then",
                std::chrono::milliseconds(1));
-  app.add_flag("--observe-secrets", to.observe_secrets, "Watch Secrets too")
+  app.add_flag("--observe-secrets", to.observe_secrets,
+               "Watch Secrets as other resources; by default their events come from reviews alone")
       ->envname("OBSERVE_SECRETS");
   add(app, "--observe-objects", to.observe_objects, "",
       "Maximum number of objects that one Watcher watches, undelivered deletions included, twice "
@@ -142,12 +152,12 @@ void describe_webhook(CLI::App& app, webhook_settings& to) {
       "reviews alone")
       ->check(CLI::Range(1u, 1u << 20));
   add(app, "--kubeconfig", to.kubeconfig, "FILE",
-      "Access to the API server; by default the pod's service account. Without either events come "
-      "from reviews alone");
+      "Kubeconfig for the API server; by default the pod's service account. Without either, events "
+      "come from reviews alone");
   add_duration(
       app, "--heartbeat-interval", to.heartbeat_interval,
-      "Time between two heartbeats to KCP, shortened by up to 10 %, 1s to 1h; 0 sends none");
-  add(app, "--pod-name", to.pod_name, "NAME", "The pod's name, in heartbeats");
+      "Time between two heartbeats to KCP, from 1s to 1h, shortened by up to 10 %; 0 sends none");
+  add(app, "--pod-name", to.pod_name, "NAME", "Name of the pod, which heartbeats report");
   add_duration(app, "--admission-wait", to.admission_wait,
                "Maximum time that a response waits for room in a full queue; the user's write "
                "waits as long");
@@ -155,15 +165,16 @@ void describe_webhook(CLI::App& app, webhook_settings& to) {
                "Time after SIGTERM for which reviews are still accepted: an API server that does "
                "not yet know of the pod's end would lose the event with the call");
   add_duration(app, "--drain-timeout", to.drain_timeout,
-               "Time limit after that for the delivery of accepted events");
+               "Time limit, after --shutdown-delay, for the delivery of accepted events");
   add(app, "--channel-capacity", to.channel_capacity, "",
-      "Events between intake and dispatch; about 300 bytes each")
+      "Maximum number of events between intake and dispatch; about 300 bytes each")
       ->check(CLI::Range(1u, 1u << 20));
   add(app, "--max-review-bytes", to.max_review_bytes, "",
-      "Maximum size of an AdmissionReview; two objects of 1.5 MiB and their frame fit")
+      "Maximum size of an AdmissionReview in bytes; two objects of 1.5 MiB and their frame fit "
+      "into the default")
       ->check(CLI::Range(64u << 10, 64u << 20));
   add(app, "--set-capacity", to.set_capacity, "",
-      "Objects with undelivered events; about 600 bytes each")
+      "Maximum number of objects with undelivered events; about 600 bytes each")
       ->check(CLI::Range(1u, 1u << 24));
   add_ignored(app, "--ledger-file", "there is no journal, a restart sends a resync", to);
   add_ignored(app, "--event-max-age", "events do not expire", to);
@@ -187,17 +198,16 @@ void check_webhook(CLI::App& app, const command_line& line, webhook_settings& of
 
 void describe_listen(CLI::App& app, listen_settings& to) {
   add_listening_address(app, "--address", to.listening.address,
-                        "Where to listen; port 0 picks a free one (required)")
+                        "Address to listen on for events; port 0 picks a free one (required)")
       ->envname("LISTEN_ADDRESS");
   describe_listening(app, to.listening);
-  app.add_flag(
-         "--resyncs", to.resyncs,
-         "Accept resyncs: a line with \"resync\" asks the reader to look at everything of that "
-         "runtime")
+  app.add_flag("--resyncs", to.resyncs,
+               "Accept resyncs: a line with \"resync\" asks the reader to reconcile everything of "
+               "its runtime")
       ->envname("RESYNCS");
   add_listening_address(
       app, "--metrics-address", to.metrics_address,
-      "Where to serve /metrics, /healthz, /livez and /readyz; not served by default");
+      "Address that serves /metrics, /healthz, /livez and /readyz; none by default");
   add_duration(app, "--drain-timeout", to.drain_timeout,
                "Time limit after SIGTERM for open requests, and for writing events");
 }
@@ -210,33 +220,34 @@ void check_listen(CLI::App& app, const listen_settings& of) {
 }
 
 void describe_status(CLI::App& app, status_settings& to) {
-  add_kcp_access(app, to.kubeconfig, to.context);
-  add_host_port(
-      app, "--address", to.address,
-      "Of a manager's metrics and /runtimes; by default the leader is asked through KCP's "
-      "API server, and in a pod 127.0.0.1:8080");
-  add(app, "--token-file", to.token_file, "FILE", "The manager's --admin-token-file");
-  add(app, "--state", to.states, "STATE,...", "Only runtimes in these states")
+  add_kcp_access(app, to.kcp);
+  add_host_port(app, "--address", to.address,
+                "Address of a manager's metrics and /runtimes; by default the leader is asked "
+                "through KCP's API server, and in a pod 127.0.0.1:8080");
+  add(app, "--token-file", to.token_file, "FILE",
+      "File with the token of the manager's --admin-token-file");
+  add(app, "--state", to.states, "STATE,...", "Show only runtimes in these states")
       ->check(CLI::IsMember(
           {"installed", "not_ready", "failed", "unreachable", "deleting", "unknown"}));
   add(app, "--heartbeat", to.heartbeats, "STATE,...",
-      "Only runtimes whose heartbeats are in these states")
+      "Show only runtimes whose heartbeats are in these states")
       ->check(CLI::IsMember({"unknown", "live", "degraded", "silent"}));
-  add(app, "--reason", to.reason, "TEXT", "Only runtimes whose reason contains it");
-  add(app, "--name", to.name, "TEXT", "Only runtimes whose Kyma's name contains it");
+  add(app, "--reason", to.reason, "TEXT", "Show only runtimes whose reason contains this text");
+  add(app, "--name", to.name, "TEXT", "Show only runtimes whose Kyma's name contains this text");
   add_duration(app, "--for", to.at_least,
-               "Only runtimes that have been in their state for at least this long");
-  add(app, "--output,-o", to.format, "", "Output format")
+               "Show only runtimes that have been in their state for at least this long");
+  add(app, "--output,-o", to.format, "", "Format of the report on standard output")
       ->check(CLI::IsMember({"table", "wide", "json"}));
-  app.add_flag("--no-headers", to.no_headers, "Print the rows of the table alone");
-  app.add_option("RUNTIME", to.kyma, "Only the runtime of this Kyma");
-  app.add_flag("--watch,-w", to.watch, "Print them periodically");
-  add_duration(app, "--interval", to.interval, "Period of --watch", std::chrono::milliseconds(100));
+  app.add_flag("--no-headers", to.no_headers, "Print the rows of the table without its headings");
+  app.add_option("RUNTIME", to.kyma, "Name of the Kyma whose runtime alone is shown");
+  app.add_flag("--watch,-w", to.watch, "Print the runtimes again after each --interval");
+  add_duration(app, "--interval", to.interval, "Time between two reports of --watch",
+               std::chrono::milliseconds(100));
   add_lease_name(app, to.lease_namespace, to.lease_name);
 }
 
 void describe_uninstall(CLI::App& app, uninstall_settings& to) {
-  add_kcp_access(app, to.kubeconfig, to.context);
+  add_kcp_access(app, to.kcp);
   app.add_flag(
       "--dry-run", to.dry_run,
       "Change nothing: print which Kymas would be released, and which runtimes do not respond");
@@ -245,7 +256,7 @@ void describe_uninstall(CLI::App& app, uninstall_settings& to) {
                "lifecycle-manager, which becomes the owner of the webhook "
                "configurations on runtimes");
   app.add_flag("--force", to.force,
-               "Also release Kymas whose runtime can't be cleaned; the watcher stays there");
+               "Release Kymas even if their runtime can't be cleaned; the watcher stays on it");
   add(app, "--concurrent", to.concurrent, "", "Number of runtimes cleaned concurrently")
       ->check(CLI::Range(1u, 1024u));
   add_duration(app, "--runtime-timeout", to.runtime_timeout, "Time limit for one runtime",
@@ -256,7 +267,7 @@ void describe_uninstall(CLI::App& app, uninstall_settings& to) {
 
 void describe_doctor(CLI::App& app, doctor_settings& to) {
   app.footer(doctor_exit_codes);
-  add_kcp_access(app, to.kubeconfig, to.context);
+  add_kcp_access(app, to.kcp);
   auto* const pre = app.add_flag(
       "--pre", to.pre,
       "Check before an installation whether it would succeed with the rights of the kubeconfig's "
@@ -267,10 +278,10 @@ void describe_doctor(CLI::App& app, doctor_settings& to) {
       "built in")
       ->needs(pre);
   add(app, "--service-account", to.service_account, "NAMESPACE:NAME",
-      "The manager's, whose rights are checked by impersonation; empty: the rights of the "
-      "kubeconfig's user are checked");
+      "ServiceAccount of the manager, whose rights are checked by impersonation; empty: the rights "
+      "of the kubeconfig's user, or of --as, are checked");
   add(app, "--runtime", to.runtimes, "KYMA,...",
-      "Check only these runtimes; by default all, and three with --pre");
+      "Check only the runtimes of these Kymas; by default all, and three with --pre");
   add(app, "--concurrent", to.concurrent, "", "Number of runtimes checked concurrently")
       ->check(CLI::Range(1u, 1024u));
   add_duration(app, "--runtime-timeout", to.runtime_timeout, "Time limit for one runtime",
@@ -279,28 +290,32 @@ void describe_doctor(CLI::App& app, doctor_settings& to) {
   add_host_port(app, "--manager", to.manager,
                 "Address of a manager's metrics and /runtimes; by default the leader is asked "
                 "through KCP's API server");
-  add(app, "--token-file", to.token_file, "FILE", "The manager's --admin-token-file");
+  add(app, "--token-file", to.token_file, "FILE",
+      "File with the token of the manager's --admin-token-file");
   add_percentage(app, "--tolerate", to.tolerate_percent,
-                 "Part of the runtimes that may fail without exit code 3");
-  add(app, "--output,-o", to.format, "", "Output format")->check(CLI::IsMember({"text", "json"}));
+                 "Percentage of the runtimes that may fail without exit code 3");
+  add(app, "--output,-o", to.format, "", "Format of the report on standard output")
+      ->check(CLI::IsMember({"text", "json"}));
   add_lease_name(app, to.lease_namespace, to.lease_name);
 }
 
 void describe_replay(CLI::App& app, replay_settings& to) {
-  add_host_port(app, "--address", to.address, "Of the webhook")->default_str("localhost:8443");
-  add(app, "--path", to.path, "PATH", "Of the webhook; its last part names the manager")
+  add_host_port(app, "--address", to.address, "Address of the webhook")
+      ->default_str("localhost:8443");
+  add(app, "--path", to.path, "PATH", "Path of the webhook, whose last part names the manager")
       ->check(CLI::Validator(
           [](const std::string& text) {
             return text.starts_with('/') ? std::string() : "must begin with /, not: " + text;
           },
           ""));
   add(app, "--ca-cert", to.ca_cert, "FILE",
-      "Authorities of the webhook's certificate; by default the system's");
+      "PEM bundle that the webhook's certificate is checked against; by default the system's "
+      "authorities");
   add(app, "--server-name", to.server_name, "NAME",
       "Name in the webhook's certificate; by default the address's host");
   add_duration(app, "--timeout", to.timeout, "Time limit for one review",
                std::chrono::milliseconds(1));
-  app.add_option("FILE", to.files, "AdmissionReviews, such as those of deploy/samples")
+  app.add_option("FILE", to.files, "Files with AdmissionReviews, such as those of deploy/samples")
       ->required()
       ->check(CLI::ExistingFile);
 }
@@ -310,7 +325,7 @@ void describe_rollout(CLI::App& app, rollout_settings& to) {
   const auto describe = [&](const char* name, verb does, const char* help) -> CLI::App& {
     auto& command = *app.add_subcommand(name, help);
     command.callback([&to, does] { to.command = does; });
-    add_kcp_access(command, to.kubeconfig, to.context);
+    add_kcp_access(command, to.kcp);
     command
         .add_option("COMPONENT", to.component,
                     "Name of the RuntimeRollout: bootstrapper or watcher; by default all")
@@ -323,7 +338,7 @@ void describe_rollout(CLI::App& app, rollout_settings& to) {
                           "is stalled, partial, or not done in time");
   status.add_flag("--watch,-w,!--no-watch", to.watch,
                   "Wait for the end (on by default); otherwise show the progress once");
-  add_duration(status, "--timeout", to.timeout, "Time limit of the waiting; 0: none");
+  add_duration(status, "--timeout", to.timeout, "Time limit of --watch; 0: none");
   add(status, "--source", to.sources, "KIND/NAME=RESOURCEVERSION,...",
       "Wait until this version of a source, or a later one, is what is rolled out, such as "
       "ConfigMap/rt-bootstrapper-config=4711")
@@ -360,14 +375,16 @@ void describe_certs(CLI::App& app, certs_settings& to) {
     auto& command = *app.add_subcommand(name, help);
     command.callback([&to, made] { to.issues = made; });
     add(command, "--dir", to.dir, "", "Directory of ca.crt and ca.key, and of the output");
-    add(command, "--cn", to.common_name, "", "Common name; by default --name");
-    add(command, "--days", to.days, "", "Validity in days")->check(CLI::Range(1, 36500));
-    add(command, "--key", to.key, "", "Kind of key")
+    add(command, "--cn", to.common_name, "", "Common name of the certificate; by default --name");
+    add(command, "--days", to.days, "", "Validity of the certificate in days")
+        ->check(CLI::Range(1, 36500));
+    add(command, "--key", to.key, "", "Kind of the private key")
         ->check(CLI::IsMember({"ecdsa", "rsa2048", "rsa4096"}));
     if (made == role::ca) return;
-    add(command, "--name", to.name, "", "Makes NAME.crt and NAME.key")->required();
+    add(command, "--name", to.name, "", "Name of the output files NAME.crt and NAME.key")
+        ->required();
     add(command, "--san", to.sans, "KIND:NAME,...",
-        "Alternative names: dns:HOST, ip:ADDRESS, uri:URI");
+        "Alternative names of the certificate: dns:HOST, ip:ADDRESS, uri:URI");
   };
   app.require_subcommand(1);
   describe("ca", role::ca, "Makes a certificate authority: ca.crt and ca.key");

@@ -26,6 +26,14 @@ class setting_error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Access to KCP's API server, as a client program finds it (k8s::load_config).
+struct kcp_access {
+  std::string kubeconfig = {};              ///< empty: $KUBECONFIG, the pod's own, ~/.kube/config
+  std::string context = {};                 ///< empty: the current one
+  std::string as = {};                      ///< user to impersonate; empty: the kubeconfig's
+  std::vector<std::string> as_groups = {};  ///< groups to impersonate; empty: the kubeconfig's
+};
+
 /// `runtime-watcher webhook`.
 struct webhook_settings {
   std::string bind_address = "::";  ///< both families
@@ -76,8 +84,7 @@ struct listen_settings {
 
 /// `runtime-watcher manager`.
 struct manager_settings {
-  std::string kubeconfig;  ///< empty: as a client program finds it (k8s::load_config)
-  std::string context;
+  kcp_access kcp;
 
   listening_settings listening = {.address = {"::", 8082}, .component = "lifecycle-manager"};
   bool pin_san = false;
@@ -146,8 +153,7 @@ struct manager_settings {
 
 /// `runtime-watcher uninstall`.
 struct uninstall_settings {
-  std::string kubeconfig;
-  std::string context;
+  kcp_access kcp;
   bool dry_run = false;
   bool keep_runtimes = false;
   bool force = false;
@@ -162,8 +168,7 @@ struct uninstall_settings {
 struct doctor_settings {
   bool pre = false;                    ///< before an installation
   std::vector<std::string> manifests;  ///< that `pre` tries; empty: the built-in ones
-  std::string kubeconfig;
-  std::string context;
+  kcp_access kcp;
   std::string service_account = "kcp-system:runtime-watcher-manager";  ///< empty: the user's own
   std::vector<std::string> runtimes;                                   ///< Kymas; empty: all
   std::size_t concurrent = 16;
@@ -191,8 +196,7 @@ struct replay_settings {
 struct rollout_settings {
   enum class verb : std::uint8_t { status, history, plan, pause, resume, promote, undo };
   verb command = verb::status;
-  std::string kubeconfig;
-  std::string context;
+  kcp_access kcp;
   std::string component;  ///< empty: all
   bool watch = true;
   std::chrono::milliseconds timeout{0};  ///< 0: none
@@ -218,8 +222,7 @@ struct certs_settings {
 struct status_settings {
   std::optional<core::host_port> address;  ///< none: the leader's, through KCP's API server
   std::string token_file;
-  std::string kubeconfig;
-  std::string context;
+  kcp_access kcp;
   std::string lease_namespace = "kcp-system";
   std::string lease_name = "runtime-watcher-manager";
   std::vector<std::string> states;

@@ -216,7 +216,7 @@ status_app::status_app(services& with, status_settings settings)
   if (!address && !settings_.token_file.empty()) address = own_pod;
   k8s::config config;
   if (!address) {
-    config = load_kcp_config(settings_.kubeconfig, settings_.context);
+    config = load_kcp_config(settings_.kcp);
     if (config.source == "in-cluster") address = own_pod;
   }
   if (address) {

@@ -33,7 +33,7 @@ namespace json = boost::json;
 constexpr auto signal_record = "runtime-watcher-signalled-configuration";
 
 k8s::client connect(services& with, const uninstall_settings& settings, const char* name) {
-  return {with.executor, load_kcp_config(settings.kubeconfig, settings.context),
+  return {with.executor, load_kcp_config(settings.kcp),
           k8s::client_options{.name = name,
                               .user_agent = "runtime-watcher-uninstall",
                               .field_manager = std::string(default_field_manager)},

@@ -1,6 +1,7 @@
 #include "rw/reactors/cli/watcher_report.hpp"
 
 #include "rw/reactors/cli/app.hpp"
+#include "rw/reactors/cli/version.hpp"
 #include "rw/tls/ca_bundle.hpp"
 
 #include <algorithm>

@@ -105,7 +105,7 @@ dev_app::dev_app(services& with, const dev_settings& settings, terminal& on)
 
 manager_settings dev_app::settings_of_manager() const {
   manager_settings out;
-  out.kubeconfig = clusters_.kcp().file;
+  out.kcp.kubeconfig = clusters_.kcp().file;
   out.listening.address = {"127.0.0.1", 0};
   out.metrics_address = {"127.0.0.1", 0};
   out.pin_san = true;

@@ -10,30 +10,31 @@ namespace {
 using namespace cli;
 
 constexpr auto about =
-    "The whole system in one process: API servers in memory for KCP and for the runtimes, an\n"
-    "issuer of certificates and a gateway with mutual TLS for KCP, the manager, and on each\n"
-    "runtime the webhook, as the Deployment and the Secret say that the manager applied\n"
-    "there. It writes kubeconfigs, says what to try, and shows each event. Nothing is kept\n"
-    "when it ends.\n"
-    "\n"
-    "With API servers of your own (--kcp-kubeconfig, --skr-kubeconfig) all of it is the same\n"
-    "but for one call: a real API server reaches the webhook by the Service that the manager\n"
-    "installs, and Services lead to pods, of which this process has none. One that looks into\n"
-    "the Service's Endpoints itself (kube-apiserver --enable-aggregator-routing) finds the\n"
-    "webhook there if --pod-address is an address of this machine that it reaches; nothing\n"
-    "else may write those Endpoints, so a cluster with controllers of its own won't do.\n"
-    "Otherwise changes there cause no events. Definitions that are there are left alone; the\n"
+    "The whole system in one process: API servers in memory for KCP and for the runtimes, an "
+    "issuer of certificates and a gateway with mutual TLS for KCP, the manager, and on each "
+    "runtime the webhook, as the Deployment and the Secret say that the manager applied "
+    "there. It writes kubeconfigs, says what to try, and shows each event. Nothing is kept "
+    "when it ends.\n\n"
+    "With API servers of your own (--kcp-kubeconfig, --skr-kubeconfig) all of it is the same "
+    "but for one call: a real API server reaches the webhook by the Service that the manager "
+    "installs, and Services lead to pods, of which this process has none. One that looks into "
+    "the Service's Endpoints itself (kube-apiserver --enable-aggregator-routing) finds the "
+    "webhook there if --pod-address is an address of this machine that it reaches; nothing "
+    "else may write those Endpoints, so a cluster with controllers of its own won't do. "
+    "Otherwise changes there cause no events. Definitions that are there are left alone; the "
     "namespaces, the Gateway klm-watcher and the Kyma kyma-system/default are applied.";
 
 void describe_clusters(CLI::App& app, dev_settings& to) {
-  add(app, "--dir", to.dir, "DIR", "Where kubeconfigs and manifests to try are written");
-  add(app, "--runtimes", to.runtimes, "", "Number of runtimes: runtime-1, runtime-2, ...")
+  add(app, "--dir", to.dir, "DIR",
+      "Directory that kubeconfigs and manifests to try are written to");
+  add(app, "--runtimes", to.runtimes, "",
+      "Number of runtimes, named runtime-1, runtime-2 and so on")
       ->check(CLI::Range(1u, 5000u));
   add(app, "--kcp-kubeconfig", to.kcp_kubeconfig, "FILE",
-      "A real API server in place of the embedded one of KCP");
+      "Kubeconfig of a real API server in place of the embedded API server of KCP");
   add(app, "--skr-kubeconfig", to.skr_kubeconfigs, "FILE,...",
-      "Real API servers in place of those of the first runtimes");
-  add(app, "--pod-address", to.pod_address, "IP", "Where the runtimes' webhooks listen")
+      "Kubeconfigs of real API servers in place of the embedded API servers of the first runtimes");
+  add(app, "--pod-address", to.pod_address, "IP", "Address that the runtimes' webhooks listen on")
       ->check(ip_address());
   add_duration(app, "--kubelet-delay", to.kubelet_delay,
                "Time from a change of the webhook's Secret until its pod has it");
@@ -55,15 +56,16 @@ void describe_control_plane(CLI::App& app, dev_settings& to) {
          [&to](const std::vector<std::string>& texts) {
            for (const auto& text : texts) to.backends.push_back(*core::parse_host_port(text));
          },
-         "Where the gateway finds listeners, taken in turn (with --no-manager)")
+         "Addresses of the listeners that the gateway sends events to in turn (with --no-manager)")
       ->check(endpoint())
       ->delimiter(',')
       ->type_name("IP:PORT,...");
   add_duration(app, "--success-interval", to.success_interval,
                "The manager's resync period of a runtime without observed changes",
                std::chrono::milliseconds(1));
-  add_duration(app, "--ca-grace-period", to.ca_grace,
-               "From when a new CA is in the bundle until the gateway may serve with it");
+  add_duration(
+      app, "--ca-grace-period", to.ca_grace,
+      "Time from the addition of a new CA to the bundle until the gateway may serve with it");
   add_duration(app, "--rotate-root-every", to.rotate_root_every,
                "Period after which a new root CA is made; 0: only when its Secret is deleted");
   add(app, "--rotations", to.rotations, "", "Maximum number of periodic root CAs; 0: unlimited");
@@ -82,11 +84,14 @@ void describe_configuration(CLI::App& app, dev_settings& to) {
       "Number of Runtimes that the simulated Kyma Infrastructure Manager reconciles concurrently")
       ->check(CLI::Range(1u, 1024u));
   add_duration(app, "--kim-duration", to.kim_duration,
-               "Time from its removal of the mark to the end of its reconcile");
+               "Time from the removal of a mark by the simulated Kyma Infrastructure Manager to "
+               "the end of its reconcile");
   app.add_flag("--kim-config-watcher", to.kim_config_watcher,
-               "Also run its own watcher, which marks every Runtime at each update");
+               "Run the simulated Kyma Infrastructure Manager's own watcher too, which marks every "
+               "Runtime at each update");
   add(app, "--kim-fails", to.kim_fails, "N",
-      "Let each N-th of its reconciles end in the state Failed after it removed the mark; 0: none");
+      "Let each N-th reconcile of the simulated Kyma Infrastructure Manager end in the state "
+      "Failed after the removal of the mark; 0: none");
   add(app, "--hanging-runtimes", to.hanging_runtimes, "",
       "Number of runtimes, counted from the last, whose API servers accept requests and never "
       "respond");
@@ -102,7 +107,7 @@ void describe_dev(CLI::App& app, dev_settings& to) {
   describe_configuration(app, to);
   app.add_option_function<std::string>(
          "--events", [&to](const std::string& text) { to.json = text == "json"; },
-         "How events are shown on standard output")
+         "Format of the events on standard output")
       ->check(CLI::IsMember({"text", "json"}))
       ->default_str("text");
   app.add_option_function<std::string>(
@@ -117,12 +122,11 @@ void describe_dev(CLI::App& app, dev_settings& to) {
          "all of it")
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->default_str("auto");
-  add_listening_address(
-      app, "--metrics-address", to.metrics_address,
-      "Where /metrics of all but the manager and the webhooks is served; the addresses of "
-      "theirs are logged");
+  add_listening_address(app, "--metrics-address", to.metrics_address,
+                        "Address that serves /metrics of all but the manager and the webhooks, "
+                        "which log the addresses of their own");
   add_duration(app, "--drain-timeout", to.drain_timeout,
-               "How long after SIGTERM what is under way may take");
+               "Time limit after SIGTERM for work in progress");
 }
 
 void check_dev(const dev_settings& of) {

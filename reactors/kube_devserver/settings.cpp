@@ -8,7 +8,7 @@ namespace {
 using namespace cli;
 
 constexpr auto control =
-    "Below the path /devserver of a cluster, members of system:masters inject faults, compact the\n"
+    "Below the path /devserver of a cluster, members of system:masters inject faults, compact the "
     "history, back up and restore the cluster, and close connections (k8s/devserver/README.md).";
 
 void describe_behaviour(CLI::App& app, server_behaviour& to) {
@@ -34,20 +34,25 @@ void accept(CLI::App& app, const std::string& flag, const std::string& reason) {
 
 void describe_api_server(CLI::App& app, api_server_settings& to) {
   app.footer(control);
-  add_listening_address(app, "--address", to.address, "Where to listen; port 0 picks a free one");
-  add(app, "--dir", to.dir, "", "Where a kubeconfig for each cluster is written, and ca.crt");
+  add_listening_address(app, "--address", to.address,
+                        "Address to listen on; port 0 picks a free one");
+  add(app, "--dir", to.dir, "",
+      "Directory that ca.crt and a kubeconfig for each cluster are written to");
   auto* const names = add(app, "--cluster", to.clusters, "NAME,...",
                           "Names of the clusters, each an API server of its own below "
                           "/clusters/NAME; the first one is served without that prefix, too");
   add(app, "--clusters", to.cluster_count, "N",
-      "Number of clusters: cluster-1, cluster-2, ..., in place of --cluster; 0: those")
+      "Number of clusters, named cluster-1, cluster-2, ..., in place of --cluster; 0: those of "
+      "--cluster")
       ->check(CLI::Range(0u, 100'000u))
       ->excludes(names);
   add(app, "--host-name", to.host_names, "NAME,...", "Names in the server's certificate");
-  add(app, "--history", to.history, "", "Changes of a cluster that a watch may resume from")
+  add(app, "--history", to.history, "",
+      "Number of changes of a cluster that a watch may resume from")
       ->check(CLI::Range(1u, 1u << 24));
   add(app, "--authorization", to.authorization, "rbac|none",
-      "rbac: users other than admin may do what Roles and ClusterRoles allow; none: everything")
+      "Authorization of users other than admin: rbac (by Roles and ClusterRoles) or none "
+      "(everything is allowed)")
       ->check(CLI::IsMember({"rbac", "none"}));
   app.add_flag("--controllers,!--no-controllers", to.controllers,
                "Delete dependents, and the content of namespaces that are being deleted, as "
@@ -63,23 +68,25 @@ void describe_api_server(CLI::App& app, api_server_settings& to) {
 
 void describe_kube_apiserver(CLI::App& app, kube_apiserver_settings& to) {
   app.footer(
-      "An API server in memory for suites that use envtest: put the folder of this program, with\n"
-      "etcd beside it, into KUBEBUILDER_ASSETS. Other flags of kube-apiserver are accepted and\n"
+      "An API server in memory for suites that use envtest: put the folder of this program, with "
+      "etcd beside it, into KUBEBUILDER_ASSETS. Other flags of kube-apiserver are accepted and "
       "named in the log: they have no effect.\n\n" +
       std::string(control));
   app.allow_extras();
-  add(app, "--bind-address", to.bind_address, "IP", "Where to listen")->check(ip_address());
+  add(app, "--bind-address", to.bind_address, "IP", "Address to listen on")->check(ip_address());
   add(app, "--secure-port", to.secure_port, "", "Port to listen on; 0 picks a free one");
   add(app, "--cert-dir", to.cert_dir, "DIR",
       "Folder of apiserver.crt and apiserver.key, which are made if they are not there");
   add(app, "--tls-cert-file", to.certificate_file, "FILE",
-      "Certificate, in place of apiserver.crt");
-  add(app, "--tls-private-key-file", to.key_file, "FILE", "Its key");
-  add(app, "--client-ca-file", to.client_ca_file, "FILE", "CA of client certificates");
+      "Certificate of the server, in place of apiserver.crt");
+  add(app, "--tls-private-key-file", to.key_file, "FILE", "Private key of --tls-cert-file");
+  add(app, "--client-ca-file", to.client_ca_file, "FILE",
+      "File with the CA of client certificates");
   add(app, "--token-auth-file", to.token_file, "FILE",
-      "Tokens, each line token,user,uid,\"group,...\"");
+      "File of tokens, each line token,user,uid,\"group,...\"");
   add(app, "--authorization-mode", to.authorization, "MODE,...",
-      "RBAC: Roles and ClusterRoles count; otherwise every user may do everything");
+      "Authorization modes: with RBAC, Roles and ClusterRoles count; otherwise every user may do "
+      "everything");
   accept(app, "--etcd-servers", "objects are kept in memory");
   accept(app, "--allow-privileged", "privileged containers are always allowed");
   accept(app, "--disable-admission-plugins", "there is no admission but webhooks");
@@ -97,10 +104,10 @@ void note_unknown_flags(CLI::App& app, kube_apiserver_settings& to) {
 
 void describe_etcd(CLI::App& app, etcd_settings& to) {
   app.footer(
-      "Responds to /health, and holds nothing: kube-apiserver of kube-devserver keeps its\n"
+      "Responds to /health, and holds nothing: kube-apiserver of kube-devserver keeps its "
       "objects itself. Other flags of etcd are accepted and have no effect.");
   app.allow_extras();
-  add(app, "--listen-client-urls", to.listen_url, "http://IP:PORT", "Where to listen");
+  add(app, "--listen-client-urls", to.listen_url, "http://IP:PORT", "URL to listen on for /health");
   app.add_option_function<std::string>(
          "--unsafe-no-fsync", [](const std::string&) {}, "No effect: nothing is stored")
       ->expected(0, 1)

@@ -1,11 +1,16 @@
 """What the commands print: texts that runtimes chose reach a terminal without what controls it (a stand-in for the leader answers `status`
-with escape sequences, ECMA-48, which no line of the output has), and output that nobody has is an error."""
+with escape sequences, ECMA-48, which no line of the output has), output that nobody has is an error, help fits the terminal, and a user
+to impersonate is named in what KCP rejects."""
 
 import http.server
 import json
 import os
+import pathlib
+import pty
+import struct
 import subprocess
 import sys
+import termios
 import threading
 
 import harness
@@ -61,6 +66,46 @@ class Terminal(harness.TestCase):
                                   stderr=subprocess.PIPE, timeout=60)
             os.close(end)
             self.assertEqual(done.returncode, code, (arguments, done.stderr))
+
+    def test_help_fits_the_columns_of_the_terminal(self):
+        environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+
+        def columns_of(text):
+            self.assertIn("--to-revision", text)
+            return max(len(line) for line in text.splitlines() if len(line.split()) > 1)
+
+        for given, limit in (({}, 80), ({"COLUMNS": "120"}, 120), ({"COLUMNS": "10"}, 60)):
+            done = harness.runtime_watcher("help", "rollout", "undo", env={**environment, **given})
+            self.note(f"{given}: {columns_of(done.stdout)} columns")
+            self.assertLessEqual(columns_of(done.stdout), limit)
+        self.assertGreater(columns_of(harness.runtime_watcher("help", "rollout", "undo", env={**environment, "COLUMNS": "120"}).stdout), 80)
+        terminal, end = pty.openpty()
+        termios.tcsetwinsize(end, (24, 100))
+        done = subprocess.run([harness.BINARY, "help", "rollout", "undo"], stdin=end, stdout=end, env=environment, timeout=30)
+        os.close(end)
+        self.assertEqual(done.returncode, 0)
+        columns = columns_of(os.read(terminal, 1 << 16).decode())
+        os.close(terminal)
+        self.note(f"terminal of 100: {columns} columns")
+        self.assertTrue(80 < columns <= 100, columns)
+
+    def test_user_to_impersonate_is_the_user_of_all_requests(self):
+        program = pathlib.Path(harness.BINARY).parent / "kube-devserver"
+        server = self.start(harness.Process("kube-devserver", [program, "--address=127.0.0.1:0", "--dir", self.folder, "--authorization=rbac"]))
+        server.wait_listening("api-server")
+        kubeconfig = self.folder / "default.kubeconfig"
+        for command in (["rollout", "history"], ["status"], ["uninstall", "--dry-run"], ["doctor", "--service-account="]):
+            with self.subTest(command):
+                shown = [harness.runtime_watcher(*command, "--kubeconfig", kubeconfig, *flags)
+                         for flags in ([], ["--as", "jane"], ["--as=jane", "--as-group=system:masters"])]
+                own, jane, admin = (done.stdout + done.stderr for done in shown)
+                self.note(f"{command}: {jane.strip()[-200:]}")
+                self.assertIn("jane", jane)
+                self.assertNotIn("jane", own)
+                self.assertNotIn("jane", admin)
+        done = harness.runtime_watcher("status", "--kubeconfig", kubeconfig, "--as-group", "system:masters")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--as-group needs --as", done.stderr)
 
     def test_status_prints_no_control_characters_of_a_runtime(self):
         server = self.leader()

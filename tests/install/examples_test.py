@@ -230,7 +230,7 @@ class CLibrary(Base):
         return name
 
     def test_version_is_that_of_the_program(self):
-        self.assertEqual(f"runtime-watcher {self.rw.rw_version().decode()}\n", run(BINARY, "version"))
+        self.assertEqual(f"v{self.rw.rw_version().decode()}", json.loads(run(BINARY, "version", "-o", "json"))["clientVersion"]["gitVersion"])
 
     def test_wrong_flags_are_named(self):
         for flags, message in (((), "--address is required"), (("--address=127.0.0.1:0",), "--component"),

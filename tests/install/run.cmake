@@ -83,6 +83,32 @@ if(gcc)
   endif()
 endif()
 
+# A header with Asio says what is missing where neither a CMake target nor pkg-config gives its macros, and which compilers
+# miscompile it.
+foreach(header ${listed})
+  file(READ ${WORK}/moved/include/rw/${header} text)
+  if(NOT text MATCHES "boost/(asio|beast)/")
+    continue()
+  endif()
+  foreach(refused "${COMPILER};macros of Asio are missing" "${gcc};gcc before 13 miscompiles")
+    list(POP_FRONT refused compiler sentence)
+    if(NOT compiler OR (sentence MATCHES "gcc" AND gcc_version VERSION_GREATER_EQUAL 13))
+      continue()
+    endif()
+    execute_process(COMMAND ${compiler} -std=c++20 -x c++ -E -I${WORK}/moved/include ${WORK}/moved/include/rw/${header}
+                    RESULT_VARIABLE code OUTPUT_QUIET ERROR_VARIABLE out)
+    if(code EQUAL 0 OR NOT out MATCHES "${sentence}")
+      message(FATAL_ERROR "${compiler} does not say \"${sentence}\" of ${header}: ${out}")
+    endif()
+  endforeach()
+endforeach()
+
+# A program that is built without CMake.
+execute_process(COMMAND pkg-config --cflags --libs runtime_watcher OUTPUT_VARIABLE flags COMMAND_ERROR_IS_FATAL ANY)
+separate_arguments(flags UNIX_COMMAND "${flags}")
+separate_arguments(linker UNIX_COMMAND "${LINKER}")
+run(${COMPILER} ${SOURCE}/operator.cpp -o ${WORK}/operator-by-pkg-config ${linker} ${flags})
+
 foreach(project ${SOURCE} ${SOURCE}/components ${SOURCE}/headers ${SOURCE}/hostile ${EXAMPLES}/c ${EXAMPLES}/operator ${EXAMPLES}/threads)
   cmake_path(GET project FILENAME name)
   run(${CMAKE_COMMAND} -S ${project} -B ${WORK}/${name} -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=${COMPILER}

@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(settings_are_read_as_the_leader_renders_them) {
 BOOST_AUTO_TEST_CASE(no_file_and_no_address_of_the_manager_is_rendered) {
   manager_settings of;
   of.admin_token_file = "token-file";
-  of.kubeconfig = "kubeconfig-file";
+  of.kcp.kubeconfig = "kubeconfig-file";
   of.listening.tls_key = "key-file";
   of.skr_pull_secrets = {"pull-secret"};
   const auto text = render_leader_settings(of, templates::built_in());

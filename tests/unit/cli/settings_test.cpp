@@ -1,11 +1,7 @@
-#include "rw/reactors/cli/commands.hpp"
-
 #include <boost/test/unit_test.hpp>
 
-#include <cstdlib>
+#include "tests/unit/cli/command_lines.hpp"
 #include <initializer_list>
-#include <iostream>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,72 +11,7 @@ BOOST_AUTO_TEST_SUITE(settings)
 namespace {
 
 using namespace rw::cli;
-
-/// Variables that are set for the length of a test.
-class environment {
- public:
-  environment(std::initializer_list<std::pair<const char*, const char*>> variables) {
-    for (const auto& [name, value] : variables) {
-      ::setenv(name, value, 1);
-      names_.emplace_back(name);
-    }
-  }
-  ~environment() {
-    for (const auto& name : names_) ::unsetenv(name.c_str());
-  }
-  environment(const environment&) = delete;
-  environment& operator=(const environment&) = delete;
-
- private:
-  std::vector<std::string> names_;
-};
-
-command_line parse(std::vector<std::string> arguments, const std::vector<command>& commands) {
-  arguments.insert(arguments.begin(), "program");
-  std::vector<char*> pointers;
-  for (auto& one : arguments) pointers.push_back(one.data());
-  return parse_command_line("program", "", commands, static_cast<int>(pointers.size()),
-                            pointers.data());
-}
-
-struct given : rw::cli::settings {
-  rw::core::log_level log_level = {};
-};
-
-given read(std::vector<std::string> arguments) {
-  given result;
-  result.log_level = parse(std::move(arguments), commands_of(result)).log_level;
-  return result;
-}
-
-/// What is said of settings that are refused; empty where they are taken.
-std::string refusal(std::vector<std::string> arguments) {
-  try {
-    read(std::move(arguments));
-    return {};
-  } catch (const setting_error& e) {
-    return e.what();
-  }
-}
-
-/// What is written to standard output.
-std::string printed(std::vector<std::string> arguments) {
-  const std::ostringstream out;
-  auto* const before = std::cout.rdbuf(out.rdbuf());
-  read(std::move(arguments));
-  std::cout.rdbuf(before);
-  return out.str();
-}
-
-std::vector<std::string> with(std::vector<std::string> base,
-                              std::initializer_list<std::string> more) {
-  base.insert(base.end(), more);
-  return base;
-}
-
-bool says(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+using namespace rw::test::command_lines;
 
 const std::vector<std::string> webhook = {"webhook",        "--ca-cert",  "ca.crt",
                                           "--tls-cert",     "tls.crt",    "--tls-key",
