@@ -63,6 +63,11 @@ asio::awaitable<void> manager_app::publish_address() {
   }
 }
 
+std::string manager_app::proxied_pod() const {
+  const auto holder = elector_ ? elector_->holder() : std::string();
+  return pod_of(holder) + ":" + std::to_string(admin_->address().port());
+}
+
 asio::awaitable<admin::leader_address> manager_app::find_leader() {
   admin::leader_address out;
   const auto observed = elector_ ? elector_->observed() : k8s::observed_leader();
