@@ -125,6 +125,7 @@ std::string manager_app::view::runtimes(std::string_view query, std::string& err
                               // Of a single one, for its details: they are many.
                               if (!wanted.kyma.empty()) row["events"] = events_of(runtime.kyma);
                             });
+  page["version"] = version_text();
   page["leads"] = manager_.leads_;
   const auto age =
       judged_at_ ? manager_.services_.clock.now() - *judged_at_ : core::duration::zero();

@@ -219,8 +219,8 @@ void describe_status(CLI::App& app, status_settings& to) {
   add(app, "--name", to.name, "TEXT", "Only runtimes whose Kyma's name contains it");
   add_duration(app, "--for", to.at_least,
                "Only runtimes that have been in their state for at least this long");
-  add(app, "--output,-o", to.format, "", "Output format")
-      ->check(CLI::IsMember({"table", "wide", "json"}));
+  add(app, "--output,-o", to.format, "", "Output format; name prints the Kymas' names alone")
+      ->check(CLI::IsMember({"table", "wide", "json", "yaml", "name"}));
   app.add_flag("--no-headers", to.no_headers, "Print the rows of the table alone");
   app.add_option("RUNTIME", to.kyma, "Only the runtime of this Kyma");
   app.add_flag("--watch,-w", to.watch, "Print them periodically");
