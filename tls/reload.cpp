@@ -3,6 +3,7 @@
 #include "rw/tls/directory_watch.hpp"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace rw::tls {
@@ -40,7 +41,25 @@ asio::awaitable<void> reloader::run() {
   return watch_files(executor_, configured(files_), options_, &log_, [this] { check(); });
 }
 
+/// Logs once for each certificate that the one in use is not valid now.
+void reloader::report_validity() {
+  const auto leaf = target_->current()->leaf();
+  const bool is_valid = !leaf || leaf->valid_at(std::chrono::system_clock::now());
+  auto invalid = is_valid ? std::string() : leaf->fingerprint();
+  const bool is_new = !is_valid && invalid != invalid_;
+  invalid_ = std::move(invalid);
+  if (!is_new) return;
+  log_.error("the certificate in use is expired or not yet valid",
+             {{"file", files_.certificate}, {"subject", leaf->subject()}});
+}
+
 bool reloader::check() {
+  const bool changed = reload();
+  report_validity();
+  return changed;
+}
+
+bool reloader::reload() {
   const auto text = read_text(files_);
   const auto found = text ? text->digest() : text.error().message();
   if (found == seen_) return false;
@@ -75,10 +94,6 @@ result<void> reloader::use(const material_text& text) {
   log_.info("new TLS files in use", {{"generation", target_->generation()},
                                      {"subject", leaf->subject()},
                                      {"fingerprint", leaf->fingerprint()}});
-  if (!leaf->valid_at(std::chrono::system_clock::now())) {
-    log_.error("the certificate in use is expired or not yet valid",
-               {{"file", files_.certificate}, {"subject", leaf->subject()}});
-  }
   return {};
 }
 

@@ -24,7 +24,7 @@ using reload_options = watch_times;
 /// place. A changed set is used as a whole or not at all. If a file is missing or half-written, or
 /// the key does not belong to the certificate, the reloader logs and counts the failure, keeps the
 /// old material and tries again at the next change. It uses an expired certificate, and logs an
-/// error.
+/// error: at the start, at its reload, or when it expires in use.
 ///
 /// run() and its callback belong to the executor given; the counters may be read from any thread.
 class reloader {
@@ -52,6 +52,8 @@ class reloader {
  private:
   result<void> use(const material_text& text);
   void warn_of_damage() const;
+  void report_validity();
+  bool reload();
 
   const boost::asio::any_io_executor executor_;
   const std::shared_ptr<credentials> target_;
@@ -59,7 +61,8 @@ class reloader {
   core::logger& log_;
   const reload_options options_;
   callback told_;
-  std::string seen_;  ///< digest of the contents last tried, or why they could not be read
+  std::string invalid_ = {};  ///< fingerprint of the certificate that was reported as not valid
+  std::string seen_;          ///< digest of the contents last tried, or why they could not be read
   std::atomic<std::uint64_t> successes_{0};
   std::atomic<std::uint64_t> failures_{0};
 };

@@ -77,6 +77,9 @@ struct call_options {
   bool retry = true;  ///< false: its caller has a backoff of its own
   /// Gets the texts that the server warns with, which are not logged then; must outlive the call.
   std::vector<std::string>* warnings = nullptr;
+  /// Gets the server's time of the response, in whole seconds, if the response has a valid Date
+  /// field; must outlive the call.
+  std::optional<std::chrono::system_clock::time_point>* date = nullptr;
 };
 
 /// What a list or watch is to contain.

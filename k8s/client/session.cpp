@@ -344,6 +344,9 @@ void session::judge(const call& request, boost::system::error_code error, attemp
   if (error == client_error::abandoned) error = {};  // the sink had what it wanted
   if (!error) {
     note_warnings(request, now.response.headers);
+    if (request.bounds.date != nullptr) {
+      *request.bounds.date = parse_http_date(now.response.headers.get("date"));
+    }
     if (now.response.status / 100 == 2) return;
     now.failed = failure_of(now.response, "cannot " + request.text(), environment_.clock.wall());
     now.facts.told_when = !now.response.headers.get("retry-after").empty();

@@ -12,6 +12,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace rw::k8s::devserver {
@@ -81,6 +82,15 @@ void answer_openapi_v2(const cluster& in, const http::request& from, http::respo
   into.status = 200;
   into.headers.add("content-type", binary ? openapi_protobuf_type : "application/json");
   into.body = binary ? openapi_to_protobuf(document) : boost::json::serialize(document);
+}
+
+constexpr std::string_view proxy_subresource = "proxy";
+
+/// Returns true for the proxy of a Pod, and the paths below it.
+bool is_pod_proxy(const resource_path& path) {
+  const auto& part = path.subresource;
+  return path.group.empty() && path.plural == "pods" && part.starts_with(proxy_subresource) &&
+         (part.size() == proxy_subresource.size() || part[proxy_subresource.size()] == '/');
 }
 
 void no_such_page(http::response& into) {
@@ -231,13 +241,17 @@ bool api::is_initializing(const cluster& in, const resource& of) const {
 
 asio::awaitable<void> api::resource_request(visit of, resource_path path, identity by,
                                             http::request& from, http::response& into) {
-  const wanted_access wanted{of.verb,          path.group,  path.plural,
-                             path.subresource, path.key.ns, path.key.name};
+  const bool is_proxy = parts_.pods && is_pod_proxy(path);
+  const wanted_access wanted{
+      of.verb,     path.group,
+      path.plural, is_proxy ? std::string(proxy_subresource) : path.subresource,
+      path.key.ns, path.key.name};
   const bool open = of.verb == "create" && is_own_review(path.group, path.plural);
   if (parts_.authorization && !open && !is_allowed(*of.in, by, wanted)) {
     answer(into, access_denied(by, wanted));
     return {};
   }
+  if (is_proxy) return proxy_to_pod(*of.in, path, from, into);
   auto view = of.in->kinds.find(path.group, path.version, path.plural);
   if (!view) {
     if (is_served(*of.in, path.group, path.version)) {
@@ -281,6 +295,20 @@ asio::awaitable<void> api::resource_request(visit of, resource_path path, identi
   call.authorization = parts_.authorization;
   call.refuse_unsupported = parts_.refuse_unsupported;
   return perform(of, std::move(call), from, into);
+}
+
+asio::awaitable<void> api::proxy_to_pod(const cluster& in, const resource_path& path,
+                                        http::request& from, http::response& into) {
+  auto* const pod = parts_.pods(in.name, path.key.ns + "/" + path.key.name);
+  if (pod == nullptr) {
+    answer(into, not_found({"", "pods", path.key.name}));
+    return {};
+  }
+  const auto page = path.subresource.substr(proxy_subresource.size());
+  const auto query = from.target.substr(std::min(from.target.find('?'), from.target.size()));
+  from.target = (page.empty() ? "/" : page) + query;
+  from.peer = {};
+  return pod->handle(from, into);
 }
 
 asio::awaitable<void> api::perform(const visit& of, call call, http::request& from,

@@ -8,6 +8,7 @@
 #include "rw/k8s/devserver/reads.hpp"
 #include "rw/k8s/devserver/reviews.hpp"
 #include "rw/k8s/devserver/server_memory.hpp"
+#include "rw/k8s/devserver/service_route.hpp"
 #include "rw/k8s/devserver/target.hpp"
 #include "rw/k8s/devserver/test_control.hpp"
 #include "rw/k8s/devserver/writes.hpp"
@@ -39,6 +40,7 @@ class api final : public http::handler {
     std::string version;       ///< of /version
     std::string root_cluster;  ///< of requests without a cluster's prefix; empty: none
     test_control* control;     ///< null: there is no /devserver
+    pod_resolver pods;         ///< empty: there are no proxies of Pods
   };
 
   explicit api(parts with) : parts_(std::move(with)) {}
@@ -64,6 +66,8 @@ class api final : public http::handler {
   boost::asio::awaitable<void> proceed(visit of, http::request& from, http::response& into);
   boost::asio::awaitable<void> resource_request(visit of, resource_path path, identity by,
                                                 http::request& from, http::response& into);
+  boost::asio::awaitable<void> proxy_to_pod(const cluster& in, const resource_path& path,
+                                            http::request& from, http::response& into);
   boost::asio::awaitable<void> perform(const visit& of, call call, http::request& from,
                                        http::response& into);
 

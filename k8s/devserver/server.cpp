@@ -127,7 +127,7 @@ class server::implementation {
         api_({executor, environment.clock, environment.metrics, clusters_, memory_->users, reads_,
               reviews_, writes_, options_.body_bytes, options_.authorization,
               options_.storage_delay, options_.refuse_unsupported, options_.version,
-              options_.root_cluster, options_.test_control ? &control_ : nullptr}),
+              options_.root_cluster, options_.test_control ? &control_ : nullptr, options_.pods}),
         http_(executor, http_options(options_), api_,
               {*transport_, environment.watchdog, environment.log, environment.metrics}) {}
 

@@ -43,6 +43,7 @@ struct server_options {
   std::size_t object_bytes = 3u << 19;  ///< largest object, 1.5 MiB as with etcd
   std::size_t body_bytes = 3u << 20;    ///< largest request
   service_resolver services = {};       ///< for webhooks; empty: no Service is found
+  pod_resolver pods = {};               ///< for proxies of Pods; empty: there are no proxies
   bool authorization = false;           ///< roles count; otherwise every user may do everything
   bool refuse_unsupported = false;      ///< what is beyond this server gets 501, not a warning
   bool test_control = false;            ///< serves /devserver of each cluster (test_control.hpp)

@@ -106,14 +106,17 @@ std::chrono::seconds retry_after(std::string_view field,
                                  std::chrono::system_clock::time_point now) {
   if (field.empty()) return std::chrono::seconds(0);
   if (const auto seconds = core::parse_number<std::int64_t>(field)) return seconds_of(*seconds);
+  const auto time = parse_http_date(field);
+  if (!time) return std::chrono::seconds(0);
+  const auto wait = std::chrono::ceil<std::chrono::seconds>(*time - now);
+  return std::clamp(wait, std::chrono::seconds(0), longest_delay);
+}
+
+std::optional<std::chrono::system_clock::time_point> parse_http_date(std::string_view field) {
   std::tm parts{};
   const std::string text(field);
-  if (::strptime(text.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &parts) == nullptr) {
-    return std::chrono::seconds(0);
-  }
-  const auto time = std::chrono::system_clock::from_time_t(::timegm(&parts));
-  const auto wait = std::chrono::ceil<std::chrono::seconds>(time - now);
-  return std::clamp(wait, std::chrono::seconds(0), longest_delay);
+  if (::strptime(text.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &parts) == nullptr) return {};
+  return std::chrono::system_clock::from_time_t(::timegm(&parts));
 }
 
 std::string quoted_line(std::string_view text) {

@@ -29,7 +29,6 @@ namespace json = boost::json;
 using enum finding_state;
 
 constexpr auto soon = std::chrono::hours(72);
-constexpr std::string_view apply_manager = "kubectl apply -k deploy/manager (deploy/README.md)";
 
 /// The identity of --service-account ("namespace:name").
 k8s::config impersonating(const doctor_settings& settings) {
@@ -86,7 +85,8 @@ doctor_app::doctor_app(services& with, doctor_settings settings)
           k8s::client_pool_options{.name = "skr",
                                    .client = watcher_installer::runtime_client_options()},
           with.for_client())),
-      output_(with.executor, STDOUT_FILENO) {
+      output_(with.executor, STDOUT_FILENO),
+      errors_(with.executor, STDERR_FILENO) {
   if (settings_.manager) {
     manager_.emplace(with, *settings_.manager, settings_.token_file);
   } else {
@@ -137,27 +137,6 @@ asio::awaitable<void> doctor_app::read_settings() {
                     "run a manager of this version, which writes them to its Lease when it leads, "
                     "or name the Lease: --lease-namespace, --lease-name");
   }
-}
-
-asio::awaitable<bool> doctor_app::check_access() {
-  const auto version = co_await kcp_->server_version();
-  if (!version) {
-    co_await report(failed, "access", "KCP: " + version.error().message,
-                    "check --kubeconfig and --context, and whether the API server is reachable");
-    co_return false;
-  }
-  const auto seen = co_await kcp_->get(namespaces_type(), {{}, std::string(kcp_namespace)}, true);
-  if (!seen) {
-    co_await report(failed, "access", seen.error().message,
-                    seen.error().is(k8s::errc::not_found)
-                        ? "use the kubeconfig of the control plane: it has the namespace kcp-system"
-                        : "use a kubeconfig that may read the control plane");
-    co_return false;
-  }
-  co_await report(proven, "access",
-                  "KCP responds, with version " + std::to_string(version->first) + "." +
-                      std::to_string(version->second));
-  co_return true;
 }
 
 asio::awaitable<void> doctor_app::check_kinds() {
@@ -240,35 +219,6 @@ asio::awaitable<void> doctor_app::check_rights() {
   }
 }
 
-asio::awaitable<void> doctor_app::check_leader() {
-  const auto name = "Lease " + settings_.lease_namespace + "/" + settings_.lease_name;
-  const std::string remedy =
-      "see the manager's Deployment, its pods and their logs; " + std::string(apply_manager);
-  const auto got =
-      co_await kcp_->get(k8s::leases_type(), {settings_.lease_namespace, settings_.lease_name});
-  if (!got) {
-    co_await report(failed, "leader",
-                    got.error().is(k8s::errc::not_found) ? name + " does not exist: no manager runs"
-                                                         : got.error().message,
-                    remedy);
-    no_leader_ = name + " can't be read";
-    co_return;
-  }
-  const auto lease = k8s::read_lease(*got);
-  const auto renewed = lease.renewed.value_or(tls::wall_time());
-  if (lease.holder.empty()) {
-    no_leader_ = name + " has no holder";
-    co_await report(failed, "leader", name + " has no holder: no manager runs", remedy);
-  } else if (renewed + 2 * lease.duration < services_.clock.wall()) {
-    no_leader_ = name + " was renewed last at " + k8s::format_time(renewed);
-    co_await report(
-        failed, "leader",
-        "no manager runs: " + name + " was renewed last at " + k8s::format_time(renewed), remedy);
-  } else {
-    co_await report(proven, "leader", lease.holder + " leads");
-  }
-}
-
 /// A Secret in istio-system with a certificate for servers.
 asio::awaitable<void> doctor_app::check_certificate(std::string name, std::string owner) {
   const bool bundles = name == gateway_secret_name;
@@ -291,9 +241,16 @@ asio::awaitable<void> doctor_app::check_certificate(std::string name, std::strin
         std::move(owner), bundles ? std::string() : reason);
     co_return;
   }
-  const auto now = services_.clock.wall();
+  const auto now = this->now();
   const auto problem = read_trust_bundle(*got).problem;
-  if (!read->valid_at(now)) {
+  const auto placeholder = std::ranges::find_if(read->dns_names(), is_placeholder);
+  if (placeholder != read->dns_names().end()) {
+    co_await report_by_settings(
+        failed, "certificates",
+        place + ": its certificate is for " + *placeholder + ", a placeholder of the manifests",
+        "kubectl apply -f deploy/pki/cert-manager.yaml (or gardener.yaml), "
+        "with the host of the Gateway in dnsNames");
+  } else if (!read->valid_at(now)) {
     co_await report_by_settings(failed, "certificates",
                                 place + ": its certificate is valid from " +
                                     k8s::format_time(read->not_before()) + " to " +
@@ -326,6 +283,13 @@ asio::awaitable<void> doctor_app::check_gateway() {
                                                      key.name, std::nullopt);
   if (!address) {
     co_await report_by_settings(failed, "gateway", address.error().message, remedy, reason);
+    co_return;
+  }
+  if (is_placeholder(address->host)) {
+    co_await report_by_settings(failed, "gateway",
+                                "Gateway " + key.name + " has the placeholder " + address->host +
+                                    " of the manifests as its host",
+                                remedy);
     co_return;
   }
   const auto& server = got->at("spec").at("servers").as_array().front();
@@ -405,6 +369,7 @@ asio::awaitable<void> doctor_app::check_watchers() {
 asio::awaitable<int> doctor_app::check_all() {
   const bool accessible = co_await check_access();
   if (accessible) {
+    co_await check_names();
     co_await read_settings();
     co_await check_kinds();
     co_await check_rights();
@@ -421,8 +386,6 @@ asio::awaitable<int> doctor_app::check_all() {
     co_await check_manager();
     co_await check_heartbeats();
     co_await compare_verdicts();
-  } else {
-    verdict_ = no_leader("KCP does not respond");
   }
   if (settings_.format == "json") {
     json::array all;

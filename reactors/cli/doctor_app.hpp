@@ -2,8 +2,10 @@
 
 #include "rw/k8s/client/client.hpp"
 #include "rw/k8s/client/client_pool.hpp"
+#include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/cli/app.hpp"
 #include "rw/reactors/cli/doctor_report.hpp"
+#include "rw/reactors/cli/kcp_error.hpp"
 #include "rw/reactors/cli/leader_settings.hpp"
 #include "rw/reactors/cli/output.hpp"
 #include "rw/reactors/cli/runtimes_client.hpp"
@@ -12,6 +14,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -37,7 +40,7 @@ namespace rw::cli {
 /// differently.
 ///
 /// Exit code 0: no check failed, but those of as few runtimes as --tolerate allows; 3: some did; 1:
-/// the command itself failed.
+/// the command itself failed, or KCP has no Kyma that --runtime names.
 class doctor_app final : public app {
  public:
   doctor_app(services& with, doctor_settings settings);
@@ -58,6 +61,11 @@ class doctor_app final : public app {
   work<int> check_all();
   work<void> close();
   work<bool> check_access();
+  work<void> report_no_access(kcp_error error);
+  work<void> check_names();
+  work<void> check_leader_clock(k8s::lease lease);
+  work<k8s::result<k8s::lease>> read_lease();
+  work<bool> is_renewed(k8s::lease* lease);
   work<void> check_kinds();
   work<void> check_rights();
   work<void> read_settings();
@@ -93,6 +101,10 @@ class doctor_app final : public app {
   work<void> report(finding finding);
 
   static constexpr std::size_t most_lines = 50;  ///< about runtimes, of one check
+  static constexpr std::string_view apply_manager =
+      "kubectl apply -k deploy/manager (deploy/README.md)";
+
+  std::chrono::system_clock::time_point now() const;
 
   const doctor_settings settings_;
   leader_settings leader_;
@@ -109,7 +121,9 @@ class doctor_app final : public app {
   std::optional<std::string> no_leader_;                    ///< why none is known
   fleet_verdict verdict_ = {};
   bool gateway_is_valid_ = false;
+  std::chrono::seconds clock_ahead_{0};  ///< of this machine, relative to KCP's
   output output_;
+  output errors_;
   std::vector<finding> findings_;
   bool is_manager_read_ = false;
   bool has_way_to_manager_ = true;

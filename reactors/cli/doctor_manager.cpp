@@ -69,7 +69,8 @@ asio::awaitable<void> doctor_app::check_manager() {
   if (!got.error.empty()) {
     has_way_to_manager_ = !got.no_way;
     const auto remedy =
-        settings_.manager
+        !got.next.empty() ? got.next
+        : settings_.manager
             ? std::string("give a manager's address and, from outside, --token-file")
             : "kubectl -n " + settings_.lease_namespace +
                   " port-forward pod/NAME 8080, with the pod that leads, and --manager "
@@ -78,6 +79,7 @@ asio::awaitable<void> doctor_app::check_manager() {
     co_return;
   }
   is_manager_read_ = true;
+  if (!got.warning.empty()) co_await errors_.write("warning: " + got.warning + "\n");
   std::size_t told = 0;
   const auto before = findings_;
   const auto* const conditions = k8s::find_array(got.runtimes, {"conditions"});

@@ -97,6 +97,12 @@ std::optional<finding> check_orphan(const json::value& bootstrapper, bool may_re
           (may_release ? "" : ", or grant deploy/manager/bootstrapper/rbac-direct.yaml")};
 }
 
+bool is_placeholder(std::string_view host) noexcept {
+  constexpr std::string_view reserved = "example.com";
+  return host.ends_with(reserved) &&
+         (host.size() == reserved.size() || host[host.size() - reserved.size() - 1] == '.');
+}
+
 std::string summary_of(const std::vector<finding>& all) {
   auto out = std::to_string(all.size()) + " checks:";
   for (const auto state :

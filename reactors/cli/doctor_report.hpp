@@ -47,6 +47,10 @@ boost::json::value json_of(const finding& of);
 std::optional<finding> check_orphan(const boost::json::value& bootstrapper, bool may_release,
                                     std::chrono::system_clock::time_point now);
 
+/// True for a host of the manifests in deploy that stands for the landscape's own: it is below
+/// example.com (RFC 2606, section 3).
+bool is_placeholder(std::string_view host) noexcept;
+
 /// Formats the counts of all findings: "17 checks: 15 proven, 1 failed, 1 not proven".
 std::string summary_of(const std::vector<finding>& all);
 

@@ -114,7 +114,7 @@ asio::awaitable<void> doctor_app::check_orphans() {
                        .resource = type.plural,
                        .ns = std::string(kcp_namespace)};
     const auto may = co_await has_right(*as_manager_, std::move(patch));
-    auto found = check_orphan(each, !may || *may, services_.clock.wall());
+    auto found = check_orphan(each, !may || *may, now());
     if (found)
       co_await report_by_settings(found->state, found->check, found->message, found->remedy);
   }

@@ -97,7 +97,7 @@ asio::awaitable<std::optional<finding>> doctor_app::check_installation(k8s::clie
   const auto own = tls::certificate::from_pem(text.value_or(std::string()));
   const auto renewal = "see Certificate " + leader_.istio_namespace + "/" +
                        certificates::certificate_name(kyma) + " in KCP, and its issuer";
-  if (!own || !own->valid_at(services_.clock.wall())) {
+  if (!own || !own->valid_at(now())) {
     co_return failed_finding(
         kyma, own ? status_reason::certificate_expired : status_reason::none,
         own ? "the watcher's certificate ended at " + k8s::format_time(own->not_after())
@@ -119,7 +119,7 @@ asio::awaitable<std::optional<finding>> doctor_app::check_installation(k8s::clie
     const runtime_observation observed{.installation = runtime_state::not_ready,
                                        .reason = reason,
                                        .since = unavailable_since(*deployment)};
-    const auto judged = judge(kyma, observed, services_.clock.wall());
+    const auto judged = judge(kyma, observed, now());
     if (judged.condition != runtime_condition::ill) out.state = not_proven;
     co_return out;
   }

@@ -70,6 +70,8 @@ class manager_app final : public app {
 
   boost::asio::ip::tcp::endpoint address() const { return listener_.runnable->address(); }
   boost::asio::ip::tcp::endpoint metrics_address() const { return admin_->address(); }
+  /// "POD:PORT", by which the API server's proxy of Pods has its pages.
+  std::string proxied_pod() const;
   /// Calls `visit` with each runtime, in no order. On the manager's executor; what a summary refers
   /// to is valid during the call.
   void for_each_runtime(const std::function<void(const runtime_summary&)>& visit) const;

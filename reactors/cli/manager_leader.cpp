@@ -65,6 +65,11 @@ std::string manager_app::page_command() const {
                               admin_->address().port());
 }
 
+std::string manager_app::proxied_pod() const {
+  const auto holder = elector_ ? elector_->holder() : std::string();
+  return pod_of(holder) + ":" + std::to_string(admin_->address().port());
+}
+
 std::optional<admin::other_leader> manager_app::other_leader() const {
   if (leads_ || !elector_) return std::nullopt;
   const auto leader = elector_->observed();

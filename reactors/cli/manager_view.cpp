@@ -125,6 +125,7 @@ std::string manager_app::view::runtimes(std::string_view query, std::string& err
                               // Of a single one, for its details: they are many.
                               if (!wanted.kyma.empty()) row["events"] = events_of(runtime.kyma);
                             });
+  page["version"] = version_text();
   page["leads"] = manager_.leads_;
   if (const auto command = manager_.page_command(); !command.empty()) page["page"] = command;
   const auto age =

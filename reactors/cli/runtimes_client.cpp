@@ -81,15 +81,16 @@ asio::awaitable<runtimes_client::page> runtimes_client::get_at_address(const std
     auto error = co_await client_->acquire(slot);
     if (!error) error = co_await slot.exchange(request, response);
     if (!error) continue;
-    out.error = "no response from " + authority + ": " + error.message();
+    out.error.message = "no response from " + authority + ": " + error.message();
     co_return out;
   }
   if (response.status == misdirected) {
     const auto told = k8s::read_json(response.body);
-    out.error = told ? std::string(k8s::find_string(*told, {"message"})) : response.body;
+    out.error.message = told ? std::string(k8s::find_string(*told, {"message"})) : response.body;
     out.no_way = true;
   } else if (response.status != 200) {
-    out.error = authority + " responds " + std::to_string(response.status) + ": " + response.body;
+    out.error.message =
+        authority + " responds " + std::to_string(response.status) + ": " + response.body;
   }
   out.body = std::move(response.body);
   co_return out;
@@ -100,32 +101,37 @@ asio::awaitable<runtimes_client::proxied_pod> runtimes_client::find_pod() {
   proxied_pod out;
   const auto lease = co_await kcp_->get(k8s::leases_type(), lease_);
   if (!lease) {
-    out.error = lease.error().message;
+    out.error = describe(
+        lease.error(), {"get", "coordination.k8s.io", "leases", "", lease_.ns, lease_.name},
+        "install the manager (deploy/README.md), or use the kubeconfig of the control plane that "
+        "has it; its Lease may have another name: --lease-namespace, --lease-name");
     co_return out;
   }
   const std::string holder(k8s::find_string(*lease, {"spec", "holderIdentity"}));
   if (holder.empty()) {
-    out.error = "no manager holds Lease " + to_string(lease_);
+    out.error.message = "no manager holds Lease " + to_string(lease_);
     co_return out;
   }
   const auto settings = parse_leader_settings(k8s::annotation(*lease, settings_annotation));
   const k8s::object_key key{settings.state_namespace, std::string(leader_secret::name)};
   const auto secret = co_await kcp_->get(secrets_type(), key);
   if (!secret) {
-    out.error = secret.error().message;
+    out.error = describe(secret.error(), {"get", "", "secrets", "", key.ns, key.name},
+                         "the leader writes this Secret: see its log");
     co_return out;
   }
   const auto leader = read_leader_secret(*secret, holder);
   if (!leader) {
-    out.error = "Secret " + to_string(key) + " is not of " + holder + ", which leads";
+    out.error.message = "Secret " + to_string(key) + " is not of " + holder + ", which leads";
     co_return out;
   }
   const auto path = proxy_path(lease_.ns, *leader);
   if (path) {
     out.token = leader->token;
     out.target = *path;
+    out.name = pod_of(holder);
   } else {
-    out.error = holder + ", which holds Lease " + to_string(lease_) + ", is no pod";
+    out.error.message = holder + ", which holds Lease " + to_string(lease_) + ", is no pod";
   }
   co_return out;
 }
@@ -138,10 +144,16 @@ asio::awaitable<runtimes_client::page> runtimes_client::get_by_proxy(const proxi
   auto got = co_await kcp_->raw("GET", pod->target + *target, {}, {}, {}, std::move(beside));
   if (got) {
     out.body = std::move(*got);
-  } else {
-    out.error = got.error().message;
-    out.no_way = got.error().is(k8s::errc::forbidden) || got.error().is(k8s::errc::not_found);
+    co_return out;
   }
+  const auto& error = got.error();
+  out.error.message = error.message;
+  // Without a Status the response is that of the pod, or of what stands before it.
+  const bool denied = error.is(k8s::errc::forbidden) || error.is(k8s::errc::unauthorized);
+  if (denied && !error.reason.empty()) {
+    out.error = describe(error, {"get", "", "pods", "proxy", lease_.ns, pod->name}, {});
+  }
+  out.no_way = denied || error.is(k8s::errc::not_found);
   co_return out;
 }
 
@@ -149,13 +161,15 @@ asio::awaitable<runtimes_client::answer> runtimes_client::ask(std::string query)
   answer out;
   proxied_pod pod;
   if (kcp_ != nullptr) pod = co_await find_pod();
-  out.error = pod.error;
+  out.error = pod.error.message;
+  out.next = pod.error.next;
   out.no_way = !out.error.empty();
   if (out.no_way) co_return out;
   for (std::string target = query;;) {
     const auto got =
         kcp_ == nullptr ? co_await get_at_address(&target) : co_await get_by_proxy(&pod, &target);
-    out.error = got.error;
+    out.error = got.error.message;
+    out.next = got.error.next;
     out.no_way = got.no_way;
     if (!out.error.empty()) co_return out;
     auto read = k8s::read_json(got.body);
@@ -178,6 +192,12 @@ asio::awaitable<runtimes_client::answer> runtimes_client::ask(std::string query)
     k8s::append_percent_encoded(target, more, "");
   }
   out.runtimes.as_object().erase("continue");
+  const std::string version(k8s::find_string(out.runtimes, {"version"}));
+  const bool is_new = std::exchange(compared_, version) != version;
+  if (is_new && version != version_text()) {
+    out.warning = "this program has version " + version_text() + ", and the manager " + version +
+                  ": what they say may differ";
+  }
   co_return out;
 }
 

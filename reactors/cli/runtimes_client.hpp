@@ -3,6 +3,7 @@
 #include "rw/core/http/client.hpp"
 #include "rw/k8s/client/client.hpp"
 #include "rw/reactors/cli/app.hpp"
+#include "rw/reactors/cli/kcp_error.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>
@@ -20,6 +21,10 @@ class runtimes_client {
   struct answer {
     boost::json::value runtimes = {};  ///< all pages as one
     std::string error = {};            ///< empty: there is a response
+    std::string next = {};             ///< what to do about the error; may be empty
+    /// Says that the manager has another version than this program; empty: it has not, or an
+    /// earlier response said so.
+    std::string warning = {};
     /// There is no way to the leader: no right to the proxy, no pod, or the address is that of
     /// another replica. It says nothing of the leader.
     bool no_way = false;
@@ -44,12 +49,13 @@ class runtimes_client {
   /// The leader's pod behind the API server's proxy.
   struct proxied_pod {
     std::string target = {};  ///< "/api/v1/namespaces/NS/pods/POD:PORT/proxy"
+    std::string name = {};
     std::string token = {};
-    std::string error = {};  ///< why it is not known; empty: it is
+    kcp_error error = {};  ///< why it is not known; without a message: it is
   };
   struct page {
     std::string body = {};
-    std::string error = {};  ///< empty: there is a response
+    kcp_error error = {};  ///< without a message: there is a response
     bool no_way = false;
   };
 
@@ -63,6 +69,7 @@ class runtimes_client {
   const std::string token_file_ = {};
   const std::unique_ptr<core::transport> plain_;
   std::optional<http::client> client_;
+  std::string compared_ = {};  ///< the manager's version in the latest response
 };
 
 }  // namespace rw::cli

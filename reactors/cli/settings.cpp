@@ -236,8 +236,9 @@ void describe_status(CLI::App& app, status_settings& to) {
   add(app, "--name", to.name, "TEXT", "Show only runtimes whose Kyma's name contains this text");
   add_duration(app, "--for", to.at_least,
                "Show only runtimes that have been in their state for at least this long");
-  add(app, "--output,-o", to.format, "", "Format of the report on standard output")
-      ->check(CLI::IsMember({"table", "wide", "json"}));
+  add(app, "--output,-o", to.format, "",
+      "Format of the report; name prints the names of the Kymas alone")
+      ->check(CLI::IsMember({"table", "wide", "json", "yaml", "name"}));
   app.add_flag("--no-headers", to.no_headers, "Print the rows of the table without its headings");
   app.add_option("RUNTIME", to.kyma, "Name of the Kyma whose runtime alone is shown");
   app.add_flag("--watch,-w", to.watch, "Print the runtimes again after each --interval");

@@ -3,7 +3,10 @@
 #include "rw/core/text.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/k8s/objects/url.hpp"
+#include "rw/reactors/cli/near_names.hpp"
+#include "rw/reactors/cli/yaml_text.hpp"
 #include "rw/reactors/shared/fleet_verdict.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -13,6 +16,7 @@
 #include <array>
 #include <cstdlib>
 #include <map>
+#include <stdexcept>
 #include <sys/ioctl.h>
 #include <tuple>
 #include <unistd.h>
@@ -106,6 +110,28 @@ constexpr std::string_view end_colour = "\x1b[0m";
 std::string colour_of(const json::value& runtime) {
   if (is_well(runtime)) return {};
   return k8s::find_string(runtime, {"condition"}) == "ill" ? "\x1b[31m" : "\x1b[33m";
+}
+
+/// Formats why no leader tells the runtimes. Without access to KCP nothing is known of a leader.
+std::string text_of_failure(const runtimes_client::answer& of, std::string_view format) {
+  auto verdict = no_leader(of.error);
+  if (!of.next.empty()) verdict.message = "unknown: " + of.error;
+  if (format == "json" || format == "yaml") {
+    json::object out{{"verdict", json_of(verdict, {})}};
+    if (!of.next.empty()) out["remedy"] = of.next;
+    return format == "json" ? json::serialize(out) + "\n" : yaml_text(out);
+  }
+  return text_of(verdict) + (of.next.empty() ? "" : "  fix: " + of.next + "\n");
+}
+
+/// "kyma.operator.kyma-project.io/runtime-1", a line for each runtime, as kubectl's `-o name`.
+std::string names_of(const json::value& runtimes) {
+  std::string out;
+  for (const auto& runtime : runtimes.at("runtimes").as_array()) {
+    out.append("kyma.").append(kymas_type().gvk.group).append("/");
+    out.append(k8s::find_string(runtime, {"kyma"})).append("\n");
+  }
+  return out;
 }
 
 /// That of standard output: a terminal has colours, unless NO_COLOR or TERM say otherwise.
@@ -211,7 +237,10 @@ std::string runtimes_table(const json::value& runtimes, const table_format& form
 }
 
 status_app::status_app(services& with, status_settings settings)
-    : app(with), settings_(std::move(settings)), output_(with.executor, STDOUT_FILENO) {
+    : app(with),
+      settings_(std::move(settings)),
+      output_(with.executor, STDOUT_FILENO),
+      errors_(with.executor, STDERR_FILENO) {
   auto address = settings_.address;
   if (!address && !settings_.token_file.empty()) address = own_pod;
   k8s::config config;
@@ -234,30 +263,45 @@ status_app::status_app(services& with, status_settings settings)
   manager_.emplace(*kcp_, k8s::object_key{settings_.lease_namespace, settings_.lease_name});
 }
 
+std::string status_app::render(const runtimes_client::answer& got) const {
+  const auto& format = settings_.format;
+  if (format == "name") return got.error.empty() ? names_of(got.runtimes) : std::string();
+  if (!got.error.empty()) return text_of_failure(got, format);
+  if (format == "json") return json::serialize(got.runtimes) + "\n";
+  if (format == "yaml") return yaml_text(got.runtimes);
+  return runtimes_table(got.runtimes, format_of(settings_), services_.clock.wall());
+}
+
+/// Throws if KCP has no Kyma of the name that was given: filters leave out others, too.
+asio::awaitable<void> status_app::check_name() {
+  const auto got = co_await manager_->ask("/runtimes?limit=5000");
+  if (!got.error.empty()) co_return;
+  std::vector<std::string> known;
+  for (const auto& row : got.runtimes.at("runtimes").as_array()) {
+    known.emplace_back(k8s::find_string(row, {"kyma"}));
+  }
+  if (std::ranges::find(known, settings_.kyma) != known.end()) co_return;
+  throw std::runtime_error(unknown_kyma(settings_.kyma, known));
+}
+
 asio::awaitable<int> status_app::show() {
   for (bool first = true;; first = false) {
     const auto got = co_await manager_->ask(query_of(settings_));
-    const auto now = services_.clock.wall();
-    std::string text;
-    int code = 0;
-    if (!got.error.empty()) {
-      const auto verdict = no_leader(got.error);
-      text = settings_.format == "json"
-                 ? json::serialize(json::object{{"verdict", json_of(verdict, {})}}) + "\n"
-                 : text_of(verdict);
-      code = 1;
-    } else if (settings_.format == "json") {
-      text = json::serialize(got.runtimes) + "\n";
-    } else {
-      text = runtimes_table(got.runtimes, format_of(settings_), now);
-    }
+    if (!got.warning.empty()) co_await errors_.write("warning: " + got.warning + "\n");
+    int code = 1;
     if (got.error.empty()) {
       const auto& rows = got.runtimes.at("runtimes").as_array();
+      if (rows.empty() && !settings_.kyma.empty()) co_await check_name();
       code = std::ranges::all_of(rows, is_well) ? 0 : 3;
+    } else if (settings_.format == "name") {
+      co_await errors_.write(text_of_failure(got, settings_.format));
     }
+    auto text = render(got);
     // A terminal shows the latest table only, a pipe all tables.
     if (settings_.watch && ::isatty(STDOUT_FILENO) == 1) text = "\x1b[H\x1b[2J" + text;
-    if (settings_.watch && !first && ::isatty(STDOUT_FILENO) != 1) text = "\n" + text;
+    if (settings_.watch && !first && ::isatty(STDOUT_FILENO) != 1) {
+      text.insert(0, settings_.format == "yaml" ? "---\n" : "\n");
+    }
     const auto failed = co_await output_.write(std::move(text));
     if (failed || !settings_.watch) co_return code;
     const auto pause = services_.clock.make_timer(services_.executor);

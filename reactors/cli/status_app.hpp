@@ -29,7 +29,7 @@ std::string runtimes_table(const boost::json::value& runtimes, const table_forma
 /// `runtime-watcher status`: requests the runtimes from the manager that leads, through KCP's API
 /// server, or from a manager's admin port, and prints them.
 /// Exit code 0: every requested runtime is well, or left out; 3: some are not; 1: no leader
-/// responds.
+/// responds, or KCP has no Kyma of that name.
 class status_app final : public app {
  public:
   status_app(services& with, status_settings settings);
@@ -38,11 +38,14 @@ class status_app final : public app {
 
  private:
   boost::asio::awaitable<int> show();
+  boost::asio::awaitable<void> check_name();
+  std::string render(const runtimes_client::answer& got) const;
 
   const status_settings settings_;
   std::unique_ptr<k8s::client> kcp_;  ///< null: a manager is asked at its address
   std::optional<runtimes_client> manager_;
   output output_;
+  output errors_;
 };
 
 }  // namespace rw::cli

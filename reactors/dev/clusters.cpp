@@ -15,11 +15,13 @@ using namespace cli;
 namespace {
 
 k8s::devserver::server_options options_of(const dev_settings& settings,
-                                          k8s::devserver::service_resolver services) {
+                                          k8s::devserver::service_resolver services,
+                                          k8s::devserver::pod_resolver pods) {
   k8s::devserver::server_options out;
   out.name = "api-server";
   out.address = {boost::asio::ip::address_v4::loopback(), settings.api_port};
   out.services = std::move(services);
+  out.pods = std::move(pods);
   return out;
 }
 
@@ -35,9 +37,9 @@ std::string read_outside(const std::string& file, const std::string& name) {
 }  // namespace
 
 clusters::clusters(services& with, const dev_settings& settings,
-                   k8s::devserver::service_resolver services)
+                   k8s::devserver::service_resolver services, k8s::devserver::pod_resolver pods)
     : dir_(settings.dir),
-      server_(with.executor, options_of(settings, std::move(services)),
+      server_(with.executor, options_of(settings, std::move(services), std::move(pods)),
               {with.clock, with.watchdog, with.log, with.metrics}) {
   kcp_ = add("kcp", settings.kcp_kubeconfig);
   const auto& outside = settings.skr_kubeconfigs;

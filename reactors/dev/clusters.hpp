@@ -25,9 +25,10 @@ struct cluster {
 class clusters {
  public:
   /// Binds, and writes the kubeconfigs to `settings.dir`. `services` resolves the Services of the
-  /// embedded servers' webhooks. Throws an exception that names the invalid setting.
+  /// embedded servers' webhooks, `pods` the Pods that they proxy to. Throws an exception that names
+  /// the invalid setting.
   clusters(cli::services& with, const dev_settings& settings,
-           k8s::devserver::service_resolver services);
+           k8s::devserver::service_resolver services, k8s::devserver::pod_resolver pods);
 
   const cluster& kcp() const noexcept { return kcp_; }
   const std::vector<cluster>& runtimes() const noexcept { return runtimes_; }

@@ -52,7 +52,7 @@ dev_app::dev_app(services& with, const dev_settings& settings, terminal& on)
                                                    [&on](std::string_view line) { on.log(line); })),
       view_(with.clock, with.metrics, settings.manager,
             [this](const event_trace& trace) { show(trace); }),
-      clusters_(with, settings_, find_webhooks()),
+      clusters_(with, settings_, find_webhooks(), find_manager()),
       infrastructure_(with, settings_, clusters_.kcp(), find_backends()),
       manager_(settings_.manager ? std::make_unique<manager_app>(*manager_services_,
                                                                  settings_of_manager(), &view_)
@@ -134,6 +134,15 @@ k8s::devserver::service_resolver dev_app::find_webhooks() {
   return [this](std::string_view cluster, std::string_view service) {
     const auto at = nodes_by_name_.find(cluster);
     return at == nodes_by_name_.end() ? k8s::devserver::service_route() : at->second->find(service);
+  };
+}
+
+/// Resolves the manager's Pod, whose pages KCP's API server proxies.
+k8s::devserver::pod_resolver dev_app::find_manager() {
+  return [this](std::string_view cluster, std::string_view pod) -> http::handler* {
+    const bool is_manager = manager_ && cluster == clusters_.kcp().name &&
+                            pod == std::string(kcp_namespace) + "/" + manager_->proxied_pod();
+    return is_manager ? &pages_ : nullptr;
   };
 }
 

@@ -44,6 +44,7 @@ class dev_app final : public cli::app {
   cli::manager_settings settings_of_manager() const;
   admin::page_options page_options();
   k8s::devserver::service_resolver find_webhooks();
+  k8s::devserver::pod_resolver find_manager();
   dev_gateway::service_resolver find_backends();
   void write_manifests() const;
   boost::asio::awaitable<void> start();
@@ -57,6 +58,7 @@ class dev_app final : public cli::app {
   void show(const event_trace& trace) const;
   void show(const arrival& arrival) const;
   void say_what_to_try() const;
+  std::string commands_to_try() const;
   void print(const std::string& text) const;
   live_state read_state() const;
   boost::asio::awaitable<void> end_table();

@@ -1,16 +1,30 @@
 // What `dev` prints, and what its table shows.
 
 #include "rw/core/text.hpp"
+#include "rw/k8s/objects/qualified_name.hpp"
 #include "rw/reactors/cli/runtimes_view.hpp"
 #include "rw/reactors/dev/dev_app.hpp"
 #include "rw/reactors/dev/manifests.hpp"
 
 #include <cstdio>
+#include <filesystem>
 #include <sstream>
+#include <system_error>
 
 namespace rw::dev {
 
 namespace asio = boost::asio;
+namespace {
+
+/// The program for the commands: beside this one, or else on the path.
+std::string program() {
+  std::error_code error;
+  const auto own = std::filesystem::read_symlink("/proc/self/exe", error);
+  const auto path = own.parent_path() / "runtime-watcher";
+  return !error && std::filesystem::exists(path, error) ? path.string() : "runtime-watcher";
+}
+
+}  // namespace
 
 /// Returns what the progress of the start, and the table, are made of.
 live_state dev_app::read_state() const {
@@ -65,6 +79,24 @@ void dev_app::show(const arrival& arrival) const {
   if (is_milestone(arrival)) say(line_of(arrival, now));
 }
 
+/// Returns what shows the manager's view. Its Pod is proxied by the embedded API server alone; it
+/// has none where the host's name is no Pod's.
+std::string dev_app::commands_to_try() const {
+  const auto pod = manager_->proxied_pod();
+  const bool is_proxied =
+      clusters_.kcp().embedded && k8s::dns_subdomain_errors(pod.substr(0, pod.find(':'))).empty();
+  std::ostringstream page;
+  page << admin_.address();
+  const auto command = [&](const std::string& words, const std::string& address) {
+    return "  " + program() + " " + words + " --kubeconfig " + clusters_.kcp().file +
+           (is_proxied || address.empty() ? "" : " " + address + " " + page.str()) + "\n";
+  };
+  return "See what the manager knows of it, check it, and see how roll-outs stand:\n" +
+         command("status", "--address") + command("doctor", "--manager") +
+         command("rollout status", "") + "See all of it in a browser:\n  http://" + page.str() +
+         "/\n";
+}
+
 void dev_app::say_what_to_try() const {
   services_.log.info("the system is up", {{"runtimes", nodes_.size()}, {"dir", settings_.dir}});
   if (settings_.json) return;
@@ -85,11 +117,7 @@ void dev_app::say_what_to_try() const {
       first.file +
       " -n kyma-system patch kyma default --type merge -p '{\"spec\":{\"channel\":\"fast\"}}'\n";
   if (configuration_) text += what_to_try(kcp, settings_.bootstrapper, first.name);
-  if (manager_) {
-    std::ostringstream address;
-    address << admin_.address();
-    text += "See all of it in a browser:\n  http://" + address.str() + "/\n";
-  }
+  if (manager_) text += commands_to_try();
   print(text);
 }
 

@@ -1,22 +1,25 @@
 """`dev` on a terminal: progress while it starts, then a table of the runtimes below the events. The terminal is a pty, and a
 small emulator shows what a person would see."""
 
+import base64
 import fcntl
 import os
 import pty
 import re
 import signal
 import struct
+import subprocess
 import termios
 import threading
 
 import harness
-from api import Api, collection
+from api import Api, ApiError, collection
 from dev import SECRET, WATCHED
 from harness import DEV_BINARY, wait_until
 
 PATIENCE = 30
 LEASE = collection("leases", "kcp-system", "coordination.k8s.io") + "/runtime-watcher-manager"
+LEADER = collection("secrets", "runtime-watcher-system") + "/runtime-watcher-leader"
 
 
 class Screen:
@@ -268,6 +271,30 @@ class Table(harness.TestCase):
         self.assertEqual(dev.terminate(), 0, dev.tail())
         self.assertEqual(lines[0], b"KCP and 1 runtimes are up. How they are:\n")
         self.assertEqual([line for line in lines if b"\x1b" in line or b"stopping" in line], [])
+
+    def test_printed_commands_work_as_they_are(self):
+        lines = []
+        dev = self.dev = self.start(harness.Process("dev", [DEV_BINARY, "dev", "--dir", self.folder / "dev", "--runtimes", 2],
+                                                    on_line=lambda _, line: lines.append(line.decode())))
+        self.until(lambda: any("http://" in line for line in lines), "it has said what to try")
+        commands = [line.strip() for line in lines if "/runtime-watcher " in line]
+        self.assertEqual([line.split()[1] for line in commands], ["status", "doctor", "rollout"], lines)
+        for command in commands:
+            seen = []
+            def works():
+                seen[:] = [subprocess.run(command, shell=True, capture_output=True, text=True, timeout=PATIENCE)]
+                return seen[0].returncode == 0 and "not proven  " not in seen[0].stdout
+            wait_until(works, PATIENCE, lambda: f"{command} works: {seen}\n{dev.tail()}", every=0.2)
+            self.assertEqual(seen[0].stderr, "", command)
+        # The pages are for those with the token that is in the leader's Secret.
+        kcp = Api(self.folder / "dev" / "kcp.yaml")
+        self.addCleanup(kcp.close)
+        port = base64.b64decode(kcp.get(LEADER)["data"]["port"]).decode()
+        pod = kcp.get(LEASE)["spec"]["holderIdentity"].rpartition("_")[0]
+        for name, status in ((f"{pod}:{port}", 401), ("other:1", 404)):
+            with self.assertRaises(ApiError) as raised:
+                kcp.request("GET", f"{collection('pods', 'kcp-system')}/{name}/proxy/runtimes?limit=1")
+            self.assertEqual(raised.exception.status, status)
 
 
 if __name__ == "__main__":

@@ -3,9 +3,16 @@ finds none."""
 
 import base64
 import datetime
+import email.utils
+import http.client
+import http.server
 import json
 import re
+import ssl
+import subprocess
+import threading
 import time
+import urllib.parse
 
 import harness
 from api import collection, kymas
@@ -43,6 +50,35 @@ DEFECTS = [
     ("runtimes", f"[01] of {RUNTIMES} are in order", ""),
     ("manager", "no response from", "manager's address"),
 ]
+
+
+class ClockFront(http.server.ThreadingHTTPServer):
+    """An API server over plain HTTP, that of a kubeconfig, whose clock is ahead by so many seconds."""
+
+    def __init__(self, kubeconfig, ahead):
+        field = lambda name: re.search(rf"{name}: *(\S+)", kubeconfig)[1]
+        authority = base64.b64decode(field("certificate-authority-data")).decode()
+        context = ssl.create_default_context(cadata=authority)
+        server = urllib.parse.urlsplit(field("server"))
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            def forward(handler):
+                body = handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
+                connection = http.client.HTTPSConnection(server.hostname, server.port, timeout=30, context=context)
+                connection.request(handler.command, handler.path, body, dict(handler.headers))
+                response = connection.getresponse()
+                text = response.read()
+                connection.close()
+                handler.send_response_only(response.status)
+                handler.send_header("Date", email.utils.formatdate(time.time() + ahead, usegmt=True))
+                handler.send_header("Content-Type", response.headers["Content-Type"])
+                handler.send_header("Content-Length", str(len(text)))
+                handler.end_headers()
+                handler.wfile.write(text)
+            do_GET = do_POST = do_PATCH = forward
+            def log_message(handler, *_):
+                pass
+        super().__init__(("127.0.0.1", 0), Handler)
 
 
 class Doctor(harness.TestCase):
@@ -268,15 +304,80 @@ class Doctor(harness.TestCase):
                      r"proven +runtimes +1 of 1 are in order", r"not proven +manager +.*/proxy/runtimes", r"not proven +heartbeats",
                      r"\d+ checks: \d+ proven, 0 failed, 2 not proven"):
             self.assertRegex(done.stdout, line)
-        done = runtime_watcher("doctor", "--kubeconfig", kubeconfig, "--runtime", "nobody")
-        self.assertEqual(done.returncode, 3)
-        self.assertRegex(done.stdout, r"FAILED +runtime +nobody: AccessMissing: no Secret")
-        closed = re.sub(r"server: https://[^/\s]+", f"server: https://127.0.0.1:{free_port()}", kubeconfig.read_text())
-        (self.folder / "closed.yaml").write_text(closed)
-        done = runtime_watcher("doctor", "--kubeconfig", self.folder / "closed.yaml")
-        self.assertEqual(done.returncode, 3)
-        self.assertRegex(done.stdout, r"FAILED +access .*\n +fix: check --kubeconfig")
         self.assertEqual(runtime_watcher("doctor", "--kubeconfig", self.folder / "missing.yaml").returncode, 2)
+
+    def test_clocks_that_differ_are_named(self):
+        self.start_manager()
+        self.until_well()
+        kubeconfig = (self.dev.folder / "kcp.yaml").read_text()
+        for ahead, text in ((-95, r"9\d s ahead of KCP's"), (95, r"9\d s behind KCP's")):
+            front = ClockFront(kubeconfig, ahead)
+            self.addCleanup(front.server_close)
+            self.addCleanup(front.shutdown)
+            threading.Thread(target=front.serve_forever, daemon=True).start()
+            file = self.folder / "front.yaml"
+            file.write_text(re.sub(r"https://[^/\s]+", f"http://127.0.0.1:{front.server_port}", kubeconfig))
+            done = runtime_watcher("doctor", "--kubeconfig", file, "--manager", f"127.0.0.1:{self.admin}", timeout=60)
+            self.assertRegex(done.stdout, rf"not proven +clock +this machine's clock is {text}")
+            self.assertRegex(done.stdout, rf"FAILED +clock +the clock of \S+, which leads, is {text}")
+            self.assertRegex(done.stdout, r"proven +leader .* leads")
+        self.assertNotIn("clock", {check["check"] for check in self.examine()[1]})
+
+    def test_placeholders_and_expired_certificates_are_named(self):
+        self.start_manager()
+        self.until_well()
+        self.assertEqual(self.manager.terminate(), 0)
+        servers = self.kcp.get(GATEWAY)["spec"]["servers"]
+        self.kcp.patch(GATEWAY, {"spec": {"servers": [{**servers[0], "hosts": ["listener.kcp.example.com"]}]}})
+        key, expired = self.folder / "key.pem", self.folder / "expired.pem"
+        for arguments in (["req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=runtime-3",
+                           "-keyout", key, "-out", self.folder / "own.csr"],
+                          ["x509", "-req", "-in", self.folder / "own.csr", "-signkey", key, "-days", "-1", "-out", expired]):
+            subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True, timeout=30)
+        self.dev.skr("runtime-3").patch(SECRET, {"data": {"tls.crt": base64.b64encode(expired.read_bytes()).decode()}})
+        unchanged, _ = harness.Pki(self.folder / "root").issue("server", "own", san="dns:listener.kcp.example.com")
+        self.kcp.patch(GATEWAY_SECRET, {"data": {"tls.crt": base64.b64encode(unchanged.read_bytes()).decode()}})
+        found = [check for check in self.examine("--runtime", "runtime-3")[1] if check["state"] == "failed"]
+        for check, message in (("gateway", "Gateway klm-watcher has the placeholder listener.kcp.example.com"),
+                               ("certificates", "klm-istio-gateway: its certificate is for listener.kcp.example.com, a placeholder"),
+                               ("runtime", "runtime-3: CertificateExpired: the watcher's certificate ended at 20")):
+            self.assertEqual([each["check"] for each in found if message in each["message"]], [check], found)
+
+    def test_unknown_kyma_is_said_with_those_whose_names_are_near(self):
+        self.start_manager()
+        self.until_well()
+        doctor = ("doctor", "--kubeconfig", self.dev.folder / "kcp.yaml", "--runtime")
+        status = ("status", "--address", f"127.0.0.1:{self.admin}")
+        for command in (doctor, status):
+            for name, near in (("nope", ": there are runtime-1, "), ("runtmie-3", "; did you mean runtime-3?\n")):
+                done = runtime_watcher(*command, name)
+                self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+                self.assertIn(f"there is no Kyma {name}{near}", done.stderr)
+                self.assertNotIn("infrastructure-manager", done.stdout)
+        # A filter that leaves it out does not make it unknown.
+        done = runtime_watcher(*status, "runtime-3", "--state", "failed")
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+
+    def test_responses_without_access_are_told_apart(self):
+        self.start_manager()
+        self.until_well()
+        kubeconfig = (self.dev.folder / "kcp.yaml").read_text()
+        for name, replaced, by, message, remedy in (
+                ("revoked", r"token: .*", "token: revoked", "KCP does not accept the kubeconfig's credentials: .*401", "renew these credentials"),
+                ("elsewhere", r"/clusters/kcp", "/clusters/nothing", "the kubeconfig's server does not serve .*404", "check the server's address"),
+                ("closed", r"server: https://[^/\s]+", f"server: https://127.0.0.1:{free_port()}", "KCP does not respond: ", "check --kubeconfig")):
+            file = self.folder / f"{name}.yaml"
+            file.write_text(re.sub(replaced, by, kubeconfig))
+            done = runtime_watcher("doctor", "--kubeconfig", file, timeout=60)
+            self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+            self.assertRegex(done.stdout, rf"FAILED +access +{message}.*\n +fix: {remedy}")
+            self.assertRegex(done.stdout, rf"\nunknown: {message}")
+            done = runtime_watcher("status", "--kubeconfig", file, timeout=60)
+            self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+            self.assertRegex(done.stdout, rf"^unknown: {message}.*\n  fix: {remedy}")
+            done = runtime_watcher("rollout", "status", "--kubeconfig", file, timeout=60)
+            self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+            self.assertRegex(done.stderr, rf": {message}.*\n  fix: {remedy}")
 
 
 if __name__ == "__main__":

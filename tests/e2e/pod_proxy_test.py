@@ -4,6 +4,7 @@ addresses; without such an address the test is skipped."""
 
 import json
 import os
+import re
 import socket
 import unittest
 
@@ -88,6 +89,8 @@ class PodProxy(harness.TestCase):
         wait_until(lambda: self.findings()["heartbeats"]["state"] == "proven", PATIENCE, lambda: self.findings())
         self.assertNotIn("token", json.dumps(told))
         # A reader's rights: each that is missing is named.
+        access = self.asked("doctor", self.reader)[1]["checks"][0]
+        self.assertRegex(access["message"], '^the kubeconfig\'s user may not get namespaces "kcp-system"')
         for resource, grant in (("leases", role("read-lease", "kcp-system", ("coordination.k8s.io", "leases"))),
                                 ("secrets", role("read-leader", "runtime-watcher-system", ("", "secrets"))),
                                 ("pods", role("proxy", "kcp-system", ("", "pods/proxy")))):
@@ -95,7 +98,9 @@ class PodProxy(harness.TestCase):
             def missing():
                 code, told = self.asked("status", self.reader)
                 self.assertEqual(code, 1, told)
-                return f'User "e2e-reader" cannot get resource "{resource}' in told["verdict"]["message"]
+                self.assertIn("grant that right", told["remedy"])
+                named = f"^unknown: the kubeconfig's user may not get {resource}.*User \"e2e-reader\" cannot get resource \"{resource}"
+                return re.search(named, told["verdict"]["message"])
             wait_until(missing, PATIENCE, lambda: f"{resource} is named: {self.asked('status', self.reader)}", every=0.3)
             for each in grant:
                 ns = each["metadata"]["namespace"]

@@ -24,7 +24,7 @@ PAGE = {"states": {"failed": 1}, "runtimes": [{"name": "a" + ESCAPES, "kyma": "k
 
 class Leader(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        body = json.dumps(PAGE).encode()
+        body = json.dumps(self.server.page).encode()
         self.send_response(200)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(body)))
@@ -36,8 +36,9 @@ class Leader(http.server.BaseHTTPRequestHandler):
 
 
 class Terminal(harness.TestCase):
-    def leader(self):
+    def leader(self, page=PAGE):
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Leader)
+        server.page = page
         self.addCleanup(server.server_close)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         self.addCleanup(server.shutdown)
@@ -109,12 +110,33 @@ class Terminal(harness.TestCase):
 
     def test_status_prints_no_control_characters_of_a_runtime(self):
         server = self.leader()
-        for arguments in ([], ["-o", "wide"], ["a"], ["-o", "json"]):
+        for arguments in ([], ["-o", "wide"], ["a"], ["-o", "json"], ["-o", "yaml"], ["-o", "name"]):
             done = harness.runtime_watcher("status", "--address", f"127.0.0.1:{server.server_port}", *arguments)
             shown = done.stdout + done.stderr
             self.note(f"status {' '.join(arguments)}: {len(shown)} characters")
             self.assertIn("owned", shown)
             self.assertEqual([each for each in shown if (ord(each) < 0x20 and each != "\n") or 0x7F <= ord(each) < 0xA0], [], arguments)
+
+    def test_formats_of_status_are_those_of_kubectl(self):
+        page = {"states": {"installed": 1}, "runtimes": [{"kyma": "runtime-1", "condition": "well", "since": "2026-01-01T00:00:00Z"}]}
+        address = f"127.0.0.1:{self.leader(page).server_port}"
+        for output, expected in (
+                ("name", "kyma.operator.kyma-project.io/runtime-1\n"),
+                ("yaml", 'states:\n  installed: 1\nruntimes:\n- kyma: runtime-1\n  condition: well\n  since: "2026-01-01T00:00:00Z"\n')):
+            done = harness.runtime_watcher("status", "--address", address, "-o", output)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, expected, ""))
+        # Without a leader no line of the standard output is a name.
+        for output, stdout, stderr in (("name", "", "unknown: no leader: "), ("yaml", "verdict:\n  level: unknown\n", "")):
+            done = harness.runtime_watcher("status", "--address", f"127.0.0.1:{harness.free_port()}", "-o", output)
+            self.assertEqual((done.returncode, done.stdout[:len(stdout) or None], done.stderr[:len(stderr) or None]), (1, stdout, stderr))
+
+    def test_version_of_another_leader_is_said_once(self):
+        own = harness.runtime_watcher("--version").stdout.split()[1]
+        address = f"127.0.0.1:{self.leader({**PAGE, 'version': '9.9.9'}).server_port}"
+        done = harness.runtime_watcher("status", "--address", address, "-o", "json")
+        self.assertEqual(done.stderr, f"warning: this program has version {own}, and the manager 9.9.9: what they say may differ\n")
+        address = f"127.0.0.1:{self.leader({**PAGE, 'version': own}).server_port}"
+        self.assertEqual(harness.runtime_watcher("status", "--address", address).stderr, "")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,16 @@ BOOST_AUTO_TEST_SUITE(doctor_report)
 
 using namespace rw::cli;
 
+BOOST_AUTO_TEST_CASE(placeholders_are_hosts_below_example_com) {
+  for (const auto* host : {"example.com", "kcp.example.com", "listener.kcp.example.com"}) {
+    BOOST_TEST(is_placeholder(host), host);
+  }
+  for (const auto* host :
+       {"", "com", "anexample.com", "example.com.kyma.ondemand.com", "kcp.local"}) {
+    BOOST_TEST(!is_placeholder(host), host);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(rules_of_roles_are_rights_one_by_one) {
   const auto rights = rights_of(R"(
 apiVersion: v1

@@ -200,6 +200,17 @@ BOOST_AUTO_TEST_CASE(retry_after_is_waited_for) {
   BOOST_TEST((std::chrono::steady_clock::now() - began >= std::chrono::seconds(1)));
 }
 
+BOOST_AUTO_TEST_CASE(date_of_a_response_is_the_servers_time) {
+  api_fixture f;
+  f.script.answers_in_turn({good});
+  std::optional<std::chrono::system_clock::time_point> date;
+  const auto got = f.call(f.api().get(config_maps, {"team", "a"}, false, {.date = &date}));
+  BOOST_TEST(got.has_value());
+  BOOST_REQUIRE(date);
+  const auto ago = std::chrono::system_clock::now() - *date;
+  BOOST_TEST((ago >= std::chrono::seconds(0) && ago < std::chrono::minutes(1)));
+}
+
 BOOST_AUTO_TEST_CASE(wait_beyond_the_retry_limit_is_left_to_the_caller) {
   api_fixture f;
   f.script.answers_in_turn({with(429, "busy", "86400"), good});

@@ -249,6 +249,29 @@ BOOST_AUTO_TEST_CASE(expired_certificate_is_used_and_reported) {
   BOOST_TEST(reload.logged().find("expired") != std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(certificate_that_expires_in_use_is_reported_once) {
+  const scratch dir;
+  const auto pair = good(the_pki().ca.issue({.common_name = "short",
+                                             .not_before = std::chrono::system_clock::now() - 1h,
+                                             .validity = 1h + 1s}));
+  BOOST_REQUIRE(write_files(dir.path(), "tls", pair).has_value());
+  running reload({.certificate = dir.in("tls.crt"), .key = dir.in("tls.key"), .ca = {}},
+                 {.quiet = 10ms, .quiet_limit = 100ms, .poll = 20ms});
+  BOOST_TEST(reload.logged().find("expired") == std::string::npos);
+  reload.until([&] { return reload.logged().find("expired") != std::string::npos; });
+  reload.it().check();
+  BOOST_TEST(reload.logged().find("expired") == reload.logged().rfind("expired"));
+}
+
+BOOST_AUTO_TEST_CASE(certificate_that_is_expired_at_the_start_is_reported) {
+  const scratch dir;
+  const auto pair = good(the_pki().ca.issue(
+      {.common_name = "old", .not_before = std::chrono::system_clock::now() - 2h, .validity = 1h}));
+  BOOST_REQUIRE(write_files(dir.path(), "tls", pair).has_value());
+  const running reload({.certificate = dir.in("tls.crt"), .key = dir.in("tls.key"), .ca = {}});
+  BOOST_TEST(reload.logged().find("expired") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(without_notices_the_poll_finds_the_change) {
   const scratch dir;
   BOOST_REQUIRE(write_files(dir.path(), "tls", issued("v1")).has_value());

@@ -1,0 +1,41 @@
+#include "rw/reactors/cli/yaml_text.hpp"
+
+#include "rw/k8s/objects/yaml.hpp"
+
+#include <boost/json/parse.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <string>
+
+BOOST_AUTO_TEST_SUITE(yaml_text)
+
+BOOST_AUTO_TEST_CASE(block_style_is_that_of_kubectl) {
+  const auto value = boost::json::parse(
+      R"({"a":{"b":[1,{"c":"x","d":[]},[2,"3"]],"e":{}},"f":null,"g":"2026-01-01T00:00:00Z"})");
+  BOOST_TEST(rw::cli::yaml_text(value) ==
+             "a:\n"
+             "  b:\n"
+             "  - 1\n"
+             "  - c: x\n"
+             "    d: []\n"
+             "  - - 2\n"
+             "    - \"3\"\n"
+             "  e: {}\n"
+             "f: null\n"
+             "g: \"2026-01-01T00:00:00Z\"\n");
+}
+
+BOOST_AUTO_TEST_CASE(value_is_read_back_as_it_was) {
+  for (const auto* text :
+       {R"({"a":"true","b":"No","c":"1e3","d":"0x1","e":"~","f":"","g":" x","h":"x ","i":"a: b"})",
+        R"({"a":"- x","b":"x #y","c":"line\nline","d":"\"'","e":"é","f":"n","g":"null","yes":1})",
+        R"([[],{},[[{}]],{"a":[{"b":[{"c":1.5}]}]},true,-7])", R"("x")", R"({})"}) {
+    const auto value = boost::json::parse(text);
+    const rw::k8s::yaml_stream stream(rw::cli::yaml_text(value), 1000);
+    BOOST_REQUIRE_EQUAL(stream.documents().size(), 1u);
+    rw::k8s::yaml_reader reader(1000, 1u << 20);
+    BOOST_TEST(reader.read(*stream.documents().front()) == value, text);
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
