@@ -7,6 +7,7 @@
 #include "rw/k8s/objects/read_json.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/cli/manager_options.hpp"
+#include "rw/reactors/cli/version.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 #include "rw/reactors/shared/recent_events.hpp"
 

@@ -7,6 +7,7 @@
 #include "rw/reactors/admin/admin.hpp"
 #include "rw/reactors/cli/leader_secret.hpp"
 #include "rw/reactors/cli/leader_settings.hpp"
+#include "rw/reactors/cli/version.hpp"
 #include "rw/tls/files.hpp"
 
 #include <boost/json/array.hpp>
