@@ -3,6 +3,7 @@
 #include "rw/core/config.hpp"
 #include "rw/core/resolver.hpp"
 #include "rw/reactors/cli/completion.hpp"
+#include "rw/reactors/cli/near_names.hpp"
 #include "rw/reactors/cli/options.hpp"
 #include "rw/reactors/cli/output.hpp"
 #include "rw/tls/key_memory.hpp"
@@ -149,21 +150,6 @@ std::vector<std::string> without_aliases(std::vector<std::string> arguments,
   return arguments;
 }
 
-/// Number of insertions, deletions and replacements between two words (Levenshtein).
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    auto diagonal = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const auto replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j - 1] + 1, row[j] + 1, replaced});
-    }
-  }
-  return row.back();
-}
-
 /// Throws a `setting_error`, with the command that was meant, if the first argument that is no flag
 /// is no command.
 void check_command(const CLI::App& parser, const std::vector<std::string>& arguments) {
@@ -174,21 +160,17 @@ void check_command(const CLI::App& parser, const std::vector<std::string>& argum
       (given != arguments.begin() && *std::prev(given) == "--log-level"))
     return;
   std::string names;
-  std::string nearest;
-  std::size_t least = 3;
+  std::vector<std::string> known;
   for (const auto* const each : parser.get_subcommands([](const CLI::App*) { return true; })) {
     const auto& name = each->get_name();
     if (name == *given) return;
     names += (names.empty() ? "" : ", ") + name;
-    const auto far = name.starts_with(*given) ? 1 : distance(name, *given);
-    if (far < least) {
-      least = far;
-      nearest = name;
-    }
+    known.push_back(name);
   }
+  const auto near = near_names(*given, known);
   throw setting_error(
       "unknown command " + *given +
-      (nearest.empty() ? ": there are " + names : "; did you mean " + nearest + "?") +
+      (near.empty() ? ": there are " + names : "; did you mean " + near.front() + "?") +
       "\nRun with --help for more information.");
 }
 
