@@ -15,7 +15,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RULES = ROOT / "deploy" / "monitoring" / "prometheus-rule.yaml"
-RUNBOOK = ROOT / "deploy" / "README.md"
+RUNBOOK = ROOT / "deploy" / "runbook.md"
 AT = 120  # minutes; promtool's clock begins at 0
 GROWS, NEVER = "0+1x120", "0x120"
 MANAGER = 'leader_election_master_status{name="runtime-watcher-manager"}'
@@ -427,7 +427,7 @@ def main():
     alerts = re.findall(r"^ +- alert: (\w+)$", RULES.read_text(), flags=re.MULTILINE)
     if sorted(alerts) != sorted(SERIES):
         errors.append(f"without a test, or without an alert: {set(alerts) ^ set(SERIES)}")
-    runbook = RUNBOOK.read_text().split("\n## Runbook")[1]
+    runbook = RUNBOOK.read_text().split("\n## Alerts\n")[1].split("\n## Reasons\n")[0]
     rows = [row for row in re.findall(r"^\| (.*)$", runbook, flags=re.MULTILINE) if not row.startswith(("alert |", "---"))]
     named = [re.match(r'<a id="(\w+)"></a>(\w+): ', row) for row in rows]
     errors += [f"a row of the runbook has no alert: {row[:80]}" for row, name in zip(rows, named) if not name]

@@ -2,6 +2,7 @@
 
 #include "rw/core/task_group.hpp"
 #include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/explanations.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/asio/this_coro.hpp>
@@ -27,16 +28,18 @@ runtime_names names() {
       .controller = "runtime-bootstrapper",
       .metrics = "rw_bootstrapper",
       .subject = "bootstrapper",
-      .events = {{{"BootstrapperReady", "The bootstrapper runs with both units in place; version "},
-                  {"BootstrapperNotReady", "The bootstrapper is not ready on the runtime: "},
-                  {"BootstrapperFailed", "The runtime does not have the desired revision: "},
-                  {"RuntimeUnreachable", "The runtime is unreachable: "}}},
-      .removal = "Bootstrapper"};
+      .events = {{{"BootstrapperReady"_reason,
+                   "The bootstrapper runs with both units in place; version "},
+                  {"BootstrapperNotReady"_reason, "The bootstrapper is not ready on the runtime: "},
+                  {"BootstrapperFailed"_reason, "The runtime does not have the desired revision: "},
+                  {"RuntimeUnreachable"_reason, "The runtime is unreachable: "}}},
+      .removed = "BootstrapperRemoved"_reason,
+      .removal_abandoned = "BootstrapperRemovalAbandoned"_reason};
 }
 
 bool is_source_missing(const json::value& resource) {
   const auto found = k8s::find_condition(resource, "Compatible");
-  return found && found->reason == "SourceMissing";
+  return found && found->reason == "SourceMissing"_reason;
 }
 
 /// Without the controller no drift would be acted upon.
@@ -163,7 +166,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::stand_by(pass* in) {
   const auto& key = in->to.key;
   const auto& decided = in->input.decided;
   drift_.unwatch(key);
-  const bool failed = decided.next == action::reject || decided.reason == "NoAccess";
+  const bool failed = decided.next == action::reject || decided.reason == "NoAccess"_reason;
   if (failed) {
     using enum status_reason;
     note(in->resource,
@@ -182,7 +185,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::stand_by(pass* in) {
       co_return released;
     }
     in->input.failed = "the bootstrapper can't be removed from the runtime: " + decided.message;
-    in->input.decided.reason = "Deleting";
+    in->input.decided.reason = "Deleting"_reason;
     then = result::requeue_after(left);
   }
   auto reported = co_await report(in, std::move(then));
@@ -403,7 +406,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::report(pass* in, result then
   resource_writer::ended ended;
   if (status) ended = co_await writer_.write_status(&in->resource, std::move(*status));
   if (!ended && !was_missing && is_source_missing(in->resource)) {
-    environment_.events.warning(k8s::reference_to(in->resource), "SourceMissing",
+    environment_.events.warning(k8s::reference_to(in->resource), "SourceMissing"_reason,
                                 k8s::find_condition(in->resource, "Compatible")->message);
   }
   if (!ended) ended = co_await copy_condition(in);
@@ -476,7 +479,7 @@ void direct_sync::note_observed(const pass& in) {
   environment_.log.warning(
       "repairs on a runtime are undone",
       {{"namespace", in.to.key.ns}, {"name", in.to.key.name}, {"difference", difference}});
-  environment_.events.warning(k8s::reference_to(in.resource), "BootstrapperContested",
+  environment_.events.warning(k8s::reference_to(in.resource), "BootstrapperContested"_reason,
                               "Repairs on the runtime are undone, " + std::to_string(repairs) +
                                   " times in a row by now, last " + difference +
                                   "; they are made less and less often");

@@ -3,6 +3,7 @@
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/bootstrapper/direct_sync.hpp"
 #include "rw/reactors/shared/definition.hpp"
+#include "rw/reactors/shared/explanations.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
@@ -127,7 +128,7 @@ void direct_sync::note_decision(const k8s::object_key& key, const runtime_facts&
        .ns = key.ns,
        .name = key.name,
        .uid = std::string(k8s::uid_of(runtime))},
-      "BootstrapperUnmanaged",
+      "BootstrapperUnmanaged"_reason,
       "The mode is direct, but nothing is written to the runtime: " + decided.message);
 }
 

@@ -3,6 +3,7 @@
 #include "rw/core/text.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/runtime_controller/workload.hpp"
+#include "rw/reactors/shared/explanations.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -19,6 +20,9 @@ using k8s::find_string;
 constexpr std::size_t message_limit = 4096;  // the schema's is 32768; this is more than one reads
 constexpr std::size_t version_limit = 63;    // of a label's value, and the schema's
 constexpr std::size_t most_listed = 10;
+// Of the Runtime's condition, in KIM's words.
+constexpr const char* status_unknown = "RuntimeBootstrapperStatusUnknown"_reason;
+constexpr const char* configuration_failed = "RuntimeBootstrapperConfigurationFailed"_reason;
 
 std::string text(std::string_view of) {
   return core::middle_cut(of, message_limit);
@@ -29,8 +33,8 @@ std::string text(std::string_view of) {
 std::string_view phase_of(const unit_state& unit) {
   if (unit.is_applied()) return "Applied";
   const bool begun = unit.applied.empty() && !unit.applying.empty();
-  if (begun && (unit.failed || unit.kept || unit.lost)) return "Applying";
-  return unit.applied.empty() ? "NotApplied" : "LastGood";
+  if (begun && (unit.failed || unit.kept || unit.lost)) return "Applying"_reason;
+  return unit.applied.empty() ? "NotApplied"_reason : "LastGood";
 }
 
 /// What is wrong with the sources, or with their revision on the runtime; empty: nothing.
@@ -74,23 +78,23 @@ json::array make_units(const json::value& resource, Change change) {
 
 /// The first unit whose desired revision is not in place, with its phase and why, for
 /// `ConfigurationSynced`.
-std::pair<std::string, std::string> unsynced_of(const sync_state& state) {
+std::pair<std::string_view, std::string> unsynced_of(const sync_state& state) {
   for (const auto of : all_units) {
     const auto& unit = state.at(of);
     if (unit.is_applied()) continue;
-    const auto phase = std::string(phase_of(unit));
-    return {phase == "LastGood" ? "LastGoodKept" : phase,
+    const auto phase = phase_of(unit);
+    return {phase == "LastGood" ? "LastGoodKept"_reason : phase,
             std::string(to_string(of)) + ": " +
                 (unit.failed ? unit.failed->message : blocked_by(state))};
   }
   return {};
 }
 
-std::string rejection_reason(const sync_state& state) {
-  constexpr std::array<const char*, 3> names = {"RejectedByRuntime", "UnknownKind",
-                                                "ForeignObject"};
+std::string_view rejection_reason(const sync_state& state) {
+  constexpr std::array<const char*, 3> names = {"RejectedByRuntime"_reason, "UnknownKind"_reason,
+                                                "ForeignObject"_reason};
   for (const auto& unit : state.units) {
-    if (!unit.invalid.empty()) return "Invalid";
+    if (!unit.invalid.empty()) return "Invalid"_reason;
     if (unit.rejected) return names[static_cast<std::size_t>(unit.rejected->cause)];
   }
   return {};
@@ -122,9 +126,9 @@ class status_writer {
     status()["observedGeneration"] = k8s::generation_of(resource_);
     status()["mode"] = to_string(input_.mode);
     write_texts();
-    if (input_.decided.reason == "Deleting") {
+    if (input_.decided.reason == "Deleting"_reason) {
       status()["state"] = "Deleting";
-      set("Ready", {{true, "False", "Deleting", input_.failed}});
+      set("Ready", {{true, "False", "Deleting"_reason, input_.failed}});
     } else if (input_.observed) {
       write_installation();
       if (!shadow()) write_units();
@@ -140,7 +144,7 @@ class status_writer {
   struct row {
     bool applies;
     const char* status;
-    std::string reason;
+    std::string_view reason;
     std::string message;  ///< empty: the reason
   };
 
@@ -151,11 +155,12 @@ class status_writer {
   void set(std::string_view type, std::initializer_list<row> rows) {
     const auto found = std::ranges::find_if(rows, &row::applies);
     if (found != rows.end()) {
-      k8s::set_condition(next_,
-                         {std::string(type), found->status, found->reason,
-                          text(found->message.empty() ? found->reason : found->message),
-                          k8s::generation_of(resource_)},
-                         now_);
+      k8s::set_condition(
+          next_,
+          {std::string(type), found->status, std::string(found->reason),
+           text(found->message.empty() ? found->reason : std::string_view(found->message)),
+           k8s::generation_of(resource_)},
+          now_);
       return;
     }
     auto* const all = status().if_contains("conditions");
@@ -205,18 +210,19 @@ class status_writer {
     const auto& skipped = state_.proof.skipped;
     const auto is = [this](installation of) { return installation_ == of; };
     set("Installed",
-        {{is(installation::not_started), "False", "NotStarted", "the Deployment does not exist"},
-         {!state_.proof.error.empty(), "False", "NotMutating", state_.proof.error},
-         {is(installation::in_progress), "False", "InProgress",
+        {{is(installation::not_started), "False", "NotStarted"_reason,
+          "the Deployment does not exist"},
+         {!state_.proof.error.empty(), "False", "NotMutating"_reason, state_.proof.error},
+         {is(installation::in_progress), "False", "InProgress"_reason,
           "not all pods of the Deployment are ready"},
-         {is(installation::ready), "True", "Ready",
+         {is(installation::ready), "True", "Ready"_reason,
           "version " + runs +
               (skipped.empty() ? "" : "; whether it mutates pods is not known: " + skipped)},
-         {is(installation::failed) && !state_.pod_error.empty(), "False", "Failed",
+         {is(installation::failed) && !state_.pod_error.empty(), "False", "Failed"_reason,
           state_.pod_error},
-         {is(installation::failed), "False", "Failed",
+         {is(installation::failed), "False", "Failed"_reason,
           "the Deployment's pods did not become ready in time"},
-         {is(installation::upgrade_needed), "True", "UpgradeNeeded",
+         {is(installation::upgrade_needed), "True", "UpgradeNeeded"_reason,
           "version " + runs + " runs, " + version + " is desired"}});
   }
 
@@ -269,8 +275,8 @@ class status_writer {
     }
     const std::string in_shadow = "nothing is written in this mode";
     set("Compatible",
-        {{valid && !missing.empty(), "False", "SourceMissing", missing},
-         {valid, "True", "Validated", "the sources are valid, and the runtime takes them"},
+        {{valid && !missing.empty(), "False", "SourceMissing"_reason, missing},
+         {valid, "True", "Validated"_reason, "the sources are valid, and the runtime takes them"},
          {true, "False", rejection_reason(state_), error_}});
     const bool waits = std::ranges::any_of(
         state_.units, [](const unit_state& each) { return each.withheld != nullptr; });
@@ -279,36 +285,41 @@ class status_writer {
         "the content in place is not stored: until a newer one takes its place, it is neither "
         "checked nor repaired";
     set("ConfigurationSynced",
-        {{shadow(), "False", "Shadow", in_shadow},
-         {lost, "Unknown", "ContentLost", why_lost},
-         {waits, "False", "WaitingForRollout", "the newest content waits for its turn"},
-         {synced, "True", "Synced", "both units are in place"},
+        {{shadow(), "False", "Shadow"_reason, in_shadow},
+         {lost, "Unknown", "ContentLost"_reason, why_lost},
+         {waits, "False", "WaitingForRollout"_reason, "the newest content waits for its turn"},
+         {synced, "True", "Synced"_reason, "both units are in place"},
          {true, "False", unsynced.first, unsynced.second}});
-    set("InStep", {{shadow() && !valid, "Unknown", "NotCompatible", error_},
-                   {shadow() && differences.empty(), "True", "NothingToWrite", "nothing differs"},
-                   {shadow(), "False", "WouldWrite", describe(differences, most_listed)}});
-    set("Ready",
-        {{shadow(), "Unknown", "Shadow", in_shadow},
-         {valid && lost, "False", "ContentLost", why_lost},
-         {ready && synced, "True", "Ready", "both units are in place, and the Deployment runs"},
-         {!valid, "False", "Rejected", error_},
-         {!state_.proof.error.empty(), "False", "NotMutating", state_.proof.error},
-         {ready, "False", "NotSynced", {}},
-         {true, "False", std::string(to_string(installation_)), {}}});
+    set("InStep",
+        {{shadow() && !valid, "Unknown", "NotCompatible"_reason, error_},
+         {shadow() && differences.empty(), "True", "NothingToWrite"_reason, "nothing differs"},
+         {shadow(), "False", "WouldWrite"_reason, describe(differences, most_listed)}});
+    set("Ready", {{shadow(), "Unknown", "Shadow"_reason, in_shadow},
+                  {valid && lost, "False", "ContentLost"_reason, why_lost},
+                  {ready && synced, "True", "Ready"_reason,
+                   "both units are in place, and the Deployment runs"},
+                  {!valid, "False", "Rejected"_reason, error_},
+                  {!state_.proof.error.empty(), "False", "NotMutating"_reason, state_.proof.error},
+                  {ready, "False", "NotSynced"_reason, {}},
+                  {true, "False", to_string(installation_), {}}});
     const auto& version = state_.at(unit::bootstrapper).version;
     const bool upgrade =
         !previous_version_.empty() && !version.empty() && previous_version_ != version;
-    const std::string prefix = "RuntimeBootstrapper";
-    const std::string work = prefix + (upgrade ? "Upgrade" : "Installation");
-    set(runtime_condition,
-        {{shadow(), "Unknown", prefix + "StatusUnknown", in_shadow},
-         {installation_ == installation::failed, "False", work + "Failed", error_},
-         {!valid, "False", prefix + "ConfigurationFailed", error_},
-         {lost, "Unknown", prefix + "StatusUnknown", why_lost},
-         {ready && synced, "True", prefix + "Configured",
-          "version " + version + " runs, and both units are in place"},
-         {installation_ == installation::upgrade_needed, "False", prefix + "UpgradeInProgress", {}},
-         {true, "False", work + "InProgress", state_.proof.error}});
+    const auto* const in_progress = upgrade ? "RuntimeBootstrapperUpgradeInProgress"_reason
+                                            : "RuntimeBootstrapperInstallationInProgress"_reason;
+    const auto* const failed = upgrade ? "RuntimeBootstrapperUpgradeFailed"_reason
+                                       : "RuntimeBootstrapperInstallationFailed"_reason;
+    set(runtime_condition, {{shadow(), "Unknown", status_unknown, in_shadow},
+                            {installation_ == installation::failed, "False", failed, error_},
+                            {!valid, "False", configuration_failed, error_},
+                            {lost, "Unknown", status_unknown, why_lost},
+                            {ready && synced, "True", "RuntimeBootstrapperConfigured"_reason,
+                             "version " + version + " runs, and both units are in place"},
+                            {installation_ == installation::upgrade_needed,
+                             "False",
+                             "RuntimeBootstrapperUpgradeInProgress"_reason,
+                             {}},
+                            {true, "False", in_progress, state_.proof.error}});
   }
 
   /// The runtime was not, or not completely, observed: what was known of it may not be so any
@@ -317,16 +328,15 @@ class status_writer {
     const auto& decided = input_.decided;
     const bool rejected = decided.next == action::reject;
     const bool unreachable = !rejected && decided.next != action::wait;
-    const auto reason = unreachable ? std::string("RuntimeUnreachable") : decided.reason;
+    const std::string_view reason =
+        unreachable ? std::string_view("RuntimeUnreachable"_reason) : decided.reason;
     const auto& message = unreachable ? input_.failed : decided.message;
-    status()["state"] = reason == "Suspended" ? "Suspended" : "Unknown";
+    status()["state"] = reason == "Suspended"_reason ? "Suspended" : "Unknown";
     const auto* const is = rejected ? "False" : "Unknown";
     if (rejected) set("Compatible", {{true, is, reason, message}});
     set("Ready", {{true, is, reason, message}});
     set("ConfigurationSynced", {{true, "Unknown", reason, message}});
-    const std::string prefix = "RuntimeBootstrapper";
-    set(runtime_condition,
-        {{true, is, prefix + (rejected ? "ConfigurationFailed" : "StatusUnknown"), message}});
+    set(runtime_condition, {{true, is, rejected ? configuration_failed : status_unknown, message}});
     const auto is_half_applied = [](const unit_state& of) {
       return of.changed && of.applied.empty();
     };
@@ -352,8 +362,9 @@ class status_writer {
 }  // namespace
 
 std::string_view to_string(installation of) noexcept {
-  constexpr std::array<std::string_view, 5> names = {"NotStarted", "InProgress", "Ready", "Failed",
-                                                     "UpgradeNeeded"};
+  constexpr std::array<std::string_view, 5> names = {"NotStarted"_reason, "InProgress"_reason,
+                                                     "Ready"_reason, "Failed"_reason,
+                                                     "UpgradeNeeded"_reason};
   return names[static_cast<std::size_t>(of)];
 }
 

@@ -1,5 +1,6 @@
 #include "rw/reactors/certificates/certificate_service.hpp"
 
+#include "rw/reactors/shared/explanations.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/object.hpp>
@@ -162,7 +163,7 @@ void certificate_service::tell_refusal(const json::value& kyma, const std::strin
   if (reason.empty() || !news) return;
   environment_.log.warning("certificate re-issue could not be requested",
                            {{"kyma", key.name}, {"reason", reason}});
-  environment_.events.warning(k8s::reference_to(kyma), "CertificateNotReissued",
+  environment_.events.warning(k8s::reference_to(kyma), "CertificateNotReissued"_reason,
                               "The certificate of the runtime must be re-issued, but the request "
                               "failed and will be retried: " +
                                   reason);

@@ -44,8 +44,19 @@ void make_certificates(const certs_settings& settings) {
   request.validity = std::chrono::hours(24) * settings.days;
   if (settings.issues == role::ca) {
     if (request.common_name.empty()) request.common_name = "runtime-watcher CA";
+    const auto key = (std::filesystem::path(settings.dir) / "ca.key").string();
+    if (std::filesystem::exists(std::filesystem::symlink_status(key))) {
+      throw setting_error("certs ca: " + key +
+                          " exists, and what it has signed would not be trusted by a new CA: "
+                          "remove the file first, or name another directory with --dir");
+    }
     write(settings.dir, "ca", need(tls::issuer::create(request), "certs").own());
     return;
+  }
+  if (settings.issues == role::webhook && settings.sans.empty()) {
+    throw setting_error(
+        "certs webhook: without --san no API server accepts the certificate: give the names that "
+        "it calls the webhook by, such as --san dns:skr-webhook.kyma-system.svc");
   }
   for (const auto& san : settings.sans) add_name(san, request);
   request.server_auth = settings.issues != role::client;

@@ -3,6 +3,7 @@
 #include "rw/reactors/cli/certs.hpp"
 #include "rw/reactors/cli/doctor_app.hpp"
 #include "rw/reactors/cli/doctor_pre_app.hpp"
+#include "rw/reactors/cli/explain.hpp"
 #include "rw/reactors/cli/listen_app.hpp"
 #include "rw/reactors/cli/manager_app.hpp"
 #include "rw/reactors/cli/replay_app.hpp"
@@ -11,6 +12,8 @@
 #include "rw/reactors/cli/uninstall_app.hpp"
 #include "rw/reactors/cli/waiting_app.hpp"
 #include "rw/reactors/cli/webhook_app.hpp"
+
+#include <iostream>
 
 namespace rw::cli {
 namespace {
@@ -104,6 +107,10 @@ std::vector<command> commands_of(settings& to) {
        .describe = [&to](CLI::App& app) { describe_doctor(app, to.doctor); },
        .make = [&to](services& with) { return make_doctor(with, to.doctor); },
        .reports = true},
+      {.name = "explain",
+       .help = "Prints what a reason or an alert means, its usual causes, and what to do about it",
+       .describe = [&to](CLI::App& app) { describe_explain(app, to.explain); },
+       .act = [&to] { std::cout << explanation_text(to.explain); }},
       {.name = "replay",
        .help = "Posts recorded AdmissionReviews to a webhook, as an API server would",
        .describe = [&to](CLI::App& app) { describe_replay(app, to.replay); },

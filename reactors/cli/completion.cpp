@@ -1,5 +1,7 @@
 #include "rw/reactors/cli/completion.hpp"
 
+#include "rw/reactors/shared/explanations.hpp"
+
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -25,9 +27,20 @@ std::vector<std::string> flags_in(const CLI::App& of) {
   return out;
 }
 
-/// The words that may follow a command: its own commands, its flags, and those of the program.
-std::string words_after(const CLI::App& command, const CLI::App& program) {
+/// All reasons and alerts, for a command that takes one; each with a blank behind it.
+std::string reasons_after(const CLI::App& command) {
   std::string out;
+  if (command.get_option_no_throw("REASON") == nullptr) return out;
+  for (const auto& group : explanation_groups) {
+    for (const auto& each : group.entries) out.append(each.word).append(" ");
+  }
+  return out;
+}
+
+/// The words that may follow a command: its own commands, its arguments, its flags, and those of
+/// the program.
+std::string words_after(const CLI::App& command, const CLI::App& program) {
+  std::string out = reasons_after(command);
   const auto& commands = command.get_name() == "help" ? program : command;
   for (const auto* nested : commands_in(commands)) out += nested->get_name() + " ";
   for (const auto& flag : flags_in(command)) out += "--" + flag + " ";
@@ -75,6 +88,10 @@ std::string for_fish(const CLI::App& of) {
   for (const auto* command : commands_in(of)) {
     out += begin + "__fish_use_subcommand -f -a " + command->get_name() + " -d " +
            quoted_for_fish(command->get_description()) + "\n";
+    if (const auto reasons = reasons_after(*command); !reasons.empty()) {
+      out += begin + quoted_for_fish("__fish_seen_subcommand_from " + command->get_name()) +
+             " -f -a " + quoted_for_fish(reasons) + "\n";
+    }
     for (const auto* option : options_in(*command)) {
       for (const auto& name : option->get_lnames()) {
         out += begin + quoted_for_fish("__fish_seen_subcommand_from " + command->get_name()) +

@@ -6,6 +6,7 @@
 #include "rw/reactors/cli/manager_options.hpp"
 #include "rw/reactors/cli/manager_view.hpp"
 #include "rw/reactors/intake/san_pinning.hpp"
+#include "rw/reactors/shared/explanations.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 #include "rw/reactors/shared/trust_bundle.hpp"
 #include "rw/tls/files.hpp"
@@ -235,7 +236,7 @@ void manager_app::stand_back() {
   stands_back_ = true;
   *dry_run_ = true;
   services_.log.warning("this manager stands back", {{"reason", stands_back_text()}});
-  recorder_->warning(k8s::reference_to(lease()), "StandsBack", stands_back_text());
+  recorder_->warning(k8s::reference_to(lease()), "StandsBack"_reason, stands_back_text());
 }
 
 /// What Events about the manager itself are about.

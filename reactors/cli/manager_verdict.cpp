@@ -4,6 +4,7 @@
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/cli/manager_view.hpp"
 #include "rw/reactors/gateway_secret/rotation.hpp"
+#include "rw/reactors/shared/explanations.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -80,15 +81,15 @@ std::vector<fleet_fault> manager_app::view::faults() const {
   const auto& plan = manager_.rotator_->last();
   if (const auto reason = gateway_secret::reason_of(plan.phase); !reason.empty()) {
     out.push_back({std::string(reason), "the CA rotation needs a person: " + plan.waiting,
-                   "see deploy/pki/README.md"});
+                   std::string(explain(reason)->next)});
   }
   for (const auto& each : conditions()) {
     const auto text = [&](std::string_view member) {
       return std::string(k8s::find_string(each, {member}));
     };
     if (is_no_fault(text("type"))) continue;
-    out.push_back(
-        {text("reason"), text("type") + ": " + text("message"), "see deploy/failures.md"});
+    out.push_back({text("reason"), text("type") + ": " + text("message"),
+                   std::string(explain(text("type"))->next)});
   }
   return out;
 }

@@ -370,6 +370,11 @@ void describe_rollout(CLI::App& app, rollout_settings& to) {
            "are ready and it is verified");
 }
 
+void describe_explain(CLI::App& app, explain_settings& to) {
+  app.add_option("REASON", to.word, "A reason or an alert; without it each is listed in one line");
+  add(app, "--output,-o", to.format, "", "Output format")->check(CLI::IsMember({"text", "json"}));
+}
+
 void describe_certs(CLI::App& app, certs_settings& to) {
   using role = certs_settings::role;
   const auto describe = [&](const char* name, role made, const char* help) {

@@ -218,6 +218,12 @@ struct certs_settings {
   std::string key = "ecdsa";
 };
 
+/// `runtime-watcher explain`.
+struct explain_settings {
+  std::string word = {};  ///< a reason or an alert; empty: all of them
+  std::string format = "text";
+};
+
 /// `runtime-watcher status`.
 struct status_settings {
   std::optional<core::host_port> address;  ///< none: the leader's, through KCP's API server
@@ -253,6 +259,7 @@ void describe_doctor(CLI::App& app, doctor_settings& to);
 void describe_replay(CLI::App& app, replay_settings& to);
 void describe_rollout(CLI::App& app, rollout_settings& to);
 void describe_certs(CLI::App& app, certs_settings& to);
+void describe_explain(CLI::App& app, explain_settings& to);
 
 /// The settings of all commands.
 struct settings {
@@ -265,6 +272,7 @@ struct settings {
   replay_settings replay;
   rollout_settings rollout;
   certs_settings certs;
+  explain_settings explain;
 };
 
 }  // namespace rw::cli

@@ -3,6 +3,7 @@
 #include "rw/core/text.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/shared/content_digest.hpp"
+#include "rw/reactors/shared/explanations.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/object.hpp>
@@ -218,7 +219,7 @@ bootstrapper_mode config_sync::mode_for(tracked& state, const json::value& runti
   bool unknown = false;
   const auto mode = mode_of(runtime, options_.mode, &unknown);
   if (unknown && !state.mode_unknown) {
-    warn(runtime, "BootstrapperModeUnknown",
+    warn(runtime, "BootstrapperModeUnknown"_reason,
          "the annotation " + std::string(bootstrapper_mode_annotation) +
              " must be off, signal, shadow or direct; until it is, the runtime's configuration is "
              "left alone");
@@ -253,7 +254,7 @@ void config_sync::report(const json::value& runtime, const signal_decision& deci
   const bool is_new = states_.set(k8s::key_of(runtime), to_string(decision.state),
                                   since ? std::min(wall, *since) : since);
   if (decision.state != signal_state::failed || !is_new) return;
-  warn(runtime, "ConfigurationFailed",
+  warn(runtime, "ConfigurationFailed"_reason,
        "Kyma Infrastructure Manager has taken the mark off, and the Runtime has not reached Ready "
        "or is no longer; it is marked again after a backoff");
 }
@@ -320,7 +321,7 @@ reconcile_result config_sync::on_failure(const json::value& runtime, const k8s::
   }
   const bool is_our_own = error.is(k8s::errc::fenced) || error.is(k8s::errc::shut_down);
   const bool is_new = !is_our_own && !std::exchange(tracked_[key].rejected, true);
-  if (is_new) warn(runtime, "ConfigurationNotSignalled", error.message);
+  if (is_new) warn(runtime, "ConfigurationNotSignalled"_reason, error.message);
   return result::error(error);
 }
 

@@ -1,5 +1,7 @@
 #include "rw/reactors/gateway_secret/report.hpp"
 
+#include "rw/reactors/shared/explanations.hpp"
+
 namespace rw::gateway_secret {
 namespace {
 
@@ -12,17 +14,17 @@ struct step_words {
 
 const step_words& words_for(rotation_step step) {
   static constexpr step_words words[] = {
-      {"create", "GatewaySecretCreated", "the gateway Secret was made"},
-      {"repair_pair", "GatewaySecretRepaired",
+      {"create", "GatewaySecretCreated"_reason, "the gateway Secret was made"},
+      {"repair_pair", "GatewaySecretRepaired"_reason,
        "tls.crt and tls.key could not be served and were replaced"},
-      {"repair_bundle", "GatewaySecretRepaired",
+      {"repair_bundle", "GatewaySecretRepaired"_reason,
        "ca.crt was damaged or incomplete and was completed"},
-      {"repair_time", "GatewaySecretRepaired",
+      {"repair_time", "GatewaySecretRepaired"_reason,
        "caAddedToBundleAt was missing or wrong and is now; the grace period restarts"},
-      {"add_authority", "CABundleExtended",
+      {"add_authority", "CABundleExtended"_reason,
        "the root's new CA was added to the bundle; client certificates are re-issued"},
-      {"drop_expired", "ExpiredCADropped", "expired CAs were dropped from the bundle"},
-      {"switch_server", "ServerCertificateSwitched",
+      {"drop_expired", "ExpiredCADropped"_reason, "expired CAs were dropped from the bundle"},
+      {"switch_server", "ServerCertificateSwitched"_reason,
        "the gateway serves with the root's certificate from now on"}};
   return words[static_cast<std::size_t>(step)];
 }
@@ -120,9 +122,9 @@ void report::planned(const rotation_plan& made, const gateway_content* gateway,
   if (first && made.phase == rotation_phase::settled) return;
   const bool held_up = !made.held_up_by.empty();
   emit(about, made.near_deadline || held_up,
-       made.near_deadline ? "CARotationDeadlineNear"
-       : held_up          ? "CARotationHeldUp"
-                          : "CARotation",
+       made.near_deadline ? "CARotationDeadlineNear"_reason
+       : held_up          ? "CARotationHeldUp"_reason
+                          : "CARotation"_reason,
        std::string(name_of(made.phase)) + (made.waiting.empty() ? "" : ": " + made.waiting));
 }
 
@@ -137,7 +139,7 @@ void report::done(const rotation_plan& made, const k8s::object_reference& about)
   }
   if (made.left_behind.empty()) return;
   log_.warning("CA rotation did not wait for runtimes", {{"missing", made.left_behind}});
-  emit(about, true, "CARotationRuntimesLeftBehind",
+  emit(about, true, "CARotationRuntimesLeftBehind"_reason,
        "The deadline has come: the gateway serves with a certificate that some runtimes do not "
        "trust until they get the new CA: " +
            made.left_behind);
@@ -158,7 +160,8 @@ void report::expiry(const std::optional<tls::certificate>& served,
   }
   const auto expiry = k8s::format_time(served->not_after());
   log_.warning("server certificate of the gateway is close to expiry", {{"not_after", expiry}});
-  emit(about, true, "ServerCertificateExpiring", "the server certificate expires at " + expiry);
+  emit(about, true, "ServerCertificateExpiring"_reason,
+       "the server certificate expires at " + expiry);
 }
 
 void report::emit(const k8s::object_reference& about, bool bad, std::string_view reason,

@@ -1,6 +1,7 @@
 #include "rw/reactors/gateway_secret/rotation.hpp"
 
 #include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/explanations.hpp"
 
 #include <algorithm>
 #include <ranges>
@@ -261,10 +262,10 @@ class planner {
         return missing.state->error && missing.state->error->fault == fault;
       });
     };
-    if (any(cluster_fault::kcp)) return "FaultInKCP";
-    if (any(cluster_fault::issuer)) return "FaultOfIssuer";
-    if (any(cluster_fault::manager)) return "FaultOfManager";
-    return too_many ? "TooManyRuntimesFail" : "";
+    if (any(cluster_fault::kcp)) return "FaultInKCP"_reason;
+    if (any(cluster_fault::issuer)) return "FaultOfIssuer"_reason;
+    if (any(cluster_fault::manager)) return "FaultOfManager"_reason;
+    return too_many ? "TooManyRuntimesFail"_reason : "";
   }
 
   static std::string describe(std::vector<missing_one> all, std::size_t count) {
@@ -349,8 +350,8 @@ std::string_view name_of(rotation_phase phase) noexcept {
 }
 
 std::string_view reason_of(rotation_phase phase) noexcept {
-  if (phase == rotation_phase::no_root) return "RootSecretUnusable";
-  return phase == rotation_phase::blocked ? "CARotationBlocked" : "";
+  if (phase == rotation_phase::no_root) return "RootSecretUnusable"_reason;
+  return phase == rotation_phase::blocked ? "CARotationBlocked"_reason : "";
 }
 
 shortfall lacks(const cluster_state& of, const trust_demand& demand,

@@ -2,6 +2,7 @@
 
 #include "rw/core/task_group.hpp"
 #include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/explanations.hpp"
 
 #include <boost/asio/this_coro.hpp>
 
@@ -131,7 +132,7 @@ void tracker::receive(received_heartbeat received) {
     const auto message = outcome.lost.message();
     environment_.log.limited(loss_log_, core::log_level::warning, "watcher dropped events",
                              {{"kyma", kyma.name()}, {"reason", message}});
-    environment_.events.warning(k8s::reference_to(kyma.parse()), "EventsMissed", message);
+    environment_.events.warning(k8s::reference_to(kyma.parse()), "EventsMissed"_reason, message);
   }
 }
 
@@ -149,12 +150,13 @@ void tracker::report(const fleet_health::change& change) {
   if (!kyma) return;
   const auto about = k8s::reference_to(kyma.parse());
   if (live) {
-    environment_.events.normal(about, "WatcherLive", "heartbeats arrive and report no error");
+    environment_.events.normal(about, "WatcherLive"_reason,
+                               "heartbeats arrive and report no error");
   } else if (change.now.state == liveness::silent) {
-    environment_.events.warning(about, "WatcherSilent", change.now.message);
+    environment_.events.warning(about, "WatcherSilent"_reason, change.now.message);
   } else {
     environment_.events.warning(
-        about, "WatcherDegraded",
+        about, "WatcherDegraded"_reason,
         std::string(to_string(change.now.reason)) + ": " + change.now.message);
   }
 }

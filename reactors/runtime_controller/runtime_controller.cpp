@@ -221,10 +221,10 @@ void runtime_controller::note_removed(const boost::json::value& resource,
   const auto& subject = names_.subject;
   const auto text = "The " + subject +
                     (abandoned.empty() ? " is removed from" : " may still be on") + " the runtime";
-  if (abandoned.empty()) return environment_.events.normal(about, names_.removal + "Removed", text);
+  if (abandoned.empty()) return environment_.events.normal(about, names_.removed, text);
   environment_.log.warning(subject + " removal abandoned",
                            {{"namespace", key.ns}, {"name", key.name}, {"reason", abandoned}});
-  environment_.events.warning(about, names_.removal + "RemovalAbandoned", text + ": " + abandoned);
+  environment_.events.warning(about, names_.removal_abandoned, text + ": " + abandoned);
 }
 
 void runtime_controller::watch_drift(const contact& of, watched_set left) {

@@ -92,9 +92,8 @@ struct runtime_names {
     std::string text;
   };
   std::array<event, 4> events = {};
-  /// Begin of the reasons of the events of a removal: "Bootstrapper", of BootstrapperRemoved and
-  /// BootstrapperRemovalAbandoned.
-  std::string removal = {};
+  std::string removed = {};            ///< reason of the event of a removal
+  std::string removal_abandoned = {};  ///< likewise, where the component may still be there
 };
 
 /// Base of reactors that keep a component on many runtimes, each by a resource in the control

@@ -1,6 +1,7 @@
 #include "rw/reactors/runtime_rollout/decision.hpp"
 
 #include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/explanations.hpp"
 
 #include <algorithm>
 #include <array>
@@ -12,7 +13,10 @@
 namespace rw::runtime_rollout {
 namespace {
 
-constexpr std::array<std::string_view, 4> phase_names = {"Canary", "Waves", "Paused", "Completed"};
+constexpr std::array<std::string_view, 4> phase_names = {"Canary"_reason, "Waves"_reason, "Paused",
+                                                         "Completed"_reason};
+static_assert(find_entry(state::by_hand) && find_entry(state::no_prometheus) &&
+              find_entry(state::not_verified));
 
 enum class standing : std::uint8_t { waiting, aside, updating, ready, failed, lost };
 
@@ -287,7 +291,7 @@ class planner {
     const bool by_canaries = failed_canaries_ > next.accepted;
     if (!by_canaries && out_.now.failed <= next.accepted + budget) return;
     next.at = phase::paused;
-    next.reason = by_canaries ? "CanaryFailed" : "FailureBudgetExhausted";
+    next.reason = by_canaries ? "CanaryFailed"_reason : "FailureBudgetExhausted"_reason;
   }
 
   void set_phase() {
@@ -393,7 +397,7 @@ class planner {
     if (all.empty() || !known_) {
       if (!all.empty() && all.back().ended.empty()) {
         all.back().ended = now;
-        all.back().outcome = "Superseded";
+        all.back().outcome = "Superseded"_reason;
       }
       if (all.size() >= most_records) all.erase(all.begin());
       all.push_back({.content = next.content, .began = now});

@@ -3,6 +3,7 @@
 #include "rw/core/config.hpp"
 #include "rw/k8s/objects/label_selector.hpp"
 #include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/explanations.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 #include "rw/reactors/shared/wire_version.hpp"
 
@@ -132,8 +133,8 @@ void set_conditions(const rollout_decision& decided, json::value& object, std::i
   std::string reason(to_string(next.at));
   if (next.at == phase::paused) reason = next.reason;
   const bool catches_up = is_partial(decided) && counts.updating > 0;
-  if (is_partial(decided)) reason = catches_up ? "RuntimesUpdating" : "RuntimesAside";
-  if (!decided.not_stored.empty()) reason = "ContentNotStored";
+  if (is_partial(decided)) reason = catches_up ? "RuntimesUpdating"_reason : "RuntimesAside"_reason;
+  if (!decided.not_stored.empty()) reason = "ContentNotStored"_reason;
   const auto message = std::to_string(counts.updated) + " of " + std::to_string(counts.total) +
                        " runtimes have the content";
   const auto set = [&](const char* type, bool is) {
@@ -155,15 +156,17 @@ void set_pinned(const std::string& revision, const state& next,
     for (const auto& each : waiting) {
       message += "; newer: " + each.kind + "/" + each.name + "=" + each.resource_version;
     }
-  } else if (pinned.refused == "KimWrites") {
+  } else if (pinned.refused == "KimWrites"_reason) {
     message = "another writer applies the sources, and would undo it: edit the sources";
-  } else if (pinned.refused == "UnsupportedWireVersion") {
+  } else if (pinned.refused == "UnsupportedWireVersion"_reason) {
     message = "the program of revision " + revision +
               " reads and sends other formats than this manager: roll the manager back first";
   } else if (!pinned.refused.empty()) {
     message = "revision " + revision + " can't be rolled out: see status.history";
   }
-  const auto reason = is ? "Revision" : pinned.refused.empty() ? "None" : pinned.refused;
+  const auto reason = is                       ? "Revision"_reason
+                      : pinned.refused.empty() ? "None"_reason
+                                               : pinned.refused;
   k8s::set_condition(object, {"Pinned", is ? "True" : "False", reason, message, generation}, now);
 }
 
@@ -172,15 +175,15 @@ void set_pinned(const std::string& revision, const state& next,
 pin decide_pin(const std::string& revision, const state& of) {
   if (revision.empty()) return {};
   const auto found = std::ranges::find(of.history, revision, &rollout_record::content);
-  if (found == of.history.end()) return {{}, "NotInHistory"};
+  if (found == of.history.end()) return {{}, "NotInHistory"_reason};
   const auto kept = std::ranges::find_if(of.history, [&](const rollout_record& each) {
     return each.content == revision && each.kept;
   });
-  if (kept == of.history.end()) return {{}, "NotKept"};
+  if (kept == of.history.end()) return {{}, "NotKept"_reason};
   if (kept->wire_version != 0 && !is_supported_wire_version(kept->wire_version)) {
-    return {{}, "UnsupportedWireVersion"};
+    return {{}, "UnsupportedWireVersion"_reason};
   }
-  if (of.ahead > 0 && of.content != revision) return {{}, "KimWrites"};
+  if (of.ahead > 0 && of.content != revision) return {{}, "KimWrites"_reason};
   return {revision, {}};
 }
 
@@ -344,10 +347,11 @@ std::optional<json::value> next_status(const json::value& object, const rollout_
   const bool bypassed = next.ahead > 0;
   const auto* const text = bypassed ? "others, such as KIM, applied the content before its turn"
                                     : "no other writer applied the content";
-  k8s::set_condition(out,
-                     {"WavesBypassed", bypassed ? "True" : "False",
-                      bypassed ? "WrittenByOthers" : "None", text, k8s::generation_of(object)},
-                     now);
+  k8s::set_condition(
+      out,
+      {"WavesBypassed", bypassed ? "True" : "False",
+       bypassed ? "WrittenByOthers"_reason : "None"_reason, text, k8s::generation_of(object)},
+      now);
   set_conditions(decided, out, k8s::generation_of(object), now);
   set_pinned(spec.revision, next, waiting, out, k8s::generation_of(object), now);
   if (before != nullptr && *before == out.at("status")) return std::nullopt;
@@ -363,7 +367,8 @@ std::optional<json::value> unreadable_status(const json::value& object, const st
   out.at("status").as_object()["message"] = message;
   const auto set = [&](const char* type, bool is) {
     k8s::set_condition(
-        out, {type, is ? "True" : "False", "ContentLost", message, k8s::generation_of(object)},
+        out,
+        {type, is ? "True" : "False", "ContentLost"_reason, message, k8s::generation_of(object)},
         now);
   };
   set("Ready", false);

@@ -2,6 +2,7 @@
 
 #include "rw/core/task_group.hpp"
 #include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/explanations.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 #include "rw/reactors/shared/status_reason.hpp"
 
@@ -121,7 +122,7 @@ void runtime_rollout::set_closed(std::string_view reason, std::string text) {
                                   {{"component", options_.component}, {"reason", closed_}});
   if (environment_.lease.is_null()) return;
   environment_.events.warning(
-      k8s::reference_to(environment_.lease), "RolloutClosed",
+      k8s::reference_to(environment_.lease), "RolloutClosed"_reason,
       "Nothing of the " + options_.component + " is rolled out: " + closed_);
 }
 
@@ -455,7 +456,7 @@ void runtime_rollout::note(const json::value& object, const state& before,
   const bool same = before.content == next.content;
   if (next.ahead > 0 && (!same || before.ahead == 0)) {
     environment_.events.warning(
-        about, "WavesBypassed",
+        about, "WavesBypassed"_reason,
         "Another writer has applied the content to runtimes before their turn");
   }
   if (same && before.at == next.at && before.reason == next.reason) return;
@@ -469,9 +470,9 @@ void runtime_rollout::note(const json::value& object, const state& before,
                                                               {"reason", next.reason},
                                                               {"progress", text}});
   const bool unfinished = before.at != phase::completed && !before.content.empty();
-  if (!same && unfinished) environment_.events.normal(about, "RolloutSuperseded", text);
+  if (!same && unfinished) environment_.events.normal(about, "RolloutSuperseded"_reason, text);
   if (next.at == phase::paused) {
-    environment_.events.warning(about, "RolloutPaused", next.reason + "; " + text);
+    environment_.events.warning(about, "RolloutPaused"_reason, next.reason + "; " + text);
   } else {
     environment_.events.normal(about, "Rollout" + std::string(to_string(next.at)), text);
   }

@@ -1,6 +1,7 @@
 #include "rw/reactors/shared/fleet_verdict.hpp"
 
 #include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/explanations.hpp"
 
 #include <boost/json/array.hpp>
 
@@ -179,18 +180,12 @@ namespace {
 
 /// By the reason of a roll-out that stands still.
 std::string next_step_of_rollout(std::string_view reason, const std::string& name) {
-  if (reason == "ContentNotStored") {
-    return "see that the state namespace exists, and the rights to its Secrets: runtime-watcher "
-           "doctor";
-  }
-  if (reason == "ContentLost") {
-    return "take spec.revision away: runtime-watcher rollout undo " + name +
-           " --to-sources; or name another one of status.history";
-  }
-  if (reason == "PrometheusNotConfigured") return "start the manager with --rollout-prometheus";
-  return "correct the content, which supersedes it, or accept the failures: "
-         "runtime-watcher rollout resume " +
-         name;
+  const auto* const known = explain(reason);
+  std::string out(known != nullptr ? known->next : next_steps::failed_rollout);
+  constexpr std::string_view placeholder = "NAME";
+  const auto at = out.find(placeholder);
+  if (at != out.npos) out.replace(at, placeholder.size(), name);
+  return out;
 }
 
 }  // namespace
@@ -206,7 +201,7 @@ std::optional<fleet_fault> fault_of_rollout(const json::value& rollout) {
   if (!reason.empty()) message += " (" + reason + ")";
   const auto text = k8s::find_string(rollout, {"status", "message"});
   if (!text.empty()) message += ": " + std::string(text);
-  return fleet_fault{paused ? "RolloutPaused" : "RolloutStalled", std::move(message),
+  return fleet_fault{paused ? "RolloutPaused"_reason : "RolloutStalled"_reason, std::move(message),
                      next_step_of_rollout(reason, name)};
 }
 
@@ -335,93 +330,7 @@ std::string_view next_step_of_few(status_reason of) noexcept {
 }
 
 std::string_view next_step(status_reason of) noexcept {
-  switch (of) {
-    using enum status_reason;
-    case access_missing:
-      return "see who writes the kubeconfigs' Secrets in kcp-system, such as "
-             "infrastructure-manager";
-    case access_rejected:
-    case access_denied:
-      return "have the kubeconfigs' Secrets written anew, and see the rights of their users";
-    case namespace_terminating:
-      return "the namespace that the messages name is being deleted on these runtimes: see its "
-             "conditions for what it waits for (kubectl get namespace NAME -o yaml); the watcher "
-             "is "
-             "installed again once the namespace is";
-    case runtime_unreachable:
-    case runtime_slow:
-      return "see whether these runtimes' API servers are up, and what they share: a region, a "
-             "provider, a network";
-    case write_rejected:
-    case request_failed:
-    case contested:
-      return "see what admits objects on these runtimes, and who else writes them";
-    case duplicate_runtime:
-      return "correct the runtime id or the kubeconfig of one of the two Kymas, or delete it";
-    case certificate_invalid:
-      return "correct the Kyma's label or annotation that the message names";
-    case certificate_not_requested:
-    case certificate_pending:
-    case certificate_expires:
-    case certificate_expired:
-    case certificate_name_wrong:
-    case no_certificate:
-      return "see the Certificates in istio-system, and their issuer";
-    case gateway_invalid:
-    case ca_bundle_invalid:
-    case watchers_withdrawn:
-    case content_rejected:
-    case rights_missing:
-      return "runtime-watcher doctor names what is wrong in KCP";
-    case no_heartbeat:
-    case probe_not_confirmed:
-    case route_missing:
-    case gateway_unreachable:
-      return "see the gateway, its certificate, and the VirtualService runtime-watcher-heartbeats";
-    case listener_unavailable:
-      return "see whether the EndpointSlice of the manager's Service for events "
-             "(--events-service) names "
-             "the leader's pod, and whether a replica leads or all stand by; then the gateway and "
-             "the "
-             "VirtualService runtime-watcher-heartbeats";
-    case events_wait:
-    case events_refused:
-      return "see the operators that get these runtimes' events, and their logs";
-    case ca_bundle_wrong:
-    case no_endpoints:
-    case service_missing:
-    case webhook_refused:
-    case webhook_timeout:
-    case webhook_call_failed:
-    case webhook_not_called:
-    case probe_rejected:
-      return "see the webhook on these runtimes, its Service and its pods: runtime-watcher doctor";
-    case no_pods:
-      return "on the runtime: kubectl -n kyma-system describe deployment skr-webhook";
-    case failed_create:
-      return "on the runtime: kubectl -n kyma-system describe replicaset -l app=skr-webhook, and "
-             "what the message names: a ResourceQuota, a policy, or an admission webhook";
-    case oom_killed:
-      return "raise the manager's --skr-memory-limit, or see what needs so much: on the runtime, "
-             "kubectl -n kyma-system describe pod -l app=skr-webhook";
-    case progress_deadline_exceeded:
-    case pod_not_ready:
-    case container_creating:
-    case pod_initializing:
-    case pod_restarted:
-    case unschedulable:
-    case crash_loop_back_off:
-    case image_pull_back_off:
-    case err_image_pull:
-    case invalid_image_name:
-    case create_container_config_error:
-    case create_container_error:
-    case run_container_error:
-    case pod_failing:
-      return "on the runtime: kubectl -n kyma-system describe pod -l app=skr-webhook";
-    default:
-      return "see the messages: runtime-watcher status -o wide";
-  }
+  return runtime_reasons[static_cast<std::size_t>(of)].next;
 }
 
 }  // namespace rw

@@ -1,75 +1,26 @@
 #include "rw/reactors/shared/status_reason.hpp"
 
+#include "rw/reactors/shared/explanations.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <iterator>
 
 namespace rw {
 namespace {
 
+static_assert(static_cast<std::size_t>(status_reason::gateway_unreachable) + 1 ==
+              std::size(runtime_reasons));
+static_assert(find_entry(kind_not_served) && find_entry(definition_outdated));
+
 /// In the order of the enumeration.
-constexpr std::array<std::string_view, 59> words{
-    "",
-    "AccessMissing",
-    "AccessRejected",
-    "RuntimeUnreachable",
-    "RuntimeSlow",
-    "AccessDenied",
-    "NamespaceTerminating",
-    "WriteRejected",
-    "RequestFailed",
-    "Contested",
-    "LeftAlone",
-    "DuplicateRuntime",
-    "GatewayInvalid",
-    "CaBundleInvalid",
-    "WatchersWithdrawn",
-    "CertificateInvalid",
-    "CertificateNotRequested",
-    "CertificatePending",
-    "ContentRejected",
-    "RightsMissing",
-    "WouldWrite",
-    "NoCertificate",
-    "Installing",
-    "NoPods",
-    "FailedCreate",
-    "ProgressDeadlineExceeded",
-    "PodNotReady",
-    "ContainerCreating",
-    "PodInitializing",
-    "PodRestarted",
-    "Unschedulable",
-    "CrashLoopBackOff",
-    "OOMKilled",
-    "ImagePullBackOff",
-    "ErrImagePull",
-    "InvalidImageName",
-    "CreateContainerConfigError",
-    "CreateContainerError",
-    "RunContainerError",
-    "PodFailing",
-    "NoHeartbeat",
-    "CertificateExpires",
-    "EventsWait",
-    "EventsRefused",
-    "WatchNotLive",
-    "ProbeNotConfirmed",
-    "ProbeRejected",
-    "CertificateExpired",
-    "CertificateNameWrong",
-    "CaBundleWrong",
-    "NoEndpoints",
-    "ServiceMissing",
-    "WebhookRefused",
-    "WebhookTimeout",
-    "WebhookCallFailed",
-    "WebhookNotCalled",
-    "RouteMissing",
-    "ListenerUnavailable",
-    "GatewayUnreachable",
-};
-static_assert(static_cast<std::size_t>(status_reason::gateway_unreachable) + 1 == words.size());
+constexpr std::array words = [] {
+  std::array<std::string_view, std::size(runtime_reasons)> out;
+  std::ranges::transform(runtime_reasons, out.begin(), &explanation::word);
+  out.front() = {};  // none
+  return out;
+}();
 
 constexpr std::size_t index_of(status_reason of) {
   return static_cast<std::size_t>(of);

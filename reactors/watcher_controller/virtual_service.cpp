@@ -1,6 +1,7 @@
 #include "rw/reactors/watcher_controller/virtual_service.hpp"
 
 #include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/explanations.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
@@ -98,7 +99,7 @@ boost::system::result<json::value, watcher_error> through(
   for (const auto& gateway : gateways) {
     const auto name = to_string(k8s::key_of(gateway));
     if (!append_hosts(gateway, hosts)) {
-      return watcher_error{"GatewayWithoutHosts",
+      return watcher_error{"GatewayWithoutHosts"_reason,
                            "the Gateway " + name + " has no hosts in spec.servers"};
     }
     names.emplace_back(name);
@@ -120,7 +121,7 @@ boost::system::result<json::value, watcher_error> virtual_service_for(
   });
   if (gateways.empty()) {
     return watcher_error{
-        "GatewayNotFound",
+        "GatewayNotFound"_reason,
         "spec.gateway.selector selects no Gateway in the namespace " + std::string(location)};
   }
   std::ranges::sort(gateways, {},

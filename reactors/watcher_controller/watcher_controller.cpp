@@ -2,6 +2,7 @@
 
 #include "rw/core/backoff.hpp"
 #include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/explanations.hpp"
 #include "rw/reactors/shared/managers_file.hpp"
 
 #include <boost/json/array.hpp>
@@ -162,6 +163,7 @@ watcher_controller::step watcher_controller::begin(json::value* watcher) {
 asio::awaitable<reconcile_result> watcher_controller::configure(json::value* watcher) {
   const auto view = read_watcher(*watcher);
   if (view.has_error()) {
+    static_assert(find_entry(watcher_invalid) != nullptr);
     const watcher_error invalid{std::string(watcher_invalid), view.error().message};
     auto result = co_await give_up(watcher, invalid, failed(invalid),
                                    reconcile_result::terminal(invalid.message, invalid.reason));
@@ -169,7 +171,7 @@ asio::awaitable<reconcile_result> watcher_controller::configure(json::value* wat
   }
   const auto& refused = set_.current().refused;
   if (const auto found = refused.find(view->key); found != refused.end()) {
-    const watcher_error error{"LimitExceeded", found->second};
+    const watcher_error error{"LimitExceeded"_reason, found->second};
     auto result = co_await give_up(watcher, error, failed(error),
                                    reconcile_result::requeue_after(options_.revisit));
     co_return result;
@@ -219,7 +221,7 @@ watcher_controller::step watcher_controller::apply(json::value* watcher, json::v
   if (!written) co_return contested(*watcher);
   if (!written->has_error()) co_return std::nullopt;
   const auto& failure = written->error();
-  const watcher_error error{"VirtualServiceNotApplied", failure.message};
+  const watcher_error error{"VirtualServiceNotApplied"_reason, failure.message};
   auto result = reconcile_result::error(failure);
   if (is_our_own(failure)) co_return result;
   result = co_await give_up(watcher, error, failed(error), std::move(result));
@@ -230,7 +232,8 @@ watcher_controller::step watcher_controller::apply(json::value* watcher, json::v
 reconcile_result watcher_controller::contested(const json::value& watcher) const {
   constexpr auto text =
       "another client changes the VirtualService after each repair; the next repair is delayed";
-  environment_.events.warning(k8s::reference_to(watcher), "WatcherVirtualServiceContested", text);
+  environment_.events.warning(k8s::reference_to(watcher), "WatcherVirtualServiceContested"_reason,
+                              text);
   auto result = reconcile_result::error(text);
   result.after = options_.repair_pause;
   return result;
@@ -266,7 +269,7 @@ watcher_controller::step watcher_controller::remove_virtual_service(json::value*
   if (!failure || failure->is(k8s::errc::not_found)) co_return std::nullopt;
   auto result = reconcile_result::error(*failure);
   if (is_our_own(*failure)) co_return result;
-  const watcher_error error{"VirtualServiceNotDeleted", failure->message};
+  const watcher_error error{"VirtualServiceNotDeleted"_reason, failure->message};
   result = co_await give_up(watcher, error, deleting(error), std::move(result));
   co_return result;
 }
@@ -291,7 +294,8 @@ watcher_controller::step watcher_controller::write(json::value* watcher, json::v
   if (error.is(k8s::errc::not_found) && !there) co_return reconcile_result::done();
   if (error.is(k8s::errc::conflict)) co_return reconcile_result::requeue_after(catch_up);
   if (of_status && !is_our_own(error)) {
-    environment_.events.warning(k8s::reference_to(*watcher), "WatcherStatusUpdate", error.message);
+    environment_.events.warning(k8s::reference_to(*watcher), "WatcherStatusUpdate"_reason,
+                                error.message);
   }
   co_return reconcile_result::error(error);
 }

@@ -1,6 +1,7 @@
 #include "rw/reactors/watcher_controller/watcher_status.hpp"
 
 #include "rw/core/text.hpp"
+#include "rw/reactors/shared/explanations.hpp"
 
 #include <boost/json/object.hpp>
 
@@ -21,7 +22,7 @@ k8s::condition virtual_service_is(std::string status, std::string reason, std::s
 
 desired_status processing() {
   return {"Processing",
-          virtual_service_is("Unknown", "Processing", "VirtualService is being configured")};
+          virtual_service_is("Unknown", "Processing"_reason, "VirtualService is being configured")};
 }
 
 desired_status ready(std::string_view unobserved, bool status_field) {
@@ -30,7 +31,7 @@ desired_status ready(std::string_view unobserved, bool status_field) {
     message += "; events come from reviews alone (" + std::string(unobserved) + ")";
   }
   if (status_field) message += "; without a live watch creations and deletions cause no event";
-  return {"Ready", virtual_service_is("True", "Ready", std::move(message))};
+  return {"Ready", virtual_service_is("True", "Ready"_reason, std::move(message))};
 }
 
 desired_status failed(const watcher_error& error) {

@@ -3,6 +3,7 @@
 
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/runtime_controller/runtime_access.hpp"
+#include "rw/reactors/shared/explanations.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 #include "rw/reactors/watcher_installer/watcher_installer.hpp"
 
@@ -158,7 +159,7 @@ asio::awaitable<void> watcher_installer::report_inputs() {
       environment_.log.warning("input of all runtimes is invalid",
                                {{"reason", to_string(error.reason)}, {"error", error.message}});
       if (lease_.is_null()) continue;
-      environment_.events.warning(k8s::reference_to(lease_), "InputInvalid",
+      environment_.events.warning(k8s::reference_to(lease_), "InputInvalid"_reason,
                                   std::string(to_string(error.reason)) + ": " + error.message);
     }
     pause->expires_at(environment_.clock.now() + options_.input_patience);

@@ -1,6 +1,7 @@
 #include "rw/reactors/watcher_installer/lifecycle_manager_lease.hpp"
 
 #include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/explanations.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -52,7 +53,7 @@ void lifecycle_manager_lease::wait_for(const k8s::result<boost::json::value>& le
   const auto since = waits_ ? waits_->since : clock_.wall();
   const auto name = "lifecycle-manager's Lease " + k8s::to_string(options_.lease);
   if (!lease) {
-    waits_ = wait{"LeaseUnreadable",
+    waits_ = wait{"LeaseUnreadable"_reason,
                   name + " can't be read, and nothing is written to runtimes before: " +
                       lease.error().message,
                   since};
@@ -61,7 +62,7 @@ void lifecycle_manager_lease::wait_for(const k8s::result<boost::json::value>& le
   const auto left = options_.patience - (clock_.now() - seen_since_);
   const auto until = clock_.wall() + std::chrono::ceil<std::chrono::seconds>(left);
   waits_ = wait{
-      "LeaseNotAbandoned",
+      "LeaseNotAbandoned"_reason,
       name + " was renewed at " + std::string(k8s::find_string(*lease, {"spec", "renewTime"})) +
           " and may be again: this manager takes events, and writes nothing to runtimes before " +
           k8s::format_time(until) + ", unless --take-over is set",

@@ -2,6 +2,7 @@
 
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/runtime_controller/runtime_access.hpp"
+#include "rw/reactors/shared/explanations.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 #include "rw/reactors/watcher_installer/watcher_installer.hpp"
 
@@ -97,7 +98,7 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::finish_removal(json::v
     note_removed(kyma, done.abandoned);
   } else {
     environment_.events.normal(
-        k8s::reference_to(kyma), "WatcherReleased",
+        k8s::reference_to(kyma), "WatcherReleased"_reason,
         "The watcher stays on the runtime, which is also Kyma " + heir + "'s");
   }
   co_return result::done();

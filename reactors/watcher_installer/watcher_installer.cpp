@@ -3,6 +3,7 @@
 #include "rw/core/task_group.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/runtime_controller/runtime_access.hpp"
+#include "rw/reactors/shared/explanations.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/asio/this_coro.hpp>
@@ -25,11 +26,12 @@ runtime_names names() {
   return {.controller = "watcher-installer",
           .metrics = "rw_watcher_installer",
           .subject = "watcher",
-          .events = {{{"WatcherInstalled", "The watcher is installed on the runtime: "},
-                      {"WatcherNotReady", "The watcher is not ready on the runtime: "},
-                      {"WatcherFailed", "The watcher can't be installed: "},
-                      {"RuntimeUnreachable", "The runtime is unreachable: "}}},
-          .removal = "Watcher"};
+          .events = {{{"WatcherInstalled"_reason, "The watcher is installed on the runtime: "},
+                      {"WatcherNotReady"_reason, "The watcher is not ready on the runtime: "},
+                      {"WatcherFailed"_reason, "The watcher can't be installed: "},
+                      {"RuntimeUnreachable"_reason, "The runtime is unreachable: "}}},
+          .removed = "WatcherRemoved"_reason,
+          .removal_abandoned = "WatcherRemovalAbandoned"_reason};
 }
 
 }  // namespace

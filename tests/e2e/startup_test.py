@@ -138,6 +138,7 @@ class Startup(harness.TestCase):
         self.assertEqual(completed("runtime-watcher", "st"), ["status"])
         self.assertEqual(completed("runtime-watcher", "status", "--he"), ["--help", "--heartbeat"])
         self.assertEqual(completed("runtime-watcher", "certs", "web"), ["webhook"])
+        self.assertEqual(completed("runtime-watcher", "explain", "EventsW"), ["EventsWait"])
         fish = runtime_watcher("completion", "fish").stdout
         self.assertIn("complete -c runtime-watcher -n '__fish_seen_subcommand_from status' -l heartbeat -d ", fish)
         self.assertTrue(runtime_watcher("completion", "zsh").stdout.startswith("autoload"))

@@ -1,0 +1,71 @@
+#include "rw/reactors/cli/certs.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+BOOST_AUTO_TEST_SUITE(certs)
+
+namespace {
+
+using rw::cli::certs_settings;
+using role = certs_settings::role;
+
+struct folder {
+  folder() { BOOST_REQUIRE(::mkdtemp(name.data()) != nullptr); }
+  ~folder() { std::filesystem::remove_all(name); }
+  std::string read(const char* file) const {
+    std::ifstream in(std::filesystem::path(name) / file);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  std::string name = "/tmp/runtime-watcher-certs-XXXXXX";
+};
+
+/// Returns why it failed; empty: it did not.
+std::string make(role issues, const folder& in, std::vector<std::string> sans = {}) {
+  certs_settings settings;
+  settings.issues = issues;
+  settings.dir = in.name;
+  if (issues != role::ca) settings.name = "own";
+  settings.sans = std::move(sans);
+  try {
+    rw::cli::make_certificates(settings);
+  } catch (const rw::cli::setting_error& e) {
+    return e.what();
+  }
+  return {};
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(ca_does_not_replace_an_existing_key) {
+  const folder in;
+  BOOST_TEST(make(role::ca, in) == "");
+  const auto key = in.read("ca.key");
+  const auto certificate = in.read("ca.crt");
+  const auto error = make(role::ca, in);
+  BOOST_TEST(error.starts_with("certs ca: " + in.name + "/ca.key exists"), error);
+  BOOST_TEST(error.find("remove the file") != error.npos, error);
+  BOOST_TEST(in.read("ca.key") == key);
+  BOOST_TEST(in.read("ca.crt") == certificate);
+  std::filesystem::remove(in.name + "/ca.key");
+  BOOST_TEST(make(role::ca, in) == "");
+}
+
+BOOST_AUTO_TEST_CASE(webhook_certificate_needs_a_name_and_the_error_has_an_example) {
+  const folder in;
+  BOOST_TEST(make(role::ca, in) == "");
+  const auto error = make(role::webhook, in);
+  BOOST_TEST(error.find("--san dns:skr-webhook.kyma-system.svc") != error.npos, error);
+  BOOST_TEST(in.read("own.crt") == "");
+  BOOST_TEST(make(role::webhook, in, {"dns:skr-webhook.kyma-system.svc"}) == "");
+  BOOST_TEST(make(role::client, in) == "");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
