@@ -1,5 +1,7 @@
 #include "rw/reactors/shared/fleet_history.hpp"
 
+#include "rw/k8s/objects/types.hpp"
+
 #include <boost/json/serialize.hpp>
 #include <boost/test/unit_test.hpp>
 
