@@ -2,17 +2,20 @@
 runtimes hang, that its CA has expired, that a roll-out is paused, that an operator is dead, that its leader is dead, or hangs."""
 
 import base64
+import http.client
+import http.server
 import json
 import re
 import shutil
 import signal
 import subprocess
+import threading
 import time
 
 import harness
 from api import collection
 from browser import Browser, need_browser
-from dev import CONFIGURATION, WATCHED, Dev
+from dev import WATCHED, Dev
 from harness import BINARY, Process, free_port, runtime_watcher, wait_until
 from prometheus import Prometheus
 
@@ -26,6 +29,53 @@ FLEET = {"FleetOutage", "FleetDegraded", "FleetVerdictOld", "ManagerHasNoLeader"
 ALERTS = {"well": set(), "outage": {"FleetOutage"}, "degraded": {"FleetDegraded"}, "unknown": {"ManagerHasNoLeader"}}
 
 
+class SecondOperator(http.server.ThreadingHTTPServer):
+    """What the gateway reaches: the manager, and an operator that accepts all until it is dead."""
+
+    daemon_threads = True
+
+    def __init__(self, port_of_manager):
+        super().__init__(("127.0.0.1", 0), Forward)
+        self.port_of_manager = port_of_manager
+        self.is_dead = False
+        self.senders = set()  # by their certificates
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def kill(self):
+        self.shutdown()
+        self.server_close()
+
+    def tail(self):
+        return ""
+
+
+class Forward(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.path.startswith("/v2/second-operator/"):
+            self.server.senders.add(self.headers["x-forwarded-client-cert"])
+            return self.respond(503 if self.server.is_dead else 200, {}, b"")
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port_of_manager, timeout=10)
+        connection.request("POST", self.path, body, dict(self.headers))
+        answer = connection.getresponse()
+        self.respond(answer.status, dict(answer.headers), answer.read())
+        connection.close()
+
+    def respond(self, status, headers, body):
+        self.send_response_only(status)
+        for name, value in headers.items():
+            if name.lower() not in ("content-length", "connection"):
+                self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
 class Fleet(harness.TestCase):
     browser = None
 
@@ -34,9 +84,11 @@ class Fleet(harness.TestCase):
         cls.browser = Browser()
         cls.addClassCleanup(cls.browser.kill)
 
-    def begin(self, runtimes, *options):
+    def begin(self, runtimes, *options, second_operator=False):
         self.port, self.metrics = free_port(), free_port()
-        self.dev = self.start(Dev(self.folder / "dev", runtimes, "--no-manager", "--backend", f"127.0.0.1:{self.port}", *options)).wait_up()
+        self.operator = self.start(SecondOperator(self.port)) if second_operator else None
+        backend = self.operator.server_port if second_operator else self.port
+        self.dev = self.start(Dev(self.folder / "dev", runtimes, "--no-manager", "--backend", f"127.0.0.1:{backend}", *options)).wait_up()
         self.kcp = self.dev.kcp()
         self.prometheus = self.start(Prometheus(self.folder / "prometheus", [f"127.0.0.1:{self.metrics}"]))
         self.start_manager()
@@ -108,19 +160,18 @@ class Fleet(harness.TestCase):
         self.until_all_say("degraded", "the roll-out of watcher is paused")
 
     def test_operator_that_accepts_no_events_is_named(self):
-        self.begin(4)
+        self.begin(4, second_operator=True)
         self.until_all_say("well")
         watcher = self.kcp.get(f"{WATCHERS}/kyma")
-        spec = {**watcher["spec"], "manager": "dead-operator", "serviceInfo": {**watcher["spec"]["serviceInfo"], "name": "dead-operator"}}
+        spec = {**watcher["spec"], "manager": "second-operator", "serviceInfo": {**watcher["spec"]["serviceInfo"], "name": "second-operator"}}
         self.kcp.request("POST", WATCHERS, {**{key: watcher[key] for key in ("apiVersion", "kind")}, "spec": spec,
-                                            "metadata": {"namespace": "kcp-system", "name": "dead-operator"}})
-        runtimes = [self.dev.skr(f"runtime-{i}") for i in range(1, 5)]
-        wait_until(lambda: all("/validate/dead-operator" in json.dumps(each.get(CONFIGURATION)) for each in runtimes), PATIENCE,
-                   "the Watcher is on all runtimes", every=0.2)
-        for each in runtimes:
-            each.patch(WATCHED, {"spec": {"channel": "fast"}})
-        self.until_all_say("degraded", "^degraded: events of 4 of 4 runtimes wait for dead-operator$")
-        self.assertRegex(self.browser.text("#causes"), "^EventsWait: 4: runtime-1, .*: dead-operator does not accept them")
+                                            "metadata": {"namespace": "kcp-system", "name": "second-operator"}})
+        wait_until(lambda: len(self.operator.senders) == 4, PATIENCE, lambda: f"the operator is told to resync by all: {len(self.operator.senders)}", every=0.2)
+        self.operator.is_dead = True
+        for i in range(1, 5):
+            self.dev.skr(f"runtime-{i}").patch(WATCHED, {"spec": {"channel": "channel-1"}})
+        self.until_all_say("degraded", "^degraded: events of 4 of 4 runtimes wait for second-operator$")
+        self.assertRegex(self.browser.text("#causes"), "^EventsWait: 4: runtime-1, .*: second-operator does not accept them")
 
     def test_leader_hangs_and_dies(self):
         self.begin(2)

@@ -108,13 +108,13 @@ class Replicas(harness.TestCase):
         phase = lambda i: self.runtimes(i)[1].get("rotation", {}).get("phase")
         self.assertEqual(phase(0), "settled")
         self.dev.kcp().patch(ROOT_SECRET, {"data": Issuer(self.folder / "next").root_secret["data"]})
-        wait_until(lambda: phase(0) == "grace period", PATIENCE, lambda: f"a rotation is under way: {phase(0)}", every=0.1)
+        wait_until(lambda: phase(0) == "grace", PATIENCE, lambda: f"a rotation is under way: {phase(0)}", every=0.1)
         self.leader.kill()
         self.until_leads(1)
         seen = set()
         def goes_on():
             seen.add(phase(1))
-            return "grace period" in seen
+            return "grace" in seen
         wait_until(goes_on, PATIENCE, lambda: f"it goes on: {seen}", every=0.05)
         self.assertNotIn("settled", seen)
         self.assertEqual(self.runtimes(1)[1]["verdict"]["causes"], [], "a rotation that goes on is no fault")
