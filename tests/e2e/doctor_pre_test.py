@@ -232,7 +232,7 @@ class Embedded(Landscape, harness.TestCase):
         self.add_runtime(self.account("runtime-1"))
         [found] = self.failed()
         self.assertEqual((found["group"], found["check"], found["runtime"]), ("runtimes", "runtime", "runtime-1"))
-        for part in ("system:serviceaccount:default:someone may not, in the cluster: ", "; in namespace kyma-system: ", "validatingwebhookconfigurations"):
+        for part in ("system:serviceaccount:default:someone may not, in the cluster: ", ", in namespace kyma-system: ", "validatingwebhookconfigurations"):
             self.assertIn(part, found["message"])
         self.shell(found["remedy"], "runtime-1")
         self.assertEqual(self.failed(), [])

@@ -21,10 +21,11 @@ using namespace rw::cli;
 namespace json = boost::json;
 
 BOOST_AUTO_TEST_CASE(rights_are_grouped_by_their_verbs_and_granted_by_one_line) {
-  const std::vector<access_right> rights{
-      {"get", "apps", "deployments", "", "home"},  {"patch", "apps", "deployments", "", "home"},
-      {"patch", "", "services", "", "home"},       {"get", "", "services", "", "home"},
-      {"patch", "g.io", "things", "status", "home"}};
+  const std::vector<access_right> rights{{"get", "apps", "deployments", "", "home"},
+                                         {"patch", "apps", "deployments", "", "home"},
+                                         {"patch", "", "services", "", "home"},
+                                         {"get", "", "services", "", "home"},
+                                         {"patch", "g.io", "things", "status", "home"}};
   BOOST_TEST(text_of(rights) == "get, patch deployments.apps, services; patch things.g.io/status");
   BOOST_TEST(grant_command("alice", rights) ==
              "kubectl -n home create role runtime-watcher-installer --verb=get,patch "
@@ -89,10 +90,10 @@ BOOST_AUTO_TEST_CASE(manager_has_the_settings_of_its_deployment) {
   BOOST_TEST(found.exists);
   BOOST_TEST(found.error.empty(), found.error);
   BOOST_TEST(found.settings.pin_san);
-  const auto deployment = std::ranges::find_if(
-      objects, [](const json::value& each) { return k8s::find_string(each, {"kind"}) == "Deployment"; });
-  auto& arguments =
-      deployment->at_pointer("/spec/template/spec/containers/0/args").as_array();
+  const auto deployment = std::ranges::find_if(objects, [](const json::value& each) {
+    return k8s::find_string(each, {"kind"}) == "Deployment";
+  });
+  auto& arguments = deployment->at_pointer("/spec/template/spec/containers/0/args").as_array();
   arguments.push_back("--rollout-prometheus=https://prometheus");
   arguments.push_back("--rollout-prometheus-ca=/in/the/pod");
   arguments.push_back("--istio-namespace=mesh");
