@@ -372,7 +372,8 @@ void describe_rollout(CLI::App& app, rollout_settings& to) {
 
 void describe_explain(CLI::App& app, explain_settings& to) {
   app.add_option("REASON", to.word, "A reason or an alert; without it each is listed in one line");
-  add(app, "--output,-o", to.format, "", "Output format")->check(CLI::IsMember({"text", "json"}));
+  add(app, "--output,-o", to.format, "", "Format of the explanation on standard output")
+      ->check(CLI::IsMember({"text", "json"}));
 }
 
 void describe_certs(CLI::App& app, certs_settings& to) {

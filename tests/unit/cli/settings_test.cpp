@@ -136,8 +136,8 @@ BOOST_AUTO_TEST_CASE(flag_is_named_where_its_value_is_rejected_though_a_variable
 }
 
 BOOST_AUTO_TEST_CASE(short_flag_is_named_where_its_value_is_refused) {
-  const std::vector<std::string> spaced{"status", "-o", "yaml"};
-  const std::vector<std::string> joined{"status", "-oyaml"};
+  const std::vector<std::string> spaced{"status", "-o", "xml"};
+  const std::vector<std::string> joined{"status", "-oxml"};
   for (const auto& arguments : {spaced, joined}) {
     const auto text = refusal(arguments);
     BOOST_TEST(says(text, "--output"), text);
