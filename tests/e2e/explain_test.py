@@ -16,7 +16,7 @@ NO_REASONS = {
     "AdmissionReview", "ClusterRole", "ClusterTrustBundle", "ConfigMap", "ConfigurationSynced", "CustomResourceDefinition", "DoesNotExist",
     "EndpointSlice", "EndpointSlices", "InStep", "LastGood", "ManuallyTriggered", "MutatingWebhookConfiguration", "NetworkPolicy",
     "NotIn", "PodScheduled", "ReplicaFailure", "ReplicaSet", "RuntimeBootstrapper", "RuntimeBootstrapperReady", "RuntimeDefault",
-    "RuntimeRollout", "SelfSubjectAccessReview", "ValidatingWebhookConfiguration", "VirtualService"}
+    "RuntimeRollout", "SelfSubjectAccessReview", "SelfSubjectReview", "ValidatingWebhookConfiguration", "VirtualService"}
 
 
 class Explain(unittest.TestCase):
