@@ -119,6 +119,7 @@ asio::awaitable<bool> doctor_app::is_renewed(k8s::lease* lease) {
 asio::awaitable<void> doctor_app::check_leader_clock(k8s::lease lease) {
   const auto renewed = lease.renewed.value_or(now());
   const auto ahead = clock_difference(renewed, renewed, now());
+  if (ahead.count() == 0) co_return;  // it was a pause
   co_await report(
       failed, "clock",
       "the clock of " + lease.holder + ", which leads, is " + text_of_difference(ahead) + " KCP's",

@@ -1,5 +1,7 @@
 #include "rw/reactors/cli/doctor_pre_journal.hpp"
 
+#include "rw/core/text.hpp"
+
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
@@ -46,6 +48,8 @@ asio::awaitable<void> pre_journal::show_progress() {
 
 asio::awaitable<void> pre_journal::report(finding found) {
   clear_progress();
+  found.message = core::printable(found.message);
+  found.remedy = core::printable(found.remedy);
   const bool is_first = findings_.empty() || findings_.back().first != group_;
   findings_.emplace_back(group_, std::move(found));
   if (as_json_) co_return;

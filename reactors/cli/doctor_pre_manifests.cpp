@@ -109,6 +109,8 @@ planned_manager find_manager(const std::vector<json::value>& objects) {
     try {
       CLI::App app;
       describe_manager(app, out.settings);
+      std::string log_level;  // a flag of the program, which it takes behind the command as well
+      app.add_option("--log-level", log_level);
       for (const auto* file : {"--rollout-prometheus-ca", "--rollout-prometheus-token-file"}) {
         app.get_option(file)->get_validator()->active(false);  // it is the pod's
       }

@@ -22,11 +22,16 @@ using enum finding_state;
 constexpr std::uint32_t sample_size = 3;
 constexpr std::string_view runtime_role = "runtime-watcher-manager";
 
-/// Applies deploy/manager/runtimes, and binds its roles.
+/// Commands are for a kubeconfig of the runtime: the names in them are its own.
+constexpr std::string_view on_the_runtime = "on the runtime: ";
+constexpr std::string_view create_namespace = "kubectl create namespace ";
+
+/// Applies deploy/manager/runtimes, and binds its roles, again if need be.
 std::string grant_runtime_rights(const std::string& user) {
   const auto bind = [&user](const std::string& scope, const std::string& kind) {
     return " && kubectl " + scope + "create " + kind + "binding " + std::string(runtime_role) +
-           " --" + kind + "=" + std::string(runtime_role) + " " + subject_flag(user);
+           " --" + kind + "=" + std::string(runtime_role) + " " + subject_flag(user) +
+           " --dry-run=client -o yaml | kubectl " + scope + "auth reconcile -f -";
   };
   return "kubectl apply -f deploy/manager/runtimes/rights.yaml" + bind("", "clusterrole") +
          bind("-n " + std::string(skr_namespace) + " ", "role");
@@ -63,6 +68,10 @@ asio::awaitable<finding> check_rights(k8s::client* api, std::string kyma) {
                       "see the runtime's API server and its kubeconfig's user, or name other "
                       "runtimes with --runtime"};
   }
+  const auto ns = co_await api->get(namespaces_type(), {{}, std::string(skr_namespace)}, true);
+  const bool is_absent = !ns && ns.error().is(k8s::errc::not_found);
+  std::string remedy(on_the_runtime);
+  if (is_absent) remedy.append(create_namespace).append(skr_namespace);
   const auto user = co_await read_user(api);
   const auto name = user.empty() ? std::string("its kubeconfig's user") : user;
   if (!missing->empty()) {
@@ -73,16 +82,15 @@ asio::awaitable<finding> check_rights(k8s::client* api, std::string kyma) {
     if (!of_skr.empty()) {
       text += ", in namespace " + std::string(skr_namespace) + ": " + text_of(of_skr);
     }
-    co_return finding{failed, "runtime", std::move(text), grant_runtime_rights(user)};
+    remedy += (is_absent ? " && " : "") + grant_runtime_rights(user);
+    co_return finding{failed, "runtime", std::move(text), std::move(remedy)};
   }
-  const auto ns = co_await api->get(namespaces_type(), {{}, std::string(skr_namespace)}, true);
-  if (!ns) {
-    co_return finding{failed, "runtime", kyma + ": " + ns.error().message,
-                      "kubectl create namespace " + std::string(skr_namespace)};
+  if (is_absent) {
+    co_return finding{failed, "runtime", kyma + ": " + ns.error().message, std::move(remedy)};
   }
   co_return finding{proven, "runtime",
                     kyma + ": " + name + " has the " + std::to_string(all.size()) +
-                        " rights that the manager needs"};
+                        " rights that the manager needs to install the watcher"};
 }
 
 asio::awaitable<finding> check_runtime(pre_context* with, std::string kyma) {

@@ -21,8 +21,8 @@ using enum finding_state;
 
 /// Checks of what the leader's conditions are about. Findings of the others are of the leader, of
 /// runtimes, or of what this command may see.
-constexpr std::array<std::string_view, 5> of_the_landscape{"kinds", "rights", "certificates",
-                                                           "gateway", "watchers"};
+constexpr std::array<std::string_view, 7> of_the_landscape{
+    "bootstrappers", "certificates", "clock", "gateway", "kinds", "rights", "watchers"};
 
 /// Whether a finding is a fault of the landscape. A condition that the leader names has a reason.
 bool is_fault(const finding& of) {

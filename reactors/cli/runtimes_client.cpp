@@ -93,6 +93,7 @@ asio::awaitable<runtimes_client::page> runtimes_client::get_at_address(const std
     out.error.message =
         authority + " responds " + std::to_string(response.status) + ": " + response.body;
   }
+  out.error.message = core::printable(out.error.message);
   out.body = std::move(response.body);
   co_return out;
 }

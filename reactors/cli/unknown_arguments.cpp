@@ -59,6 +59,10 @@ std::vector<std::string> flags_of(const CLI::App& command) {
                       "\nRun with --help for more information.");
 }
 
+bool is_flag_without_value(const std::string& argument) {
+  return argument.starts_with('-') && argument.find('=') == std::string::npos;
+}
+
 }  // namespace
 
 void check_commands(const CLI::App& program, const std::vector<std::string>& arguments) {
@@ -69,8 +73,8 @@ void check_commands(const CLI::App& program, const std::vector<std::string>& arg
     const auto given = std::find_if(begin, arguments.end(),
                                     [](const std::string& each) { return !each.starts_with('-'); });
     if (given == arguments.end()) return;
-    // The value of a flag of the program itself.
-    if (given != arguments.begin() && *std::prev(given) == "--log-level") return;
+    // It may be the value of a flag.
+    if (given != arguments.begin() && is_flag_without_value(*std::prev(given))) return;
     path += (path.empty() ? "" : " ") + *given;
     command = find_command(*command, *given);
     if (command == nullptr) {

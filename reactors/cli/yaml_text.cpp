@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace rw::cli {
@@ -34,8 +36,18 @@ bool is_plain(std::string_view text) {
       text, [&](char c) { return is_letter(c) || marks.find(c) != std::string_view::npos; });
 }
 
+/// YAML 1.1 reads a number as text if it has an exponent and no point.
+std::string number(double value) {
+  std::array<char, 400> text{};
+  const auto end =
+      std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed).ptr;
+  std::string out(text.data(), end);
+  return out.find('.') == std::string::npos ? out + ".0" : out;
+}
+
 /// A JSON string is a YAML string in double quotes (YAML 1.2.2, section 1.3).
 std::string scalar(const json::value& of) {
+  if (const auto* const value = of.if_double()) return number(*value);
   const auto* const text = of.if_string();
   return text != nullptr && is_plain(*text) ? std::string(*text) : json::serialize(of);
 }

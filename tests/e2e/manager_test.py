@@ -413,7 +413,7 @@ class Real(Story, landscape.Real, harness.TestCase):
     def check_doctor(self):
         """It finds each right that is missing, and nothing while none is."""
         def missing():
-            told = runtime_watcher("doctor", "--kubeconfig", self.kcp.kubeconfig, "--runtime", "kyma-1")
+            told = runtime_watcher("doctor", "--kubeconfig", self.kcp.kubeconfig)
             return re.findall(r"FAILED +rights +.* may not (\w+) ([\w.-]+)", told.stdout)
         self.assertEqual(missing(), [])
         for role in self.roles():

@@ -4,6 +4,7 @@ end-to-end tests, it is shown here to find."""
 import base64
 import json
 import os
+import tempfile
 import urllib.error
 import urllib.request
 
@@ -24,7 +25,7 @@ class Secrets(harness.TestCase):
         return done.stdout + done.stderr
 
     def webhook(self, key):
-        pki = Pki(self.folder / "pki")
+        pki = Pki(tempfile.mkdtemp(dir=self.folder))
         certificate, good = pki.issue("webhook", "webhook", cn="runtime-1")
         file = self.folder / "tls.key"
         file.write_text(key(good.read_text()))

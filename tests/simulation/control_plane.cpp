@@ -12,7 +12,7 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::uint16_t first_listener = 9001;
-constexpr auto late_answer = seconds(5);
+constexpr auto late_answer = seconds(8);
 const k8s::object_key kyma{"kcp-system", "runtime-1"};
 
 /// What the gateway says of the runtime's client certificate.
@@ -182,9 +182,7 @@ asio::awaitable<void> control_plane::forward(http::request* from, http::response
   http::response answer;
   if (!error) error = co_await slot.exchange(request, answer);
   // An operator may have read everything long before its answer is back.
-  if (!reason.empty() && in_.chance.likely(0.25)) {
-    co_await in_.sleep(in_.chance.up_to(late_answer));
-  }
+  if (!reason.empty()) co_await in_.sleep(in_.chance.up_to(late_answer));
   // As Envoy answers for an upstream that it cannot reach.
   if (error) co_return into->text(503, "upstream connect error");
   into->status = answer.status;

@@ -4,6 +4,8 @@
 #include <boost/asio/detached.hpp>
 
 #include <algorithm>
+#include <cstdlib>
+#include <iostream>
 #include <stdexcept>
 
 namespace rw::simulation {
@@ -15,6 +17,15 @@ constexpr std::size_t most_steps = 1'000'000;  ///< without time going by
 
 /// Of the seed under way: a client makes its source by a plain function.
 std::uint64_t next_source = 0;
+
+std::uint64_t seed_under_way = 0;
+
+/// Nothing can be ended in order any more.
+[[noreturn]] void give_up() {
+  std::cout << "seed " << seed_under_way << " failed:\n  the parties do not come to rest\n"
+            << std::flush;
+  std::_Exit(1);
+}
 
 std::string stamped(time_point now, std::string_view what) {
   const auto passed = std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch() -
@@ -48,6 +59,7 @@ environment::environment(std::uint64_t seed, bool verbose)
       tasks(context.get_executor()) {
   events.verbose = verbose;
   next_source = seed << 20;
+  seed_under_way = seed;
   tasks.spawn(watchdog.run());
 }
 
@@ -65,7 +77,7 @@ asio::awaitable<void> environment::sleep(duration length) {
 void environment::settle() {
   std::size_t steps = 0;
   while (context.poll_one() > 0) {
-    if (++steps > most_steps) throw std::logic_error("the parties do not come to rest");
+    if (++steps > most_steps) give_up();
   }
   context.restart();
 }

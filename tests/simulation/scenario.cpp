@@ -398,9 +398,15 @@ void scenario::refuse_events() {
   refusal.status = codes.at(in_.chance.draw(codes.size()));
   refusal.part = "o" + std::to_string(in_.chance.draw(most_names)) + '"';
   if (likely(0.4)) refusal.part = likely(0.5) ? "" : "{";
+  if (refusal.part == "{") {
+    // Changes wait, and a resync is taken meanwhile.
+    refusal.status = 503;
+    at(seconds(5) + up_to(seconds(15)), [this] { compact(); });
+  }
   in_.note(std::string(manager) + " answers " + std::to_string(refusal.status) + " for " +
            (refusal.part.empty() ? "all" : refusal.part));
-  at(up_to(seconds(30)), [this, manager] { kcp_.now.refusals.erase(manager); });
+  const auto length = up_to(seconds(refusal.part == "{" ? 60 : 30));
+  at(length, [this, manager] { kcp_.now.refusals.erase(manager); });
 }
 
 /// A Watcher is removed or edited, and comes back; or the file is empty when a process starts.
@@ -449,9 +455,13 @@ void scenario::restore() {
 
 void scenario::turn_over() {
   const auto kind = in_.chance.draw(kinds().size());
-  const auto times = 1 + in_.chance.draw(3);
+  const auto times = 1 + in_.chance.draw(5);
+  const bool cuts = likely(0.5);  // before a list can be complete
   for (std::size_t i = 0; i < times; ++i) {
-    at(up_to(seconds(2)), [this, kind] { writer_.turn_over(kind); });
+    at(up_to(seconds(2)), [this, kind, cuts] {
+      writer_.turn_over(kind);
+      if (cuts) network_.cut(api_model::port);
+    });
   }
 }
 

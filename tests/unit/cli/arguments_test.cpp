@@ -63,6 +63,8 @@ BOOST_AUTO_TEST_CASE(unknown_command_of_a_command_is_named_with_the_command_that
   BOOST_TEST(says(refusal({"certs", "something"}),
                   "unknown command certs something: there are ca, server, client, webhook"));
   BOOST_TEST(says(refusal({"help", "docter"}), "did you mean doctor?"));
+  const auto value = refusal({"rollout", "--as", "kim", "status"});
+  BOOST_TEST(!says(value, "unknown command"), value);
 }
 
 BOOST_AUTO_TEST_CASE(help_of_a_command_is_printed_by_the_command_help) {

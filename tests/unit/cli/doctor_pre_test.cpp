@@ -97,6 +97,7 @@ BOOST_AUTO_TEST_CASE(manager_has_the_settings_of_its_deployment) {
   arguments.push_back("--rollout-prometheus=https://prometheus");
   arguments.push_back("--rollout-prometheus-ca=/in/the/pod");
   arguments.push_back("--istio-namespace=mesh");
+  arguments.push_back("--log-level=debug");
   BOOST_TEST(find_manager(objects).error.empty(), find_manager(objects).error);
   BOOST_TEST(find_manager(objects).settings.istio_namespace == "mesh");
   arguments.push_back("--no-such-flag");

@@ -25,6 +25,11 @@ BOOST_AUTO_TEST_CASE(block_style_is_that_of_kubectl) {
              "g: \"2026-01-01T00:00:00Z\"\n");
 }
 
+BOOST_AUTO_TEST_CASE(fraction_is_a_number_by_yaml_1_1_as_well) {
+  BOOST_TEST(rw::cli::yaml_text(boost::json::parse(R"({"a":0.0,"b":0.05,"c":15.0,"d":1e-7})")) ==
+             "a: 0.0\nb: 0.05\nc: 15.0\nd: 0.0000001\n");
+}
+
 BOOST_AUTO_TEST_CASE(value_is_read_back_as_it_was) {
   for (const auto* text :
        {R"({"a":"true","b":"No","c":"1e3","d":"0x1","e":"~","f":"","g":" x","h":"x ","i":"a: b"})",
