@@ -62,7 +62,7 @@ def is_ready(pod):
 class OnANode(landscape.Real):
     """A node with the manager as deploy/manager installs it, before the first runtime."""
 
-    HOST = "listener.kcp.example.com"
+    HOST = "listener.kcp.test"
     ARGUMENTS = ()  # of the manager, beside those of its Deployment
 
     def start_clusters(self):
