@@ -284,7 +284,7 @@ observer::decision observer::poll(core::time_point now) {
 bool observer::next_settled(decision& result, core::time_point now) {
   while (!settling_.empty()) {
     auto& first = settling_.front();
-    const bool due = closed_ || settling_.size() > options_.settling || first.due <= now;
+    const bool due = settling_.size() > options_.settling || first.due <= now;
     if (!due) {
       result.until = first.due;
       return false;

@@ -113,7 +113,7 @@ class observer {
   void accept(watch_event review, core::time_point now);
   /// A review was admitted whose event could not be taken. False: nothing makes up for it.
   bool missed(const watch_event& review, core::time_point now);
-  /// No more reviews come: those that wait are sent, or checked, at once.
+  /// No more reviews come: those that wait are sent, or checked, once their writes can be read.
   void close() { closed_ = true; }
   /// The result of a confirmation.
   confirmed confirm(const confirmation& read, const confirm_result& result, core::time_point now);

@@ -474,7 +474,6 @@ asio::awaitable<void> sends_rejected_events_again(observed* w) {
 }
 
 asio::awaitable<void> flushes_at_the_end(observed* w) {
-  w->options.observer.settle = 1h;
   w->options.observer.confirm_wait = 1h;
   w->managers.replace(known_managers());
   w->begin();
