@@ -184,7 +184,7 @@ asio::awaitable<k8s::result<bool>> manifest_check::check_owner(const object_kind
   for (const auto& owner : k8s::owners_of(*live)) {
     text += ", of " + owner.kind + " " + owner.name;
   }
-  auto command = "if nobody needs it: kubectl " +
+  auto command = "if it is not needed: kubectl " +
                  (key.ns.empty() ? std::string() : "-n " + key.ns + " ") + "delete " +
                  k8s::to_string(of->type) + " " + key.name;
   co_await shared_.journal.report({failed, "names", std::move(text), std::move(command)});

@@ -217,7 +217,7 @@ class Embedded(Landscape, harness.TestCase):
         [found] = self.failed()
         self.assertEqual(found["check"], "names")
         self.assertRegex(found["message"], "Service kcp-system/runtime-watcher-manager-metrics exists without the label .*, written by e2e$")
-        self.shell(found["remedy"].removeprefix("if nobody needs it: "))
+        self.shell(found["remedy"].removeprefix("if it is not needed: "))
         self.assertEqual(self.failed(), [])
         self.shell("kubectl apply -f deploy/crds && kubectl apply -k deploy/manager")
         self.kcp.request("PATCH", f"{DEPLOYMENT}?fieldManager=autoscaler", {"spec": {"replicas": 5}}, "application/merge-patch+json")
