@@ -4,7 +4,7 @@ to this machine's apt and dpkg: nothing is installed for it.
 
     export APT_CONFIG="$(deploy/private_apt.py FOLDER [--suite SUITE] [--architecture ARCHITECTURE] [--source])"
 
-FOLDER is made. The mirrors and keys are those of the machine's Debian 12 entries.
+FOLDER is made. The mirrors and keys are those of the machine's entries of its own release of Debian.
 
     --suite SUITE     another release of Debian than 12 (bookworm)
     --architecture A  packages of this architecture (default: the machine's)
@@ -18,7 +18,16 @@ import pathlib
 import re
 import sys
 
-CODENAME = "bookworm"
+IMAGE = "bookworm"  # what the image is made of
+
+
+def codename():
+    release = pathlib.Path("/etc/os-release")
+    found = re.search(r"(?m)^VERSION_CODENAME=\"?(\w+)", release.read_text("utf-8") if release.exists() else "")
+    return found[1] if found else IMAGE
+
+
+CODENAME = codename()
 
 
 def ours(suites, components):
@@ -52,7 +61,7 @@ def main():
         return
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--suite", default=CODENAME)
+    parser.add_argument("--suite", default=IMAGE)
     parser.add_argument("--architecture")
     parser.add_argument("--source", action="store_true")
     asked = parser.parse_args()
@@ -62,7 +71,7 @@ def main():
     stanzas, lines = (re.sub(rf"\b{CODENAME}\b", asked.suite, "\n".join(found))
                       for found in entries(["deb", "deb-src"] if asked.source else ["deb"]))
     if not stanzas and not lines:
-        sys.exit(f"private_apt.py: no apt entry for Debian {CODENAME} main found below /etc/apt")
+        sys.exit(f"private_apt.py: no apt entry for {CODENAME} main found below /etc/apt")
     (folder / "sources.d" / "debian.sources").write_text(stanzas + "\n")
     (folder / "sources.d" / "debian.list").write_text(lines + "\n")
     (folder / "status").write_text("")

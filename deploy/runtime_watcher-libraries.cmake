@@ -1,19 +1,28 @@
-# Libraries that come without a CMake package of their own; for this build and, installed, for those
-# who link against it. Programs get nghttp2 and RE2 as static libraries, where the distribution has them; shared libraries
-# do not, since those are not compiled for that.
-foreach(library nghttp2 prometheus re2)
-  if(TARGET runtime_watcher::${library})
+# Libraries whose packages have no CMake configuration in every release, by their files for pkg-config; for this build and,
+# installed, for those who link against it. Programs get nghttp2 and RE2 as static libraries, where the distribution has them, with
+# what these need in turn (RE2 from 2023-06 on: Abseil); shared libraries do not, since those are not compiled for that.
+find_package(PkgConfig REQUIRED)
+foreach(library nghttp2:libnghttp2 prometheus:prometheus-cpp-core re2:re2)
+  string(REPLACE ":" ";" library ${library})
+  list(POP_FRONT library name)
+  if(TARGET runtime_watcher::${name})
     continue()
   endif()
-  add_library(runtime_watcher::${library} INTERFACE IMPORTED)
-  if(library STREQUAL prometheus)
-    find_library(RW_PROMETHEUS NAMES prometheus-cpp-core REQUIRED)
-    target_link_libraries(runtime_watcher::prometheus INTERFACE ${RW_PROMETHEUS})
-    continue()
+  pkg_check_modules(RW_${name} REQUIRED QUIET IMPORTED_TARGET ${library})
+  add_library(runtime_watcher::${name} INTERFACE IMPORTED)
+  list(FIND RW_${name}_STATIC_LIBRARIES ${name} at)
+  set(archive RW_ARCHIVE_${name}-NOTFOUND)
+  if(NOT at EQUAL -1)
+    find_library(RW_ARCHIVE_${name} lib${name}.a HINTS ${RW_${name}_LIBDIR})
+    set(archive "${RW_ARCHIVE_${name}}")
   endif()
-  string(TOUPPER ${library} name)
-  find_library(RW_${name} NAMES lib${library}.a ${library} REQUIRED)
-  find_library(RW_${name}_SHARED NAMES ${library} REQUIRED)
-  target_link_libraries(runtime_watcher::${library} INTERFACE
-    $<IF:$<STREQUAL:$<TARGET_PROPERTY:TYPE>,SHARED_LIBRARY>,${RW_${name}_SHARED},${RW_${name}}>)
+  if(archive)
+    list(REMOVE_AT RW_${name}_STATIC_LIBRARIES ${at})
+    set(archive ${archive} ${RW_${name}_STATIC_LIBRARIES} ${RW_${name}_STATIC_LDFLAGS_OTHER})
+    list(JOIN archive "$<SEMICOLON>" archive)
+    target_link_libraries(runtime_watcher::${name} INTERFACE
+      $<IF:$<STREQUAL:$<TARGET_PROPERTY:TYPE>,SHARED_LIBRARY>,PkgConfig::RW_${name},${archive}>)
+  else()
+    target_link_libraries(runtime_watcher::${name} INTERFACE PkgConfig::RW_${name})
+  endif()
 endforeach()

@@ -5,7 +5,7 @@
 #
 # prints the folder with golang-k8s-api-dev, golang-k8s-apimachinery-dev and golang-k8s-client-go-dev 0.32.3 of Debian 13,
 # unpacked; progress goes to stderr. They are downloaded once, by an apt configuration of its own with the mirrors of the
-# machine's Debian 12 entries, and kept under ${XDG_CACHE_HOME:-$HOME/.cache}/runtime-watcher. Nothing is installed.
+# machine's Debian entries, and kept under ${XDG_CACHE_HOME:-$HOME/.cache}/runtime-watcher. Nothing is installed.
 set -euo pipefail
 
 case "${1:-}" in

@@ -1,0 +1,17 @@
+# The oldest clang from 19 on that there is, with its linker, as deploy/install-packages.sh chooses them; unless another compiler is
+# named (cmake --preset release -DCMAKE_CXX_COMPILER=g++-14).
+if(NOT CMAKE_CXX_COMPILER)
+  foreach(version RANGE 19 40)
+    find_program(RW_CLANG_${version} clang++-${version})
+    mark_as_advanced(RW_CLANG_${version})
+    if(RW_CLANG_${version})
+      set(CMAKE_CXX_COMPILER ${RW_CLANG_${version}})
+      string(APPEND CMAKE_EXE_LINKER_FLAGS_INIT " -fuse-ld=lld-${version}")
+      string(APPEND CMAKE_SHARED_LINKER_FLAGS_INIT " -fuse-ld=lld-${version}")
+      break()
+    endif()
+  endforeach()
+  if(NOT CMAKE_CXX_COMPILER)
+    message(FATAL_ERROR "There is no clang from 19 on: run deploy/install-packages.sh build, or name a compiler with -DCMAKE_CXX_COMPILER")
+  endif()
+endif()
