@@ -110,12 +110,14 @@ trap cleanup EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 read_lists() {
-  apt update >"$log" 2>&1 || echo "install-packages: reading package lists: $(tail -n 1 "$log")" >&2
+  apt update >"$log" 2>&1 && return
+  echo "install-packages: apt-get update: $(grep -m 1 '^E:' "$log" || tail -n 1 "$log")" >&2
+  return 1
 }
 
 if ! name_packages; then
   require_root "apt-get update"
-  read_lists
+  read_lists || die "the lists of packages can't be read"
   name_packages || no_version
 fi
 missing=()
@@ -130,7 +132,7 @@ if [[ ${#missing[@]} == 0 ]]; then
 fi
 require_root "apt-get install ${missing[*]}"
 # Lists are read again only where those that are there do not name all.
-apt-cache show "${missing[@]}" >"$log" 2>&1 || read_lists
+apt-cache show "${missing[@]}" >"$log" 2>&1 || read_lists || true  # the installation says what is missing
 offered="$(apt-cache pkgnames)"
 for at in "${!missing[@]}"; do
   name=${missing[at]}
@@ -157,7 +159,7 @@ if [[ ! -e $policy ]]; then
 fi
 
 for attempt in 1 2 3; do
-  ((attempt == 1)) || read_lists
+  ((attempt == 1)) || read_lists || true
   if apt install --no-install-recommends "${missing[@]}" >"$log" 2>&1; then
     # Installed, and not to be started at the next boot either.
     for service in "${services[@]}"; do

@@ -64,7 +64,7 @@ on_machine() {
   local began=$SECONDS code=0
   printf 'debian13: %s\n' "$1"
   # A machine that another program of this test started is stopped with it.
-  bwrap --bind "$work/machine" / --dev-bind /dev /dev --proc /proc --ro-bind /sys /sys --tmpfs /tmp --tmpfs /run \
+  bwrap --bind "$work/machine" / --dev-bind /dev /dev --proc /proc --ro-bind /sys /sys --perms 1777 --tmpfs /tmp --tmpfs /run \
     --bind "$shared/archives" /var/cache/apt/archives --bind "$shared/ccache" /root/.ccache --bind "$shared/cache" /root/.cache \
     --unshare-pid --unshare-uts --hostname debian13 --die-with-parent --cap-add ALL --clearenv --setenv HOME /root \
     --setenv PATH /usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin --setenv LANG C.UTF-8 --setenv CCACHE_DIR /root/.ccache \
