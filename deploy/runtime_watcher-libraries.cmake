@@ -20,6 +20,7 @@ foreach(library nghttp2:libnghttp2 prometheus:prometheus-cpp-core re2:re2)
     list(REMOVE_AT RW_${name}_STATIC_LIBRARIES ${at})
     set(archive ${archive} ${RW_${name}_STATIC_LIBRARIES} ${RW_${name}_STATIC_LDFLAGS_OTHER})
     list(JOIN archive "$<SEMICOLON>" archive)
+    string(REPLACE "," "$<COMMA>" archive "${archive}")
     target_link_libraries(runtime_watcher::${name} INTERFACE
       $<IF:$<STREQUAL:$<TARGET_PROPERTY:TYPE>,SHARED_LIBRARY>,PkgConfig::RW_${name},${archive}>)
   else()
