@@ -163,6 +163,12 @@ result<void> accept_version_12(SSL_CTX* context) {
   return failure(take_openssl_error(error::bad_request));
 }
 
+/// SSL_set_tlsext_host_name, whose macro casts as C does.
+bool set_server_name(SSL* connection, std::string name) {
+  return SSL_ctrl(connection, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
+                  name.data()) == 1;
+}
+
 }  // namespace
 
 bool is_address(const std::string& name) {
@@ -221,7 +227,7 @@ result<void> prepare_client(SSL* connection, const material& own, const client_o
     if (auto done = show_own(connection, own); !done) return done;
   }
   if (!options.server_name.empty() && !is_address(options.server_name) &&
-      SSL_set_tlsext_host_name(connection, options.server_name.c_str()) != 1) {
+      !set_server_name(connection, options.server_name)) {
     return failure(take_openssl_error(error::out_of_memory));
   }
   if (!list->empty() &&

@@ -53,17 +53,17 @@ struct name_watcher {
     return true;
   }
 
-  bool on_document_begin(json::error_code&) { return true; }
-  bool on_document_end(json::error_code&) { return true; }
-  bool on_object_begin(json::error_code&) { return open(false); }
-  bool on_object_end(std::size_t, json::error_code&) { return close(); }
-  bool on_array_begin(json::error_code&) { return open(true); }
-  bool on_array_end(std::size_t, json::error_code&) { return close(); }
-  bool on_key_part(json::string_view part, std::size_t, json::error_code&) {
+  bool on_document_begin(boost::system::error_code&) { return true; }
+  bool on_document_end(boost::system::error_code&) { return true; }
+  bool on_object_begin(boost::system::error_code&) { return open(false); }
+  bool on_object_end(std::size_t, boost::system::error_code&) { return close(); }
+  bool on_array_begin(boost::system::error_code&) { return open(true); }
+  bool on_array_end(std::size_t, boost::system::error_code&) { return close(); }
+  bool on_key_part(json::string_view part, std::size_t, boost::system::error_code&) {
     key.append(part.data(), part.size());
     return true;
   }
-  bool on_key(json::string_view part, std::size_t, json::error_code&) {
+  bool on_key(json::string_view part, std::size_t, boost::system::error_code&) {
     key.append(part.data(), part.size());
     auto& here = levels.back();
     here.name = std::move(key);
@@ -72,16 +72,16 @@ struct name_watcher {
       found.push_back(path());
     return true;
   }
-  bool on_string_part(json::string_view, std::size_t, json::error_code&) { return true; }
-  bool on_string(json::string_view, std::size_t, json::error_code&) { return value(); }
-  bool on_number_part(json::string_view, json::error_code&) { return true; }
-  bool on_int64(std::int64_t, json::string_view, json::error_code&) { return value(); }
-  bool on_uint64(std::uint64_t, json::string_view, json::error_code&) { return value(); }
-  bool on_double(double, json::string_view, json::error_code&) { return value(); }
-  bool on_bool(bool, json::error_code&) { return value(); }
-  bool on_null(json::error_code&) { return value(); }
-  bool on_comment_part(json::string_view, json::error_code&) { return true; }
-  bool on_comment(json::string_view, json::error_code&) { return true; }
+  bool on_string_part(json::string_view, std::size_t, boost::system::error_code&) { return true; }
+  bool on_string(json::string_view, std::size_t, boost::system::error_code&) { return value(); }
+  bool on_number_part(json::string_view, boost::system::error_code&) { return true; }
+  bool on_int64(std::int64_t, json::string_view, boost::system::error_code&) { return value(); }
+  bool on_uint64(std::uint64_t, json::string_view, boost::system::error_code&) { return value(); }
+  bool on_double(double, json::string_view, boost::system::error_code&) { return value(); }
+  bool on_bool(bool, boost::system::error_code&) { return value(); }
+  bool on_null(boost::system::error_code&) { return value(); }
+  bool on_comment_part(json::string_view, boost::system::error_code&) { return true; }
+  bool on_comment(json::string_view, boost::system::error_code&) { return true; }
 
   std::string key;
   std::vector<level> levels;
@@ -94,7 +94,7 @@ std::vector<std::string> duplicate_fields(std::string_view text) {
   json::parse_options options;
   options.max_depth = deepest_body;
   json::basic_parser<name_watcher> parser(options);
-  json::error_code error;
+  boost::system::error_code error;
   parser.write_some(false, text.data(), text.size(), error);
   return std::move(parser.handler().found);
 }

@@ -33,7 +33,7 @@ std::string printed_element(std::string_view element) {
     default:
       return "[" + std::string(text) + "]";
   }
-  json::error_code error;
+  boost::system::error_code error;
   const auto keys = json::parse({text.data(), text.size()}, error);
   if (error || !keys.is_object()) return "[" + std::string(text) + "]";
   std::string out = "[";

@@ -135,7 +135,6 @@ void global_inputs::explain_gone(const k8s::object_key& watcher, definition_stat
   const auto found =
       std::ranges::find(gone_, watcher, [](const auto& gone) { return gone.last.key; });
   if (found == gone_.end()) return;
-  using enum definition_state;
   const bool was_withdrawn = found->until.has_value();
   // Once it went with a definition it did, whatever is there by now. As long as that can't be read,
   // it may not be back.

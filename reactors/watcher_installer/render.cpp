@@ -75,7 +75,7 @@ void fill_content(json::value& object, const manifest_settings& with) {
   resources["limits"] = {{"cpu", with.cpu_limit}, {"memory", with.memory_limit}};
   if (with.pull_secrets.empty()) return;
   auto& secrets = pod["imagePullSecrets"].emplace_array();
-  for (const auto& name : with.pull_secrets) secrets.push_back({{"name", name}});
+  for (const auto& name : with.pull_secrets) secrets.emplace_back(json::object{{"name", name}});
 }
 
 void fill_secret(json::value& object, const inputs& runtime) {

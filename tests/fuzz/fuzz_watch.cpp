@@ -72,7 +72,7 @@ std::size_t members(const json::value& value) {
 }
 
 struct key_counter {
-  using error_code = json::error_code;
+  using error_code = boost::system::error_code;
   using string_view = json::string_view;
   static constexpr std::size_t max_object_size = ~std::size_t{0};
   static constexpr std::size_t max_array_size = ~std::size_t{0};
