@@ -45,8 +45,8 @@ class rates final : public benchmark::BenchmarkReporter {
       auto name = run.run_name.function_name;
       if (!run.run_name.args.empty()) name += "/" + run.run_name.args;
       const auto rate = run.counters.find("items_per_second");
-      if (run.error_occurred || rate == run.counters.end()) {
-        std::fprintf(stderr, "%s: %s\n", name.c_str(), run.error_message.c_str());
+      if (rate == run.counters.end()) {  // nor is there one for what was ended with an error
+        std::fprintf(stderr, "%s: no rate was measured\n", name.c_str());
         failed_ = true;
         continue;
       }

@@ -10,6 +10,7 @@
 #include "bench/figure.hpp"
 #include "bench/rates.hpp"
 #include <benchmark/benchmark.h>
+#include <cstdio>
 #include <string>
 
 namespace {
@@ -50,7 +51,10 @@ void read(benchmark::State& state, const std::string& body, review_effect expect
   rw::admission::reader reader;
   for (auto _ : state) {
     auto decided = reader.read(body);
-    if (!decided || decided->effect != expected) state.SkipWithError("wrong decision");
+    if (!decided || decided->effect != expected) {
+      std::fprintf(stderr, "wrong decision\n");
+      state.SkipWithError("wrong decision");
+    }
     benchmark::DoNotOptimize(decided);
   }
   state.SetItemsProcessed(state.iterations());

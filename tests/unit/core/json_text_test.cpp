@@ -13,7 +13,7 @@ BOOST_AUTO_TEST_SUITE(json_text)
 
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string json_string(std::string_view text) {
   std::string out = "before ";
   rw::core::append_json_string(out, text);
   BOOST_TEST(out.starts_with("before "));
@@ -21,22 +21,22 @@ std::string quoted(std::string_view text) {
 }
 
 std::string round_trip(std::string_view text) {
-  return std::string(boost::json::parse(quoted(text)).as_string());
+  return std::string(boost::json::parse(json_string(text)).as_string());
 }
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(plain_text_stands_as_it_is) {
-  BOOST_TEST(quoted("") == R"("")");
-  BOOST_TEST(quoted("plain text / 123") == R"("plain text / 123")");
-  BOOST_TEST(quoted("gr\xC3\xBC\xC3\x9F \xF0\x9F\x98\x80") ==
+  BOOST_TEST(json_string("") == R"("")");
+  BOOST_TEST(json_string("plain text / 123") == R"("plain text / 123")");
+  BOOST_TEST(json_string("gr\xC3\xBC\xC3\x9F \xF0\x9F\x98\x80") ==
              "\"gr\xC3\xBC\xC3\x9F \xF0\x9F\x98\x80\"");
 }
 
 BOOST_AUTO_TEST_CASE(quotes_backslashes_and_control_characters_are_escaped) {
-  BOOST_TEST(quoted("a\"b\\c") == R"("a\"b\\c")");
-  BOOST_TEST(quoted("\n\r\t") == R"("\n\r\t")");
-  BOOST_TEST(quoted(std::string("\0\x01\x1f", 3)) == R"("\u0000\u0001\u001f")");
+  BOOST_TEST(json_string("a\"b\\c") == R"("a\"b\\c")");
+  BOOST_TEST(json_string("\n\r\t") == R"("\n\r\t")");
+  BOOST_TEST(json_string(std::string("\0\x01\x1f", 3)) == R"("\u0000\u0001\u001f")");
   for (int c = 0; c < 0x80; ++c) {
     const std::string text(1, static_cast<char>(c));
     BOOST_TEST(round_trip(text) == text);
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(json_text_is_valid_for_any_bytes) {
     std::string text(random() % 20, '\0');
     for (auto& c : text) c = static_cast<char>(random());
     boost::system::error_code error;
-    boost::json::parse(quoted(text), error);
+    boost::json::parse(json_string(text), error);
     BOOST_TEST(!error);
   }
 }
