@@ -1,6 +1,6 @@
 #include "rw/k8s/objects/read_json.hpp"
 
-#include <boost/json/memory_resource.hpp>
+#include <boost/container/pmr/memory_resource.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/test/unit_test.hpp>
@@ -22,7 +22,7 @@ namespace json = boost::json;
 using namespace rw::k8s;
 
 /// Memory as glibc gives it, with the most at once.
-class counting final : public json::memory_resource {
+class counting final : public boost::container::pmr::memory_resource {
  public:
   std::size_t peak() const noexcept { return peak_; }
 
@@ -38,7 +38,7 @@ class counting final : public json::memory_resource {
     now_ -= malloc_usable_size(memory) + 8;
     std::free(memory);
   }
-  bool do_is_equal(const json::memory_resource& other) const noexcept override {
+  bool do_is_equal(const boost::container::pmr::memory_resource& other) const noexcept override {
     return this == &other;
   }
 
