@@ -25,6 +25,9 @@ class message_parser : public boost::beast::http::basic_parser<IsRequest> {
 
   /// True in the middle of a chunk's data.
   bool in_chunk() const noexcept { return in_chunk_; }
+  /// True behind the last chunk, which Beast's parser of newer versions takes before the trailers
+  /// are there (357 does, 347 does not).
+  bool in_trailers() const noexcept { return in_trailers_; }
 
  protected:
   using error_code = boost::beast::error_code;
@@ -58,6 +61,7 @@ class message_parser : public boost::beast::http::basic_parser<IsRequest> {
   }
   void on_chunk_header_impl(std::uint64_t size, string_view extensions, error_code& error) final {
     in_chunk_ = size > 0;
+    in_trailers_ = size == 0;
     // A line that ends in a quoted string ends elsewhere for others (RFC 9112, section 7.1.1).
     if (extensions.find_first_of("\r\n") != string_view::npos)
       error = boost::beast::http::error::bad_chunk_extension;
@@ -69,6 +73,7 @@ class message_parser : public boost::beast::http::basic_parser<IsRequest> {
 
   bool head_done_ = false;
   bool in_chunk_ = false;
+  bool in_trailers_ = false;
 };
 
 /// Characters of a Host: printable ASCII without what ends an authority or stands in no URI.
@@ -233,14 +238,16 @@ class response_parser final : public message_parser<false, response> {
 /// more behind it.
 ///
 /// The end of a chunked body is at least "0\r\n\r\n" long, and Beast's parser asserts that it gets
-/// no less once it has seen the zero: so what is shorter has to wait, unless it is a chunk's data.
+/// no less once it has seen the zero: so what is shorter has to wait, unless it is a chunk's data
+/// or stands behind a last chunk that was taken.
 template <class Parser>
 std::size_t feed(Parser& parser, std::string_view bytes, boost::beast::error_code& error) {
   constexpr std::size_t shortest_end = 5;
   const auto all = bytes.size();
   error = {};
   while (!bytes.empty() && !parser.is_done() && !error) {
-    const bool between_chunks = parser.is_header_done() && parser.chunked() && !parser.in_chunk();
+    const bool between_chunks =
+        parser.is_header_done() && parser.chunked() && !parser.in_chunk() && !parser.in_trailers();
     if (between_chunks && bytes.size() < shortest_end) break;
     const auto used = parser.put({bytes.data(), bytes.size()}, error);
     bytes.remove_prefix(used);

@@ -207,6 +207,19 @@ void note_variables(const CLI::App& app, const std::vector<std::string>& argumen
   }
 }
 
+/// CLI11 from 2.2 on leaves out a variable whose value a validator refuses, without a word. Here it
+/// is refused as the flag's is.
+void refuse_ignored_variables(CLI::App& app) {
+  for (auto* option : app.get_options([](const CLI::Option*) { return true; })) {
+    const auto name = option->get_envname();
+    const auto* const value = name.empty() ? nullptr : std::getenv(name.c_str());
+    if (value == nullptr || *value == '\0' || option->count() != 0) continue;
+    option->add_result(value);
+    option->run_callback();
+  }
+  for (auto* command : app.get_subcommands()) refuse_ignored_variables(*command);
+}
+
 /// Returns the flags that differ from their defaults, with their values: "--a=1 --b=x,y".
 std::string settings_text(const CLI::App& app) {
   std::string out;
@@ -372,7 +385,13 @@ command_line parse_command_line(const std::string& program, const std::string& a
   words.add_to(parser.get_allow_extras() ? none : parser, program);
   try {
     if (!single) check_commands(parser, arguments);
-    parse(parser, arguments);
+    try {
+      parse(parser, arguments);
+    } catch (const CLI::RequiredError&) {
+      refuse_ignored_variables(parser);  // it may be why the flag has no value
+      throw;
+    }
+    refuse_ignored_variables(parser);
     note_variables(parser, arguments, result.variables);
     core::parse_log_level(level, result.log_level);
     const bool printed = words.print(parser);
