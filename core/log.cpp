@@ -2,10 +2,12 @@
 
 #include "rw/core/json_text.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <ctime>
+#include <ranges>
 #include <unistd.h>
 
 namespace rw::core {
@@ -62,6 +64,27 @@ struct append_value {
   }
 };
 
+/// Returns the text of a field; empty if there is none.
+std::string_view text_of(std::initializer_list<log_field> fields, std::string_view key) {
+  for (const auto& field : fields) {
+    const auto* const text = std::get_if<std::string_view>(&field.value);
+    if (field.key == key && text != nullptr) return *text;
+  }
+  return {};
+}
+
+std::string cause_key(log_level level, std::string_view msg,
+                      std::initializer_list<log_field> fields) {
+  constexpr std::size_t longest = 256;
+  const auto name = text_of(fields, "name");
+  const auto reason = text_of(fields, "reason");
+  std::string cause((reason.empty() ? text_of(fields, "error") : reason).substr(0, longest));
+  for (std::size_t at = 0; !name.empty() && (at = cause.find(name, at)) != cause.npos;) {
+    cause.erase(at, name.size());
+  }
+  return std::string(names[static_cast<std::size_t>(level)]).append(msg).append("\n" + cause);
+}
+
 }  // namespace
 
 bool parse_log_level(std::string_view text, log_level& level) noexcept {
@@ -115,29 +138,39 @@ void logger::write(log_level level, std::string_view msg, std::initializer_list<
     append_value{line}(suppressed);
   }
   line += "}\n";
-  if (level >= log_level::warning) keep(line, head);
+  if (level >= log_level::warning) {
+    constexpr std::size_t longest = 2048;
+    keep(cause_key(level, msg, fields), text_of(fields, "name"),
+         line.size() > longest ? line.substr(0, head) + "}" : line.substr(0, line.size() - 1),
+         suppressed + 1);
+  }
   sink_(line);
 }
 
-void logger::keep(std::string_view line, std::size_t head) {
+void logger::keep(std::string key, std::string_view name, std::string line, std::uint64_t count) {
   constexpr std::size_t most = 32;
-  constexpr std::size_t longest = 2048;
-  std::string text(line.substr(0, line.size() - 1));
-  if (text.size() > longest) text = text.substr(0, head) + "}";
+  constexpr std::size_t longest_name = 256;
   const std::lock_guard lock(kept_mutex_);
-  if (kept_.size() < most) {
-    kept_.push_back(std::move(text));
+  auto found = std::ranges::find(kept_, key, &std::pair<std::string, warning_cause>::first);
+  if (found == kept_.end()) {
+    if (kept_.size() == most) kept_.erase(kept_.begin());
+    kept_.emplace_back(std::move(key), warning_cause());
   } else {
-    kept_[next_] = std::move(text);
-    next_ = (next_ + 1) % most;
+    std::rotate(found, found + 1, kept_.end());
   }
+  auto& cause = kept_.back().second;
+  cause.latest = std::move(line);
+  cause.count += count;
+  if (name.empty() || name.size() > longest_name) return;
+  std::erase(cause.names, name);
+  cause.names.emplace_back(name);
+  if (cause.names.size() > warning_cause::max_names) cause.names.erase(cause.names.begin());
 }
 
-std::vector<std::string> logger::latest_warnings() const {
+std::vector<warning_cause> logger::latest_warnings() const {
   const std::lock_guard lock(kept_mutex_);
-  std::vector<std::string> out(kept_.begin() + static_cast<std::ptrdiff_t>(next_), kept_.end());
-  out.insert(out.end(), kept_.begin(), kept_.begin() + static_cast<std::ptrdiff_t>(next_));
-  return out;
+  const auto causes = kept_ | std::views::values;
+  return {causes.begin(), causes.end()};
 }
 
 void logger::debug(std::string_view msg, std::initializer_list<log_field> fields) {

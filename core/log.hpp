@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -9,6 +10,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -63,11 +65,22 @@ class log_limit {
   std::atomic<std::uint64_t> suppressed_{0};
 };
 
+/// The warnings and errors of one cause: they have the level and the message in common, and the
+/// first 256 bytes of their field `reason`, or `error` if that is empty, apart from the value of
+/// `name`.
+struct warning_cause {
+  static constexpr std::size_t max_names = 5;
+
+  std::string latest = {};  ///< JSON object, as it was logged; over 2 KiB: without its fields
+  std::uint64_t count = 0;  ///< with the lines that a log_limit dropped
+  std::vector<std::string> names = {};  ///< the last values of their field `name`, each once
+};
+
 /// Writes one JSON object per line: `time` (RFC 3339, UTC, milliseconds), `level`, `msg`, then the
 /// fields. Messages are constant; the fields hold what varies. Thread-safe: the sink receives each
 /// line as a whole.
 ///
-/// Keeps the latest warnings and errors for status pages, at most 64 KiB.
+/// Keeps the causes of the latest warnings and errors for status pages, at most 128 KiB.
 class logger {
  public:
   /// Takes a finished line, with its newline.
@@ -90,20 +103,18 @@ class logger {
   /// The minimum level that is logged.
   log_level least() const noexcept { return least_; }
 
-  /// Returns the latest 32 warnings and errors that were logged, oldest first, as JSON objects. One
-  /// of more than 2 KiB has no fields.
-  std::vector<std::string> latest_warnings() const;
+  /// Returns the 32 causes of warnings and errors that were logged last, the latest one last.
+  std::vector<warning_cause> latest_warnings() const;
 
  private:
   void write(log_level level, std::string_view msg, std::initializer_list<log_field> fields,
              std::uint64_t suppressed);
-  void keep(std::string_view line, std::size_t head);
+  void keep(std::string key, std::string_view name, std::string line, std::uint64_t count);
 
   const log_level least_;
   const sink sink_;
   mutable std::mutex kept_mutex_;
-  std::vector<std::string> kept_;  ///< a ring
-  std::size_t next_ = 0;           ///< the oldest, once it is full
+  std::vector<std::pair<std::string, warning_cause>> kept_;  ///< by key, the latest one last
 };
 
 }  // namespace rw::core

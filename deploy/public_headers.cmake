@@ -52,10 +52,12 @@ rw_public_headers(devserver "An API server in memory"
 rw_public_headers(listener "Events of runtimes"
   reactors/intake/listener.hpp reactors/intake/serve.hpp reactors/intake/identity.hpp reactors/intake/san_pinning.hpp
   reactors/shared/events.hpp reactors/shared/heartbeat.hpp reactors/shared/resync.hpp)
+rw_public_headers(webhook "Reviews of a runtime"
+  reactors/events/serve.hpp)
 # What the headers above are made of. A program includes none of them.
 rw_public_headers(parts "Parts of other headers"
   core/channel/index_ring.hpp core/channel/operation.hpp core/channel/state.hpp core/channel/wait_list.hpp
-  core/requirements.hpp core/http/send_permit.hpp core/lifetime.hpp core/lru_map.hpp core/recycled.hpp core/text.hpp core/text_error.hpp
+  core/config.hpp core/requirements.hpp core/http/send_permit.hpp core/lifetime.hpp core/lru_map.hpp core/recycled.hpp core/text.hpp core/text_error.hpp
   core/thread_owner.hpp
   tls/digest.hpp tls/directory_watch.hpp tls/files.hpp tls/trust_store.hpp
   k8s/controller/election.hpp k8s/controller/event_correlator.hpp

@@ -15,7 +15,8 @@ SKIPPED = ("build", ".git")
 README_LINES = 150
 # The document's example, which is built and run, and its most lines.
 PROGRAMS = (("k8s/README.md", "tests/install/operator.cpp", 45),
-            ("reactors/README.md", "tests/install/headers/embedded_listener.cpp", 12))
+            ("reactors/README.md", "tests/install/headers/embedded_listener.cpp", 12),
+            ("reactors/README.md", "tests/install/headers/embedded_webhook.cpp", 12))
 METRIC = re.compile(r"\b((?:rw|watcher|lifecycle_mgr|leader_election|workqueue|controller_runtime)_[a-z0-9_]*[a-z0-9])\b")
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9_-]+")
 # Options of other programs, and of Kyma Infrastructure Manager and kube-apiserver.

@@ -343,6 +343,7 @@ void controller::tell_error(const object_key& key, const reconcile_result& resul
                           {"namespace", key.ns},
                           {"name", key.name},
                           {"retry_after_s", std::chrono::duration<double>(result.after).count()},
+                          {"reason", result.reason},
                           {"error", result.text}});
 }
 

@@ -1,7 +1,7 @@
 #include "rw/reactors/intake/listener.hpp"
 
+#include "rw/core/join_by.hpp"
 #include "rw/reactors/capi/host_thread.hpp"
-#include "rw/reactors/cli/join_by.hpp"
 #include "rw/reactors/cli/listening.hpp"
 
 #include <atomic>
@@ -162,7 +162,7 @@ asio::awaitable<int> rw_listener::run() {
   co_await stopping.wait();
 
   registered.runnable->drain();
-  co_await cli::join_all(intake);
+  co_await core::join_all(intake);
   co_await handing.join();
   background.cancel();
   co_await background.join();

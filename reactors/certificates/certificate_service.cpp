@@ -172,7 +172,7 @@ void certificate_service::tell_refusal(const json::value& kyma, const std::strin
   if (reason.empty()) refusals_.erase(key.name);
   if (reason.empty() || !news) return;
   environment_.log.warning("certificate re-issue could not be requested",
-                           {{"kyma", key.name}, {"reason", reason}});
+                           {{"name", key.name}, {"reason", reason}});
   environment_.events.warning(k8s::reference_to(kyma), "CertificateNotReissued"_reason,
                               "The certificate of the runtime must be re-issued, but the request "
                               "failed and will be retried: " +
@@ -202,7 +202,7 @@ void certificate_service::watch_overdue(const std::string& kyma, certificate_sta
   gauge.Set(1);
   overdue_[kyma] = &gauge;
   environment_.log.warning("certificate re-issue overdue",
-                           {{"kyma", kyma}, {"since", k8s::format_time(*trust_.added_at)}});
+                           {{"name", kyma}, {"since", k8s::format_time(*trust_.added_at)}});
 }
 
 void certificate_service::forget_overdue(const std::string& kyma) {

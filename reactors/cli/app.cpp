@@ -1,6 +1,6 @@
 #include "rw/reactors/cli/app.hpp"
 
-#include "rw/reactors/cli/join_by.hpp"
+#include "rw/core/join_by.hpp"
 #include "rw/reactors/cli/version.hpp"
 
 #include <boost/asio/ip/address.hpp>
@@ -86,7 +86,7 @@ asio::awaitable<int> app::run_to_end(asio::awaitable<int> work, asio::awaitable<
 }
 
 asio::awaitable<void> app::join_by(core::task_group& group, core::time_point deadline) {
-  return cli::join_by(services_.clock, group, deadline);
+  return core::join_by(services_.clock, group, deadline);
 }
 
 }  // namespace rw::cli

@@ -32,7 +32,7 @@ std::unique_ptr<app> make_doctor(services& with, const doctor_settings& from) {
 
 std::unique_ptr<app> make_webhook(services& with, const webhook_settings& from) {
   return make_when_valid(with,
-                         {.tls = {from.tls_cert, from.tls_key, from.ca_cert},
+                         {.tls = from.files,
                           .settings = "TLS_CERT, TLS_KEY, CA_CERT",
                           .admin = {from.bind_address, from.metrics_port},
                           .admin_setting = "BIND_ADDRESS"},

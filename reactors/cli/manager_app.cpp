@@ -171,7 +171,7 @@ std::string manager_app::not_ready() const {
 void manager_app::route(const k8s::object_key& kyma, core::duration after) {
   if (!leads_ || installer_->on_event(kyma, after)) return;
   services_.log.limited(route_log_, core::log_level::warning,
-                        "an event is dropped: the queue is full", {{"kyma", kyma.name}});
+                        "an event is dropped: the queue is full", {{"name", kyma.name}});
 }
 
 /// Takes events once the Kymas are known, which the checks and the routing need; senders wait until

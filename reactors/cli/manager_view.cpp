@@ -300,9 +300,14 @@ boost::json::object manager_app::view::state() {
   out["rotation"] = rotation(&values);
   out["rollouts"] = rollouts();
   auto& warnings = out["warnings"].emplace_array();
-  for (const auto& line : manager_.services_.log.latest_warnings()) {
-    auto parsed = k8s::read_json(line);
-    if (parsed) warnings.push_back(std::move(*parsed));
+  for (const auto& cause : manager_.services_.log.latest_warnings()) {
+    auto line = k8s::read_json(cause.latest);
+    if (!line) continue;
+    boost::json::object warning{{"line", std::move(*line)}, {"times", cause.count}};
+    if (!cause.names.empty()) {
+      warning["names"] = boost::json::array(cause.names.begin(), cause.names.end());
+    }
+    warnings.push_back(std::move(warning));
   }
   return out;
 }

@@ -66,7 +66,7 @@ void add_percentage(CLI::App& app, const std::string& flag, double& into, const 
 /// `watch`, which earlier versions had, must not prevent the webhook's start either.
 void add_source(CLI::App& app, webhook_settings& to) {
   const auto read = [&to](const std::string& text) {
-    to.source = text == "watch" ? "both" : text;
+    to.watches = text != "webhook";
     if (text == "watch") to.outdated.emplace_back("--source watch is read as both");
   };
   const auto known = [](const std::string& text) {
@@ -79,7 +79,7 @@ void add_source(CLI::App& app, webhook_settings& to) {
          "--managers-file, checked by reviews, and reviews where no watch is possible)")
       ->check(validator(known, ""))
       ->type_name("{webhook,both}")
-      ->default_str(to.source);
+      ->default_str("both");
 }
 
 /// A setting of an earlier version, which a Deployment still has: it must not prevent the start.
@@ -131,12 +131,12 @@ void describe_webhook(CLI::App& app, webhook_settings& to) {
   add(app, "--bind-address", to.bind_address, "IP",
       "Address that --webhook-port and --metrics-port are opened on")
       ->check(ip_address());
-  add(app, "--ca-cert", to.ca_cert, "FILE",
+  add(app, "--ca-cert", to.files.ca, "FILE",
       "PEM bundle that KCP's gateway is checked against (required)");
-  add(app, "--tls-cert", to.tls_cert, "FILE",
+  add(app, "--tls-cert", to.files.certificate, "FILE",
       "PEM certificate, of the webhook and towards KCP; its common name is the runtime's id "
       "(required)");
-  add(app, "--tls-key", to.tls_key, "FILE", "PEM key of --tls-cert (required)");
+  add(app, "--tls-key", to.files.key, "FILE", "PEM key of --tls-cert (required)");
   add(app, "--managers-file", to.managers_file, "FILE",
       "Managers whose reviews are accepted, as the manager writes the file; reloaded when it "
       "changes. Without it every manager is accepted");

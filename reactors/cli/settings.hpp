@@ -4,6 +4,7 @@
 #include "rw/core/log.hpp"
 #include "rw/k8s/config/config.hpp"
 #include "rw/reactors/cli/runtime_config_settings.hpp"
+#include "rw/reactors/events/serve.hpp"
 #include "rw/reactors/shared/event_json.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 
@@ -35,33 +36,13 @@ struct kcp_access {
 };
 
 /// `runtime-watcher webhook`.
-struct webhook_settings {
+struct webhook_settings : webhook::serve_options {
   std::string bind_address = "::";  ///< both families
   std::uint16_t webhook_port = 8443;
   std::uint16_t metrics_port = 2112;
-  std::string ca_cert;
-  std::string tls_cert;
-  std::string tls_key;
-  std::string managers_file;  ///< empty: every manager is known
-  core::host_port kcp;
-  std::string source = "both";  ///< "webhook", "both"
-  std::chrono::milliseconds settle{100};
-  std::chrono::milliseconds confirm_wait = std::chrono::seconds(2);
-  bool observe_secrets = false;
-  std::size_t observe_objects = 50000;
-  std::string kubeconfig;  ///< empty: the pod's service account
-  std::string pod_name;    ///< in heartbeats; empty: unknown
-  std::chrono::milliseconds heartbeat_interval = std::chrono::minutes(1);  ///< 0: none
-  std::chrono::milliseconds admission_wait{250};
-  std::chrono::milliseconds shutdown_delay = std::chrono::seconds(5);
-  std::chrono::milliseconds drain_timeout = std::chrono::seconds(20);
-  std::size_t channel_capacity = 1024;
-  std::size_t set_capacity = 32768;
-  std::size_t max_review_bytes = 8u << 20;
-  std::size_t requests_at_once = 64;  ///< maximum number of concurrent requests to KCP
-  std::vector<std::string> remarks;   ///< invalid settings replaced by a default; to be logged
-  std::vector<std::string>
-      outdated;  ///< of earlier versions, ignored or read as others; to be logged
+  std::vector<std::string> remarks = {};  ///< invalid settings replaced by a default; to be logged
+  /// Of earlier versions, ignored or read as others; to be logged.
+  std::vector<std::string> outdated = {};
 };
 
 /// Address of the listener, and the clients that it trusts.

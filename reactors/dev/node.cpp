@@ -1,11 +1,11 @@
 #include "rw/reactors/dev/node.hpp"
 
 #include "rw/core/backoff.hpp"
+#include "rw/core/join_by.hpp"
 #include "rw/core/within.hpp"
 #include "rw/k8s/config/config.hpp"
 #include "rw/k8s/objects/manifests.hpp"
 #include "rw/k8s/objects/types.hpp"
-#include "rw/reactors/cli/join_by.hpp"
 #include "rw/reactors/dev/deployment_status.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 #include "rw/reactors/watcher_installer/templates.hpp"
@@ -153,10 +153,10 @@ asio::awaitable<void> node::run() {
   const auto cancelled = co_await stop_.wait();
 
   watching.cancel();
-  co_await join_all(watching);
+  co_await core::join_all(watching);
   if (cancelled) pods_.cancel();
   end_pod();
-  co_await join_all(pods_);
+  co_await core::join_all(pods_);
   co_await api_.close();
   if (failure_) std::rethrow_exception(failure_);
 }
@@ -242,7 +242,8 @@ k8s::result<void> node::place(const json::value& deployment) {
   try {
     next = std::make_shared<pod>(
         services_.executor, std::move(*spec), std::move(*files),
-        pipeline_environment{services_.clock, services_.watchdog, log_, metrics_, nullptr, &api_},
+        webhook::pipeline_environment{services_.clock, services_.watchdog, log_, metrics_, nullptr,
+                                      &api_},
         [this](const watch_event& event) { options_.on_event(options_.runtime, event); });
   } catch (const std::exception& e) {
     return watcher_installer::defect(e.what());

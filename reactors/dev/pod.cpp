@@ -2,9 +2,11 @@
 
 #include "rw/core/config.hpp"
 #include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/cli/version.hpp"
 #include "rw/reactors/shared/event_json.hpp"
 #include "rw/reactors/watcher_installer/templates.hpp"
 
+#include <boost/asio/ip/address.hpp>
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
 
@@ -58,10 +60,10 @@ void set_duration(const json::array& env, std::string_view name, std::chrono::mi
   if (const auto parsed = core::parse_duration(variable(env, name))) to = *parsed;
 }
 
-webhook_settings basic_settings(const std::string& address) {
-  webhook_settings out;
-  out.bind_address = address;
-  out.webhook_port = 0;
+webhook::serve_options basic_settings(const std::string& address) {
+  webhook::serve_options out;
+  out.address = {asio::ip::make_address(address), 0};
+  out.version = version_text();
   out.shutdown_delay = {};  // the embedded API servers resolve a webhook's address at once
   out.channel_capacity = channel_capacity;
   out.set_capacity = set_capacity;
@@ -82,14 +84,15 @@ k8s::result<pod_spec> read_pod_spec(const json::value& deployment, const std::st
   if (const auto agreed = variable(*env, "KCP_CONTRACT"); agreed != "v2") {
     return defect("KCP_CONTRACT is not v2: " + agreed);
   }
-  settings.ca_cert = entry_of(*env, "CA_CERT");
-  settings.tls_cert = entry_of(*env, "TLS_CERT");
-  settings.tls_key = entry_of(*env, "TLS_KEY");
+  settings.files.ca = entry_of(*env, "CA_CERT");
+  settings.files.certificate = entry_of(*env, "TLS_CERT");
+  settings.files.key = entry_of(*env, "TLS_KEY");
   settings.managers_file = entry_of(*env, "MANAGERS_FILE");
-  if (settings.ca_cert.empty() || settings.tls_cert.empty() || settings.tls_key.empty()) {
+  if (settings.files.ca.empty() || settings.files.certificate.empty() ||
+      settings.files.key.empty()) {
     return defect("CA_CERT, TLS_CERT and TLS_KEY must be set");
   }
-  if (auto source = variable(*env, "SOURCE"); !source.empty()) settings.source = std::move(source);
+  settings.watches = variable(*env, "SOURCE") != "webhook";
   set_duration(*env, "SETTLE", settings.settle);
   set_duration(*env, "CONFIRM_WAIT", settings.confirm_wait);
   set_duration(*env, "HEARTBEAT_INTERVAL", settings.heartbeat_interval);
@@ -106,26 +109,25 @@ k8s::result<mounted_files> mounted(const pod_spec& spec, const json::value& secr
   const auto entry = [&](const std::string& name) {
     return k8s::secret_data(secret, name).value_or(std::string());
   };
-  const auto& names = spec.settings;
-  tls::material_text text{.certificate = entry(names.tls_cert),
-                          .key = entry(names.tls_key),
-                          .ca = entry(names.ca_cert)};
+  const auto& names = spec.settings.files;
+  tls::material_text text{
+      .certificate = entry(names.certificate), .key = entry(names.key), .ca = entry(names.ca)};
   if (text.certificate.empty() || text.key.empty() || text.ca.empty()) {
-    return defect("the Secret lacks one of " + names.tls_cert + ", " + names.tls_key + " and " +
-                  names.ca_cert);
+    return defect("the Secret lacks one of " + names.certificate + ", " + names.key + " and " +
+                  names.ca);
   }
   auto made = tls::material::from_text(
-      text, {.certificate = names.tls_cert, .key = names.tls_key, .ca = names.ca_cert});
+      text, {.certificate = names.certificate, .key = names.key, .ca = names.ca});
   if (!made) return defect("the Secret can't be used: " + made.error().message());
   mounted_files out{.material = std::move(*made), .managers = std::nullopt, .managers_file = {}};
-  out.managers_file = entry(names.managers_file);
+  out.managers_file = entry(spec.settings.managers_file);
   auto managers = parse_managers(out.managers_file);
   if (managers) out.managers = std::move(*managers);
   return out;
 }
 
 pod::pod(asio::any_io_executor executor, pod_spec spec, mounted_files files,
-         pipeline_environment environment, admission::event_observer on_event)
+         webhook::pipeline_environment environment, admission::event_observer on_event)
     : spec_(std::move(spec)),
       credentials_(std::make_shared<tls::credentials>(std::move(files.material))),
       pipeline_(std::move(executor), spec_.settings, credentials_,

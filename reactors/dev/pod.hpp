@@ -1,7 +1,7 @@
 #pragma once
 
 #include "rw/k8s/objects/failure.hpp"
-#include "rw/reactors/cli/webhook_pipeline.hpp"
+#include "rw/reactors/events/webhook_pipeline.hpp"
 #include "rw/reactors/shared/managers_file.hpp"
 #include "rw/tls/material.hpp"
 
@@ -19,9 +19,9 @@ namespace rw::dev {
 /// The configuration of a pod of the Deployment `skr-webhook`, from the container's environment in
 /// its template. Image, probes, volumes but for the Secret, and rights concern real pods only.
 struct pod_spec {
-  cli::webhook_settings settings = {};  ///< its files are names of entries in the mounted Secret
-  std::string pod_template = {};        ///< as text; a pod with another template is another pod
-  bool has_token = false;               ///< of a ServiceAccount: it can reach the API server
+  webhook::serve_options settings = {};  ///< its files are names of entries in the mounted Secret
+  std::string pod_template = {};         ///< as text; a pod with another template is another pod
+  bool has_token = false;                ///< of a ServiceAccount: it can reach the API server
 };
 
 /// Reads the spec of a pod that listens on `address`. Fails with a sentence if the template lacks a
@@ -44,7 +44,7 @@ class pod {
  public:
   /// Throws an exception that says why it can't listen.
   pod(boost::asio::any_io_executor executor, pod_spec spec, mounted_files files,
-      cli::pipeline_environment environment, admission::event_observer on_event);
+      webhook::pipeline_environment environment, admission::event_observer on_event);
 
   const pod_spec& spec() const noexcept { return spec_; }
   boost::asio::ip::tcp::endpoint address() const { return pipeline_.address(); }
@@ -61,7 +61,7 @@ class pod {
   const pod_spec spec_;
   const std::shared_ptr<tls::credentials> credentials_;
   managers_in_use managers_;
-  cli::webhook_pipeline pipeline_;
+  webhook::webhook_pipeline pipeline_;
 };
 
 }  // namespace rw::dev

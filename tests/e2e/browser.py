@@ -1,5 +1,6 @@
 """Headless Chromium for tests of the page, driven by Debian's Selenium and ChromeDriver. It reaches nothing but loopback."""
 
+import base64
 import importlib.util
 import json
 import os
@@ -34,7 +35,7 @@ class Browser:
         options.binary_location = CHROMIUM
         for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", f"--window-size={width},{height}",
                          "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run",
-                         "--no-proxy-server", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"):
+                         "--no-proxy-server", "--disable-lcd-text", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"):
             options.add_argument(argument)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         self.driver = webdriver.Chrome(options=options, service=Service(DRIVER))
@@ -88,9 +89,9 @@ class Browser:
                     found.add(f"{url.scheme}://{url.netloc}")
         return found
 
-    def screenshot(self, path, selector=None):
-        """Of the page, or of one element."""
-        if selector:
-            self.driver.find_element("css selector", selector).screenshot(str(path))
-        else:
-            self.driver.save_screenshot(str(path))
+    def screenshot(self):
+        """The whole page as a PNG, also what is below the window."""
+        width, height = self.run("return [innerWidth, document.documentElement.scrollHeight]")
+        taken = self.driver.execute_cdp_cmd("Page.captureScreenshot", {
+            "captureBeyondViewport": True, "clip": {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}})
+        return base64.b64decode(taken["data"])

@@ -1,219 +1,22 @@
 #!/usr/bin/env python3
 """The manager's page in headless Chromium: of a real manager (`dev`), and with states that a test makes up, such as 5,000
-runtimes of which some are ill and hostile. RW_AXE names axe-core (tests/provide-axe.sh), which looks for barriers.
+runtimes of which some are ill and hostile.
 """
 
-import base64
-import hashlib
-import http.server
 import json
-import os
-import pathlib
 import re
 import threading
 import time
-import unittest
 import urllib.request
 
-from browser import Browser, need_browser
+from browser import need_browser
 from dev import CONFIGURATION, WATCHED, Dev
-from harness import ROOT, TestCase, main, wait_until
+from harness import TestCase, main, wait_until
+from made_up_page import CELLS, PAGE, POLICY, ROWS, MadeUp, PageTest, give_history, row_of, state_of
 
 need_browser()
 
 from selenium.webdriver.common.keys import Keys  # noqa: E402
-
-PAGE = ROOT / "reactors" / "admin" / "page.html"
-
-
-def digest_of(element):
-    content = re.search(f"<{element}>(.*?)</{element}>", PAGE.read_text(), re.DOTALL)[1]
-    return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
-
-
-# What the manager sends with the page.
-POLICY = (f"default-src 'none'; script-src {digest_of('script')}; style-src {digest_of('style')}; connect-src 'self'; "
-          "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
-# What an expression below may use.
-ROWS = "[...document.querySelectorAll('#rows .row')]"
-CELLS = "[...document.querySelectorAll('#rows .row')].map((row) => [...row.children].map((cell) => cell.innerText))"
-# The least contrast of texts with what is behind them (WCAG 2.1, 1.4.3), by the page's computed colours.
-CONTRAST = """
-  const parts = (color) => color.match(/[\\d.]+/g).map(Number);
-  const luminance = (color) => parts(color).slice(0, 3).map((c) => c / 255)
-    .map((c) => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
-    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
-  const behind = (node) => {
-    for (; node; node = node.parentElement) {
-      const color = getComputedStyle(node).backgroundColor;
-      if ((parts(color)[3] ?? 1) === 1) return color;
-    }
-    return "rgb(255, 255, 255)";
-  };
-  let least = [99, ""];
-  for (const node of document.querySelectorAll("body *")) {
-    const own = [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim());
-    if (!own || !node.offsetParent || ["SCRIPT", "STYLE"].includes(node.tagName)) continue;
-    const [light, dark] = [luminance(getComputedStyle(node).color), luminance(behind(node))].sort((a, b) => b - a);
-    const ratio = (light + 0.05) / (dark + 0.05);
-    if (ratio < least[0]) least = [ratio, node.outerHTML.slice(0, 120)];
-  }
-  return least;
-"""
-
-
-def row_of(index, **changes):
-    now = int(time.time())
-    return {"kyma": f"runtime-{index}", "id": f"id-{index}", "state": "installed", "since": now - 5000, "heartbeat": "live",
-            "heard": now - index % 20, "probe": "complete", "lag": index % 90, "oldest": 0, "version": "0.1.0",
-            "content": "0123456789abcdef", "certificate": now + 86400 * 30, "losses": 0, "condition": "well", **changes}
-
-
-def verdict_of(rows):
-    """As the leader judges them, in small."""
-    ill = [row for row in rows if row.get("condition") == "ill"]
-    level = "well" if not ill else "outage" if len(ill) > 0.05 * len(rows) else "degraded"
-    causes = [{"reason": reason, "count": sum(row.get("reason") == reason for row in ill), "next": f"mend {reason}",
-               "runtimes": [row["kyma"] for row in ill if row.get("reason") == reason][:5]} for reason in sorted({row.get("reason", "Other") for row in ill})]
-    return {"level": level, "message": f"{level}: {len(ill)} of {len(rows)} runtimes are ill", "ill": len(ill), "causes": causes}
-
-
-def state_of(rows, **changes):
-    live = sum(row["heartbeat"] == "live" for row in rows)
-    return {"now": int(time.time() * 1000), "version": "0.1.0", "conditions": [], "total": len(rows),
-            "states": {"installed": len(rows)}, "heartbeats": {"live": live, "silent": len(rows) - live},
-            "events": {"accepted": 10, "delivered": 10, "lost": 0, "rejected": 0, "notPersisted": 0, "resyncs": 0,
-                       "holding": 0, "oldestMilliseconds": 0},
-            "delivery": {"bounds": [0.001, 0.01, 0.1], "counts": [0, 0, 0, 0], "sum": 0},
-            "listener": {"requests": 0, "errors": 0, "inflight": 0, "connections": 1}, "channel": {"taken": 0, "size": 0, "capacity": 4096},
-            "queue": {"depth": 0, "adds": 0, "retries": 0, "longestSeconds": 0},
-            "reconciles": {"total": 0, "errors": 0, "active": 0}, "rotation": {"phase": "settled", "missing": 0},
-            "certificates": {"expiring": 0}, "rollouts": [], "warnings": [],
-            "verdict": verdict_of(rows), **changes}
-
-
-class MadeUp(http.server.ThreadingHTTPServer):
-    """Serves the page as the manager does, and sends events that the test makes up."""
-
-    daemon_threads = True
-
-    def __init__(self, first):
-        super().__init__(("127.0.0.1", 0), Answer)
-        self.news = threading.Condition()
-        self.events = [("full", first)]
-        self.closed = False
-        self.is_full = False  # rejects further viewers
-        self.leader = ""  # what it responds as a replica that does not lead
-        self.details = {}  # of each runtime, beyond its state
-        self.history = {}
-        self.not_well = {"total": 0, "runtimes": []}  # at any time of the history
-        self.asked = []  # of the history
-        self.held = {}  # by Kyma: set when its details may be sent
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-    @property
-    def address(self):
-        return f"http://127.0.0.1:{self.server_port}/"
-
-    def fill(self, is_full):
-        """Ends the viewers and rejects others, or no longer."""
-        with self.news:
-            self.is_full = is_full
-            self.news.notify_all()
-
-    def send(self, name, data):
-        with self.news:
-            self.events.append((name, data))
-            self.news.notify_all()
-
-    def kill(self):
-        with self.news:
-            self.closed = True
-            self.news.notify_all()
-        for each in self.held.values():
-            each.set()
-        self.shutdown()
-        self.server_close()
-
-    def tail(self):
-        return f"  [made up] {len(self.events)} events"
-
-
-class Answer(http.server.BaseHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
-
-    def do_HEAD(self):
-        self.send_response(421 if self.server.leader else 200)
-        self.end_headers()
-
-    def do_GET(self):
-        if self.path == "/live":
-            return self.send_events()
-        if self.path == "/":
-            return self.send(PAGE.read_bytes(), "text/html; charset=utf-8")
-        if self.path.startswith("/history"):
-            self.server.asked.append(self.path)
-            return self.send(json.dumps(self.server.not_well if "?" in self.path else self.server.history).encode(), "application/json")
-        if self.server.leader:
-            return self.send(json.dumps({"leads": False, "message": self.server.leader}).encode(), "application/json", 421)
-        kyma = self.path.partition("kyma=")[2]
-        if kyma in self.server.held:
-            self.server.held[kyma].wait(30)
-        return self.send(json.dumps({"runtimes": [{"kyma": kyma, "state": "installed", **self.server.details}]}).encode(), "application/json")
-
-    def send(self, body, kind, status=200):
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("Content-Security-Policy", POLICY)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def send_events(self):
-        if self.server.is_full:
-            self.send_response(421 if self.server.leader else 503)
-            self.end_headers()
-            return
-        self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
-        self.end_headers()
-        sent = 0
-        while not self.server.closed and not self.server.is_full:
-            with self.server.news:
-                self.server.news.wait_for(lambda: self.server.closed or self.server.is_full or len(self.server.events) > sent)
-                events, sent = self.server.events[sent:], len(self.server.events)
-            for name, data in events:
-                self.wfile.write(f"event: {name}\ndata: {json.dumps(data)}\n\n".encode())
-
-
-class PageTest(TestCase):
-    browser = None
-
-    @classmethod
-    def setUpClass(cls):
-        cls.browser = Browser()
-        cls.addClassCleanup(cls.browser.kill)
-
-    def setUp(self):
-        super().setUp()
-        self.browser.open("about:blank")
-        self.browser.prefer("light")
-        self.browser.console()
-        self.browser.origins()
-
-    def open(self, address):
-        self.browser.open(address)
-        self.address = address
-        self.browser.wait("document.querySelector('#connection').innerText === '● live'", "the page is live")
-
-    def check_quiet(self):
-        """Nothing in the console, and no request to another origin."""
-        self.assertEqual(self.browser.console(), [])
-        self.assertEqual(self.browser.origins(), {self.address.rstrip("/")})
-
-    def names(self):
-        return self.browser.run(f"return {CELLS}.map((cells) => cells[0])")
 
 
 class WithManager(PageTest):
@@ -278,11 +81,6 @@ class WithManager(PageTest):
 
 
 class WithStates(PageTest):
-    def serve(self, rows, **changes):
-        server = self.start(MadeUp({**state_of(rows, **changes), "rows": rows}))
-        self.open(server.address)
-        return server
-
     def test_search_and_filters_narrow_the_table(self):
         rows = [row_of(i) for i in range(1, 41)]
         rows[6].update(heartbeat="silent", condition="ill", reason="NoHeartbeat", message="none for 60 s; look at the pod")
@@ -290,7 +88,7 @@ class WithStates(PageTest):
         self.assertEqual(self.names()[:3], ["runtime-7", "runtime-1", "runtime-2"], "the ill come first")
         self.assertEqual(self.browser.text("#headline"), "▲ degraded: 1 of 40 runtimes are ill")
         self.assertEqual(self.browser.text("#causes"),
-                         "NoHeartbeat: 1: runtime-7\nmend NoHeartbeat\nruntime-watcher doctor --runtime runtime-7\nCopy command")
+                         "1 runtime: NoHeartbeat (runtime-7)\nmend NoHeartbeat\nruntime-watcher doctor --runtime runtime-7\nCopy command")
         self.assertEqual(self.browser.run("return document.title"), "(degraded) Runtime Watcher")
         self.browser.press("/")
         self.assertEqual(self.browser.run("return document.activeElement.id"), "search")
@@ -336,24 +134,7 @@ class WithStates(PageTest):
 
     def serve_history(self, rows):
         server = MadeUp({**state_of(rows), "rows": rows})
-        return self.start(server), self.give_history(server)
-
-    @staticmethod
-    def give_history(server):
-        """Of a leader that has seen the last two hours, without ten minutes of them. Returns the last minute."""
-        last = int(time.time()) // 60 * 60
-        columns = ["at", "level", "well", "ill", "underWay", "unknown", "leftOut", "accepted", "delivered", "batches", "requests", "taken", "adds", "reconciles"]
-        minutes = [[at, 2 if at == last - 3600 else 0, 39, 1, 0, 0, 0, *range(101, 108)] for at in range(last - 7200, last + 60, 60)
-                   if not last - 1800 <= at < last - 1200]
-        server.history = {"since": last - 7200, "runtimesSince": last - 7200, "levels": ["well", "degraded", "outage", "unknown"], "columns": columns,
-                          "minutes": minutes, "changes": [{"at": last - 5000, "subject": "roll-out watcher", "state": "Paused", "cause": "CanaryFailed"},
-                                                          {"at": last - 600, "subject": "roll-out watcher", "state": "Completed"}]}
-        server.not_well = {"runtimesSince": last - 7200, "total": 1, "runtimes": [
-            {"kyma": "runtime-7", "condition": "ill", "reason": "NoHeartbeat", "at": last - 4000}]}
-        server.details = {"nextStep": "see the gateway",
-                          "heartbeat": {"state": "live", "deliveryMilliseconds": 12, "probe": {"stage": "gateway", "reason": "GatewayUnreachable"}},
-                          "transitions": [{"at": last - 300, "condition": "well"}, {"at": last - 4000, "condition": "ill", "reason": "NoHeartbeat"}]}
-        return last
+        return self.start(server), give_history(server)
 
     def test_slider_shows_a_minute_of_the_last_day_and_the_address_names_it(self):
         server, last = self.serve_history([row_of(i) for i in range(1, 41)])
@@ -362,15 +143,15 @@ class WithStates(PageTest):
         self.assertRegex(self.browser.text("#since"), r"kept since \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
         begin = float(self.browser.run("return document.querySelector('#strip .begin').getAttribute('x1')"))
         self.assertAlmostEqual(begin, 1440 - 121, delta=2)
-        self.assertEqual(self.browser.run("return document.querySelectorAll('#strip rect.bad').length"), 1)
-        self.assertEqual(self.browser.run("return document.querySelectorAll('#strip rect').length"), 4, "what is missing is a gap")
+        colours = self.browser.run("return [...document.querySelectorAll('#strip rect')].map((each) => each.getAttribute('class'))")
+        self.assertEqual(colours, ["ok", "warning", "bad", "warning", "warning"], "well with an ill one is amber; what is missing is a gap")
         choose = "const at = document.querySelector('#at'); at.value = arguments[0]; at.dispatchEvent(new Event('input'))"
         self.browser.run(choose, last - 3600)
         self.browser.wait("document.querySelector('#not-well a')", "the runtimes of then are read")
         self.assertIn(f"/history?at={last - 3600 + 59}", server.asked)
         self.assertTrue(self.browser.text("#moment").endswith(": outage"), self.browser.text("#moment"))
         self.assertRegex(self.browser.text("#not-well"), "^runtime-7 ill: NoHeartbeat, since ")
-        for words in ("ill\n1", "events accepted in this minute\n101", "reconciles in this minute\n107", "roll-out watcher\nPaused: CanaryFailed"):
+        for words in ("ill\n1 runtime", "events accepted in this minute\n101 events", "reconciles in this minute\n107 reconciles", "roll-out watcher\nPaused: CanaryFailed"):
             self.assertIn(words, self.browser.text("#then-facts"))
         self.assertIsNone(self.browser.run("return document.querySelector('#stages').offsetParent"), "the present is not beside it")
         # A reload shows the same, and so does the link of a runtime of then.
@@ -388,6 +169,7 @@ class WithStates(PageTest):
         self.browser.wait("document.querySelector('#moment').innerText.endsWith('no leader has seen this minute')", "a gap is one")
         self.assertIn("ill\n–", self.browser.text("#then-facts"))
         self.browser.run(choose, last - 3660)
+        self.assertTrue(self.browser.text("#moment").endswith(": well, but for 1 runtime"), self.browser.text("#moment"))
         self.browser.run("document.querySelector('#at').focus()")
         self.browser.press(Keys.ARROW_RIGHT)
         self.browser.wait("document.querySelector('#moment').innerText.endsWith(': outage')", "a minute on")
@@ -433,12 +215,12 @@ class WithStates(PageTest):
 
     def test_details_have_words(self):
         server = self.serve([row_of(1)])
-        server.details = {"runtimeId": "id-1", "authorities": 2, "heartbeat": {"state": "live", "abandonedEvents": 3},
+        server.details = {"runtimeId": "id-1", "authorities": 2, "heartbeat": {"state": "live", "abandonedEvents": 3, "deliveryMilliseconds": 1200},
                           "notConverged": {"fault": "tenant"}}
         self.browser.run("location.hash = '#/runtime/runtime-1'")
         self.browser.wait("document.querySelector('#details dl')", "the details are read")
         text = self.browser.text("#details-body")
-        for words in ("runtime id\nid-1", "CAs that it trusts\n2", "Heartbeats", "state\nlive", "abandoned events\n3", "whose fault\nthe runtime's"):
+        for words in ("runtime id\nid-1", "CAs that it trusts\n2 CAs", "Heartbeats", "state\nlive", "abandoned events\n3 events", "mean time to delivery\n1 s", "whose fault\nthe runtime's"):
             self.assertIn(words, text)
         self.check_quiet()
 
@@ -493,7 +275,7 @@ class WithStates(PageTest):
         self.serve(rows, conditions=[{"type": evil, "reason": evil, "message": evil}], states={evil: 1}, heartbeats={evil: 1},
                    rotation={"phase": evil, "missing": 1, "waiting": evil}, notReady=[evil],
                    rollouts=[{"component": evil, "phase": evil, "reason": evil, "message": evil, "counts": {evil: 1}}],
-                   warnings=[{"time": evil, "level": evil, "msg": evil, evil: evil}])
+                   warnings=[{"line": {"time": evil, "level": evil, "msg": evil, evil: evil}, "times": 2, "names": [evil]}])
         self.browser.wait(f"{CELLS}[0]?.at(-1).includes('<script>')", "it is text")
         self.assertEqual(self.browser.run("return [window.owned ?? null, document.querySelectorAll('main img, main script').length]"), [None, 0])
         self.check_quiet()
@@ -523,10 +305,43 @@ class WithStates(PageTest):
         server = self.serve(rows, verdict=verdict)
         self.assertEqual(self.browser.text("#headline"), f"▲ {verdict['message']}")
         self.assertEqual(self.browser.run("return document.querySelector('#verdict').className"), "card warning")
-        self.assertEqual(self.browser.texts("#stages .level")[0], "▲ 1 ill")
-        self.assertTrue(self.browser.texts("#causes li")[0].startswith("EventsWait: 1: runtime-1: klm does not accept them"))
+        self.assertEqual(self.browser.texts("#stages .level")[0], "▲ 1 runtime ill")
+        self.assertTrue(self.browser.texts("#causes li")[0].startswith("1 runtime: EventsWait (runtime-1): klm does not accept them"))
         server.send("update", {**state_of(rows, verdict={**verdict, "ill": 0, "causes": []}), "rows": [], "gone": []})
         self.browser.wait("document.querySelector('#verdict').className === 'card ok'", "it is green without any")
+
+    def test_warnings_of_a_cause_are_one_row(self):
+        line = {"time": "2026-11-23T18:32:42.814Z", "level": "warning", "namespace": "kcp-system", "name": "runtime-1000"}
+        others = [{"line": {**line, "level": "error", "msg": f"cause {i}"}, "times": 1, "names": ["runtime-3"]} for i in range(1, 7)]
+        self.serve([row_of(1)], warnings=[*others, {"line": {**line, "msg": "not ready", "reason": "NoEndpoints", "suppressed": 2}, "times": 1000,
+                                                    "names": ["runtime-998", "runtime-999", "runtime-1000"]}])
+        shown = self.browser.texts("#warnings li")
+        self.assertEqual(shown[0], "2026-11-23T18:32:42Z 1,000 times: not ready namespace=kcp-system reason=NoEndpoints "
+                                   "name=runtime-1000, runtime-999, runtime-998, …")
+        self.assertEqual(shown[1], "2026-11-23T18:32:42Z cause 6 namespace=kcp-system name=runtime-3")
+        self.assertEqual(len(shown), 5)
+        self.assertEqual(self.browser.text("#earlier"), "2 earlier causes")
+        self.browser.click("#earlier summary")
+        self.assertEqual(len(self.browser.texts("#earlier li")), 2)
+        self.check_quiet()
+
+    def test_rows_are_as_high_as_their_texts(self):
+        rows = [row_of(i, condition="ill", reason="NoHeartbeat", message="see the pod " * (i % 25)) for i in range(1, 1001)]
+        self.serve(rows)
+        self.browser.run("document.querySelector('#table').focus()")
+        seen = """const table = document.querySelector('#table').getBoundingClientRect(), row = document.querySelector('.row.active');
+          const {top, bottom} = row.getBoundingClientRect();
+          return [row.firstChild.innerText, top >= table.top && bottom <= table.bottom + 1]"""
+        for key, name in ((Keys.HOME, "runtime-1"), (Keys.END, "runtime-1000"), (Keys.ARROW_UP, "runtime-999"), (Keys.HOME, "runtime-1"),
+                          (Keys.ARROW_DOWN, "runtime-2")):
+            self.browser.press(key)
+            self.assertEqual(self.browser.run(seen), [name, True])
+        self.browser.run("document.querySelector('#table').scrollTop = 9000")
+        self.browser.wait(f"{ROWS}.every((row, i, all) => !i || row.getBoundingClientRect().top >= all[i - 1].getBoundingClientRect().bottom - 1)",
+                          "no row is over another")
+        self.browser.wait("document.elementFromPoint(600, document.querySelector('#table').getBoundingClientRect().bottom - 60).closest('#rows .row')",
+                          "there is a row at the lower end")
+        self.check_quiet()
 
     def test_page_of_a_replica_that_no_longer_leads_names_the_leader(self):
         server = self.serve([row_of(1)])
@@ -567,7 +382,7 @@ class WithStates(PageTest):
 
     def test_unusual_values_are_readable(self):
         past = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 60))
-        self.serve([row_of(1)], channel={"size": 0, "capacity": 0}, warnings=[{"level": "warning", "msg": "no time"}],
+        self.serve([row_of(1)], channel={"size": 0, "capacity": 0}, warnings=[{"line": {"level": "warning", "msg": "no time"}}],
                    rollouts=[{"component": "watcher"}], certificates={"earliest": 1000, "earliestRuntime": "runtime-1", "expiring": 1},
                    rotation={"phase": "distributing", "missing": 1, "deadline": past, "next": past})
         self.assertNotRegex(self.browser.text("body"), r"NaN|undefined|Invalid|expired left|in expired")
@@ -621,66 +436,6 @@ class WithStates(PageTest):
         self.assertIn("not in step", self.browser.text("#notices"))
         self.assertIn("waiting for runtimes", self.browser.text("#phases [aria-current]"))
         self.check_quiet()
-
-    def test_colour_schemes_have_contrast(self):
-        rows = [row_of(i) for i in range(1, 21)]
-        rows[2].update(heartbeat="silent", reason="NoHeartbeat", probeReason="GatewayUnreachable", state="failed", condition="ill")
-        rows[3].update(heartbeat="degraded", state="not_ready", condition="ill")
-        colours = set()
-        for scheme in ("light", "dark"):
-            self.browser.prefer(scheme)
-            self.serve(rows, conditions=[{"type": "StandsBack", "reason": "Shadow", "message": "nothing is written"}],
-                       warnings=[{"time": "2026-11-23T18:32:42.814Z", "level": "error", "msg": "m", "a": 1}])
-            self.browser.run("document.querySelector('#table').focus()")
-            self.browser.press(Keys.HOME)
-            least, where = self.browser.run(CONTRAST)
-            self.assertGreaterEqual(least, 4.5, f"{scheme}: {where}")
-            colours.add(self.browser.run("return getComputedStyle(document.body).backgroundColor"))
-            self.check_quiet()
-        self.assertEqual(len(colours), 2)
-        self.browser.click("#theme")
-        self.browser.click("#theme")
-        self.assertEqual(self.browser.text("#theme"), "Colours: dark")
-
-    @unittest.skipUnless(os.environ.get("RW_AXE"), "RW_AXE does not name axe-core (tests/provide-axe.sh)")
-    def test_axe_finds_no_barrier(self):
-        rows = [row_of(i) for i in range(1, 21)]
-        rows[2].update(heartbeat="silent", reason="NoHeartbeat", probeReason="GatewayUnreachable", state="failed", condition="ill")
-        server = self.serve(rows, conditions=[{"type": "StandsBack", "reason": "Shadow", "message": "nothing is written"}],
-                            warnings=[{"time": "2026-11-23T18:32:42.814Z", "level": "error", "msg": "m"}],
-                            rollouts=[{"component": "watcher", "phase": "Paused", "counts": {"total": 20, "ready": 1}}])
-        self.give_history(server)
-        self.browser.run("readMemory()")
-        self.browser.wait("!document.querySelector('#memory').hidden", "the history is shown")
-        self.browser.run(pathlib.Path(os.environ["RW_AXE"]).read_text())
-        for scheme in ("light", "dark"):
-            self.browser.prefer(scheme)
-            for place in ("page", "past", "dialog"):
-                if place == "past":
-                    self.browser.run("chooseMoment(minuteNow() - 3600)")
-                    self.browser.wait("document.querySelector('#not-well a')", "the past is shown")
-                if place == "dialog":
-                    self.browser.run("chooseMoment(Infinity)")
-                    self.browser.run("document.querySelector('#table').focus()")
-                    self.browser.press(Keys.HOME, Keys.ENTER)
-                    self.browser.wait("document.querySelector('#details dl')", "the details are shown")
-                found = self.browser.run("""return axe.run(document, {resultTypes: ['violations']}).then(({violations}) => violations
-                  .filter(({impact}) => ['serious', 'critical'].includes(impact))
-                  .map(({id, nodes}) => [id, ...nodes.map(({html}) => html.slice(0, 200))]))""")
-                self.assertEqual(found, [], f"{place}, {scheme}")
-            self.browser.press(Keys.ESCAPE)
-            self.browser.run("document.querySelector('#details-body').replaceChildren()")
-
-    def test_page_fits_narrow_windows(self):
-        self.serve([row_of(i) for i in range(1, 21)])
-        self.addCleanup(self.browser.driver.execute_cdp_cmd, "Emulation.clearDeviceMetricsOverride", {})
-        for width in (1600, 1280, 800, 420):
-            self.browser.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
-                                                {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False})
-            self.browser.wait("document.documentElement.scrollWidth <= innerWidth", f"nothing is cut off at {width} pixels")
-        self.assertTrue(self.browser.run("""const search = document.querySelector('#search'), context = document.createElement('canvas').getContext('2d');
-          context.font = getComputedStyle(search).font;
-          return context.measureText(search.placeholder).width < search.clientWidth - 20"""), "the search's placeholder fits")
 
 
 class PolicyTest(TestCase):

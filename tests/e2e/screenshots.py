@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
 """Makes the README's pictures of the manager's page, each of a real system in that state.
 
-    tests/e2e/screenshots.py [--runtimes N] [--only NAME] [FOLDER]     default: 5000 runtimes, deploy/screenshots
+    tests/e2e/screenshots.py [--only NAME] [FOLDER]     default: all, to deploy/screenshots
+
+The test e2e.picture_NAME makes each to the build's folder, and compares it with nothing.
 """
 
 import argparse
+import base64
 import pathlib
 import shutil
+import struct
 import sys
 import tempfile
 import threading
+import zlib
 
 from browser import Browser, need_browser
 from dev import WATCHED, Dev
@@ -19,6 +24,28 @@ from quiet_fleet import QuietFleet
 need_browser()
 
 LIVE = "rows.size === arguments[0] && [...rows.values()].every((row) => row.heartbeat === 'live')"
+
+# Of a PNG its width, height, 256 colours (the most frequent ones that differ visibly), and the nearest of these for each pixel.
+PALETTE = """
+  const image = new Image();
+  image.src = `data:image/png;base64,${arguments[0]}`;
+  return image.decode().then(() => {
+    const {width, height} = image, drawing = new OffscreenCanvas(width, height).getContext("2d");
+    drawing.drawImage(image, 0, 0);
+    const pixels = new Uint32Array(drawing.getImageData(0, 0, width, height).data.buffer), counts = new Map();
+    for (const pixel of pixels) counts.set(pixel, (counts.get(pixel) ?? 0) + 1);
+    const distance = (a, b) => [0, 8, 16].reduce((sum, bit) => sum + ((a >> bit & 255) - (b >> bit & 255)) ** 2, 0);
+    const colours = [];
+    for (const [pixel] of [...counts].sort((a, b) => b[1] - a[1])) {
+      if (colours.length < 256 && colours.every((colour) => distance(colour, pixel) > 100)) colours.push(pixel);
+    }
+    for (const pixel of counts.keys()) {
+      counts.set(pixel, colours.reduce((best, colour, i) => distance(colour, pixel) < distance(colours[best], pixel) ? i : best, 0));
+    }
+    let indices = "";
+    for (const pixel of pixels) indices += String.fromCharCode(counts.get(pixel));
+    return [width, height, colours, btoa(indices)];
+  });"""
 
 
 class Load(threading.Thread):
@@ -67,7 +94,7 @@ def healthy(browser, folder, processes):
     browser.open(f"http://127.0.0.1:{dev.wait_listening('dev-admin')}/")
     browser.wait(LIVE, "all are live", 20, timeout=60)
     load = Load(dev, 20, 0.02)
-    pause(70)
+    pause(40)
     return load.end
 
 
@@ -81,76 +108,54 @@ def upstream_down(browser, folder, processes):
     browser.open(page)
     browser.wait("latest && latest.heartbeats.silent === 20", "all are silent", timeout=90)
     load = Load(dev, 20, 0.2)
-    browser.wait("[...rows.values()].filter((row) => row.probeReason).length === 20", "probes have failed", timeout=90)
+    browser.wait("latest.verdict.level === 'outage' && [...rows.values()].every((row) => row.probeReason)", "probes have failed", timeout=90)
     return load.end
 
 
-def past(browser, folder, processes):
-    end = upstream_down(browser, folder, processes)
-    pause(100)
-    minute = browser.run("return readMemory().then(() => memory.minutes.at(-2)[0])")
-    browser.run("location.hash = `#/?at=${arguments[0]}`", minute)
-    browser.wait("document.querySelector('#not-well a')", "the minute is shown")
-    return end
-
-
-def details(browser, folder, processes):
-    end = upstream_down(browser, folder, processes)
-    pause(20)
-    browser.run("location.hash = '#/runtime/runtime-7'")
-    browser.wait("document.querySelector('.events')", "the details are shown")
-    return end
-
-
-def rotation(browser, folder, processes):
-    dev = Dev(folder, 20, "--rotate-root-every", "15s", "--ca-grace-period", "2m")
-    processes.append(dev)
-    dev.wait_up()
-    browser.open(f"http://127.0.0.1:{dev.wait_listening('dev-admin')}/")
-    browser.wait(LIVE, "all are live", 20, timeout=60)
-    load = Load(dev, 20, 0.1)
-    browser.wait("latest.rotation.phase === 'grace'", "a rotation is under way", timeout=60)
-    pause(20)
-    return load.end
-
-
-def many(browser, folder, processes, runtimes):
-    fleet = QuietFleet(folder, runtimes)
+def many(browser, folder, processes):
+    fleet = QuietFleet(folder, 1000)
     processes.append(fleet)
     browser.open(f"http://127.0.0.1:{fleet.install()}/")
-    browser.wait(LIVE, "all are live", runtimes, timeout=120)
-    fleet.silent.update({"runtime-17", "runtime-1204", "runtime-3999"})
+    browser.wait(LIVE, "all are live", 1000, timeout=120)
+    fleet.silent.update({"runtime-17", "runtime-204", "runtime-399"})
     browser.wait("latest.heartbeats.silent === 3", "three are silent", timeout=240)
-    pause(30)
+    pause(5)
     return lambda: None
+
+
+def indexed(browser, png):
+    """The picture with at most 256 colours (https://www.w3.org/TR/png/), a third of the size."""
+    width, height, colours, indices = browser.run(PALETTE, base64.b64encode(png).decode())
+    pixels = base64.b64decode(indices)
+    rows = b"".join(b"\0" + pixels[y * width:(y + 1) * width] for y in range(height))
+    chunks = ((b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)),
+              (b"PLTE", b"".join(struct.pack("<I", colour)[:3] for colour in colours)), (b"IDAT", zlib.compress(rows, 9)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks)
+
+
+SCENES = {"healthy": ("light", healthy), "upstream-down": ("dark", upstream_down), "many": ("dark", many)}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runtimes", type=int, default=5000)
-    parser.add_argument("--only", help="healthy, past, details, upstream-down, rotation or many")
+    parser.add_argument("--only", choices=SCENES)
     parser.add_argument("folder", nargs="?", type=pathlib.Path, default=ROOT / "deploy" / "screenshots")
     asked = parser.parse_args()
     asked.folder.mkdir(exist_ok=True)
-    scenes = {"healthy": ("light", healthy), "past": ("light", past), "details": ("light", details), "upstream-down": ("dark", upstream_down), "rotation": ("light", rotation),
-              "many": ("dark", lambda *of: many(*of, asked.runtimes))}
     browser = Browser(1280, 1000)
     try:
-        for name, (scheme, show) in scenes.items():
+        for name, (scheme, show) in SCENES.items():
             if asked.only not in (None, name):
                 continue
             processes, folder = [], pathlib.Path(tempfile.mkdtemp(prefix="rw-screenshots-"))
             try:
                 browser.prefer(scheme)
                 end = show(browser, folder, processes)
-                browser.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
-                    "width": 1280, "height": browser.run("return document.documentElement.scrollHeight"), "deviceScaleFactor": 1,
-                    "mobile": False})
-                pause(1)
-                browser.screenshot(asked.folder / f"{name}.png", "dialog" if name == "details" else None)
-                browser.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+                picture = indexed(browser, browser.screenshot())
+                (asked.folder / f"{name}.png").write_bytes(picture)
                 end()
-                print(f"{name}.png", (asked.folder / f"{name}.png").stat().st_size // 1024, "KiB", flush=True)
+                print(f"{name}.png", len(picture) // 1024, "KiB", flush=True)
             finally:
                 browser.open("about:blank")
                 for each in reversed(processes):

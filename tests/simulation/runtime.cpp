@@ -1,10 +1,10 @@
 #include "tests/simulation/runtime.hpp"
 
-#include "rw/reactors/cli/join_by.hpp"
-#include "rw/reactors/cli/watcher_report.hpp"
+#include "rw/core/join_by.hpp"
 #include "rw/reactors/events/admission.hpp"
 #include "rw/reactors/events/dispatch.hpp"
 #include "rw/reactors/events/heartbeat_sender.hpp"
+#include "rw/reactors/events/watcher_report.hpp"
 
 #include <boost/asio/this_coro.hpp>
 
@@ -69,12 +69,11 @@ struct runtime::process {
   }
 
   heartbeats::watcher_report report() const {
-    return cli::watcher_report_of({.webhook = webhook,
-                                   .dispatcher = dispatcher,
-                                   .observation = &observer,
-                                   .managers = &owner.managers_,
-                                   .source = "both",
-                                   .delivery = &objects});
+    return webhook::watcher_report_of({.webhook = webhook,
+                                       .dispatcher = dispatcher,
+                                       .observation = &observer,
+                                       .managers = &owner.managers_,
+                                       .delivery = &objects});
   }
 
   dispatch::dispatch_options dispatch_options() {
@@ -98,9 +97,9 @@ struct runtime::process {
     co_await reporting.join();
     const auto end = owner.in_.now() + drain_timeout;
     server.drain();
-    co_await cli::join_by(owner.in_.clock, intake, end - drain_timeout / 2);
+    co_await core::join_by(owner.in_.clock, intake, end - drain_timeout / 2);
     reviews.close();
-    co_await cli::join_by(owner.in_.clock, delivery, end);
+    co_await core::join_by(owner.in_.clock, delivery, end);
     co_await api.close();
     *ended = true;
   }

@@ -14,7 +14,7 @@
 
 namespace rw::simulation {
 
-/// The webhook process of a runtime, wired as in `reactors/cli/webhook_pipeline.cpp` but without
+/// The webhook process of a runtime, wired as in `reactors/events/webhook_pipeline.cpp` but without
 /// TLS.
 class runtime {
  public:

@@ -12,4 +12,5 @@ int main() {
   use_kubernetes_controller();
   use_devserver();
   use_listener();
+  use_webhook();
 }

@@ -37,3 +37,4 @@ void use_kubernetes_cache();
 void use_kubernetes_controller();
 void use_devserver();
 void use_listener();
+void use_webhook();

@@ -188,15 +188,48 @@ BOOST_AUTO_TEST_CASE(latest_warnings_are_kept_in_order) {
   log.error("second", {{"text", std::string(3000, 'x')}});
   auto kept = log.latest_warnings();
   BOOST_REQUIRE(kept.size() == 2U);
-  BOOST_TEST(kept.front() + "\n" == b.lines.at(1));
-  const auto shortened = json::parse(kept.back()).as_object();
+  BOOST_TEST(kept.front().latest + "\n" == b.lines.at(1));
+  const auto shortened = json::parse(kept.back().latest).as_object();
   BOOST_TEST(shortened.at("msg").as_string() == "second");
   BOOST_TEST(!shortened.contains("text"));
-  for (int i = 0; i < 40; ++i) log.warning("next", {{"n", i}});
+  for (int i = 0; i < 40; ++i) log.warning("next " + std::to_string(i));
+  log.warning("next 9");
   kept = log.latest_warnings();
   BOOST_REQUIRE(kept.size() == 32U);
-  BOOST_TEST(json::parse(kept.front()).at("n").to_number<int>() == 8);
-  BOOST_TEST(json::parse(kept.back()).at("n").to_number<int>() == 39);
+  BOOST_TEST(json::parse(kept.front().latest).at("msg").as_string() == "next 8");
+  BOOST_TEST(json::parse(kept.back().latest).at("msg").as_string() == "next 9");
+  BOOST_TEST(kept.back().count == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(warnings_of_a_cause_are_counted_with_the_names_of_the_last_ones) {
+  book b;
+  core::logger log(core::log_level::info, b.sink());
+  for (int i = 1; i <= 1000; ++i) {
+    const auto name = "runtime-" + std::to_string(i);
+    log.warning("not ready", {{"name", name}, {"reason", "NoEndpoints"}, {"message", i}});
+    log.error("reconcile failed", {{"name", name}, {"error", "no Secret kubeconfig-" + name}});
+  }
+  log.warning("not ready", {{"name", "runtime-998"}, {"reason", "NoEndpoints"}});
+  log.warning("not ready", {{"name", "runtime-1"}, {"reason", "CrashLoopBackOff"}});
+  const auto kept = log.latest_warnings();
+  BOOST_REQUIRE(kept.size() == 3U);
+  BOOST_TEST(kept[0].count == 1000U);
+  BOOST_TEST(kept[1].count == 1001U);
+  const std::vector<std::string> last{"runtime-996", "runtime-997", "runtime-999", "runtime-1000",
+                                      "runtime-998"};
+  BOOST_TEST(kept[1].names == last, boost::test_tools::per_element());
+  BOOST_TEST(kept[2].count == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(warnings_that_a_limit_dropped_count) {
+  book b;
+  core::logger log(core::log_level::info, b.sink());
+  core::log_limit limit(5, 3600s);
+  const auto earlier = std::chrono::steady_clock::now() - 2h;
+  std::uint64_t suppressed = 0;
+  for (int i = 0; i < 8; ++i) limit.pass(suppressed, earlier);
+  log.limited(limit, core::log_level::warning, "often");
+  BOOST_TEST(log.latest_warnings().front().count == 4U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -70,12 +70,12 @@ json::value secret_with(const rw::tls::key_pair& pair, const std::string& ca) {
 BOOST_AUTO_TEST_CASE(manifest_that_is_installed_says_all_that_is_needed) {
   const auto spec = read_pod_spec(deployment(), "127.0.0.2");
   BOOST_REQUIRE(spec.has_value());
-  BOOST_TEST(spec->settings.bind_address == "127.0.0.2");
+  BOOST_TEST(spec->settings.address.address().to_string() == "127.0.0.2");
   BOOST_TEST(spec->settings.kcp.host == "kcp.example.com");
   BOOST_TEST(spec->settings.kcp.port == 443);
-  BOOST_TEST(spec->settings.ca_cert == "ca.crt");
-  BOOST_TEST(spec->settings.tls_cert == "tls.crt");
-  BOOST_TEST(spec->settings.tls_key == "tls.key");
+  BOOST_TEST(spec->settings.files.ca == "ca.crt");
+  BOOST_TEST(spec->settings.files.certificate == "tls.crt");
+  BOOST_TEST(spec->settings.files.key == "tls.key");
   BOOST_TEST(spec->settings.managers_file == "managers.json");
 }
 

@@ -1,6 +1,6 @@
 // What a heartbeat says of the parts of a webhook process.
 
-#include "rw/reactors/cli/watcher_report.hpp"
+#include "rw/reactors/events/watcher_report.hpp"
 
 #include "rw/tls/ca_bundle.hpp"
 
@@ -17,7 +17,7 @@ BOOST_AUTO_TEST_SUITE(watcher_report)
 namespace asio = boost::asio;
 namespace core = rw::core;
 namespace tls = rw::tls;
-using rw::cli::watcher_report_of;
+using rw::webhook::watcher_report_of;
 using tls::test::good;
 
 namespace {

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <string>
 
-namespace rw::cli {
+namespace rw::webhook {
 
 /// The parts of a webhook process that a heartbeat reports on.
 struct report_sources {
@@ -18,7 +18,7 @@ struct report_sources {
   const dispatch::dispatcher& dispatcher;
   const observation::observation* observation = nullptr;  ///< null: events come from reviews alone
   const managers_in_use* managers = nullptr;              ///< null: every manager is known
-  std::string source = {};                       ///< the setting, reported if a watch is observed
+  std::string version = {};
   const tls::material* material = nullptr;       ///< in use; null: unknown
   const dispatch::delivery* delivery = nullptr;  ///< null: no losses are counted
   std::string pod = {};                          ///< its name; empty: unknown
@@ -27,4 +27,4 @@ struct report_sources {
 
 heartbeats::watcher_report watcher_report_of(const report_sources& from);
 
-}  // namespace rw::cli
+}  // namespace rw::webhook

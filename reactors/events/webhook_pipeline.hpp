@@ -8,11 +8,11 @@
 #include "rw/core/metrics.hpp"
 #include "rw/core/wake.hpp"
 #include "rw/core/watchdog.hpp"
-#include "rw/reactors/cli/settings.hpp"
 #include "rw/reactors/events/admission.hpp"
 #include "rw/reactors/events/dispatch.hpp"
 #include "rw/reactors/events/heartbeat_sender.hpp"
 #include "rw/reactors/events/observation.hpp"
+#include "rw/reactors/events/serve.hpp"
 #include "rw/tls/transport.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -25,7 +25,7 @@
 #include <string>
 #include <string_view>
 
-namespace rw::cli {
+namespace rw::webhook {
 
 /// Dependencies of a pipeline; all of it must outlive the pipeline.
 struct pipeline_environment {
@@ -46,13 +46,13 @@ struct pipeline_environment {
 ///
 /// Metric: `rw_event_losses_total{reason}`.
 ///
-/// It ignores the settings of files and of the metrics' port: its owner handles those. On one
-/// executor.
+/// It ignores the options of files: its owner handles those. On one executor.
 class webhook_pipeline {
  public:
-  /// Binds. Connections on both sides use the current credentials when they begin. Throws an
-  /// exception that names the invalid setting.
-  webhook_pipeline(boost::asio::any_io_executor executor, const webhook_settings& settings,
+  /// Binds. Connections on both sides use the current credentials when they begin. Throws
+  /// std::invalid_argument if those lack a part, and boost::system::system_error if the address
+  /// can't be bound.
+  webhook_pipeline(boost::asio::any_io_executor executor, const serve_options& options,
                    std::shared_ptr<tls::credentials> own, pipeline_environment environment,
                    admission::event_observer on_event = {});
   webhook_pipeline(const webhook_pipeline&) = delete;
@@ -83,14 +83,14 @@ class webhook_pipeline {
   heartbeats::watcher_report report() const;
   std::string answer_probe(std::string_view nonce);
   void note_raised(const std::string& manager, dispatch::resync_cause cause);
-  admission::webhook_options webhook_options(const webhook_settings& settings,
+  admission::webhook_options webhook_options(const serve_options& options,
                                              admission::event_observer on_event);
 
   const std::chrono::milliseconds shutdown_delay_;
   const std::chrono::milliseconds drain_timeout_;
   const pipeline_environment environment_;
   const std::shared_ptr<const tls::credentials> credentials_;
-  const std::string source_;
+  const std::string version_;
   const std::string pod_name_;
   const http::client_options upstream_;
   const std::unique_ptr<core::transport> server_tls_;
@@ -108,4 +108,4 @@ class webhook_pipeline {
   bool delivery_ended_ = false;
 };
 
-}  // namespace rw::cli
+}  // namespace rw::webhook

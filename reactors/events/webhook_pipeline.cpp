@@ -1,37 +1,37 @@
-#include "rw/reactors/cli/webhook_pipeline.hpp"
+#include "rw/reactors/events/webhook_pipeline.hpp"
 
 #include "rw/core/backoff.hpp"
+#include "rw/core/join_by.hpp"
 #include "rw/core/task_group.hpp"
-#include "rw/reactors/cli/app.hpp"
-#include "rw/reactors/cli/join_by.hpp"
-#include "rw/reactors/cli/watcher_report.hpp"
+#include "rw/reactors/events/watcher_report.hpp"
 
 #include <boost/asio/this_coro.hpp>
 
 #include <algorithm>
 #include <exception>
+#include <stdexcept>
 #include <utility>
 
-namespace rw::cli {
+namespace rw::webhook {
 namespace {
 
 namespace asio = boost::asio;
 
 constexpr auto last_report = std::chrono::seconds(1);  // of the last heartbeat
 
-http::client_options upstream_options(const webhook_settings& s) {
+http::client_options upstream_options(const serve_options& with) {
   http::client_options options;
   options.name = "kcp";
-  options.host = s.kcp.host;
-  options.port = s.kcp.port;
+  options.host = with.kcp.host;
+  options.port = with.kcp.port;
   return options;
 }
 
-dispatch::dispatch_options dispatch_options(const webhook_settings& s) {
+dispatch::dispatch_options dispatch_options(const serve_options& with) {
   dispatch::dispatch_options options;
-  options.upstream = upstream_options(s);
-  options.schedule.capacity = s.set_capacity;
-  options.requests = s.requests_at_once;
+  options.upstream = upstream_options(with);
+  options.schedule.capacity = with.set_capacity;
+  options.requests = with.requests_at_once;
   return options;
 }
 
@@ -52,82 +52,84 @@ std::array<core::counter*, dispatch::resync_losses> loss_counters(core::metrics&
   return out;
 }
 
-observation::observation_options observation_options(const webhook_settings& s) {
+observation::observation_options observation_options(const serve_options& with) {
   observation::observation_options options;
-  options.watches = s.source != "webhook";
-  options.observer.settle = s.settle;
-  options.observer.confirm_wait = s.confirm_wait;
-  options.observer.settling = s.channel_capacity;
-  options.secrets = s.observe_secrets;
+  options.watches = with.watches;
+  options.observer.settle = with.settle;
+  options.observer.confirm_wait = with.confirm_wait;
+  options.observer.settling = with.channel_capacity;
+  options.secrets = with.observe_secrets;
   return options;
 }
 
-heartbeats::sender_options heartbeat_options(const webhook_settings& s) {
+heartbeats::sender_options heartbeat_options(const serve_options& with) {
   heartbeats::sender_options options;
-  options.interval = s.heartbeat_interval;
+  options.interval = with.heartbeat_interval;
   return options;
 }
 
-tls::client_options client_tls(const webhook_settings& s) {
+template <class T>
+T need(tls::result<T> made, const char* part) {
+  if (!made) throw std::invalid_argument(part + (": " + made.error().message()));
+  return std::move(*made);
+}
+
+tls::client_options client_tls(const serve_options& with) {
   tls::client_options options;
-  options.server_name = s.kcp.host;
+  options.server_name = with.kcp.host;
   return options;
 }
 
 }  // namespace
 
-webhook_pipeline::webhook_pipeline(asio::any_io_executor executor, const webhook_settings& settings,
+webhook_pipeline::webhook_pipeline(asio::any_io_executor executor, const serve_options& with,
                                    std::shared_ptr<tls::credentials> own,
                                    pipeline_environment environment,
                                    admission::event_observer on_event)
-    : shutdown_delay_(settings.shutdown_delay),
-      drain_timeout_(settings.drain_timeout),
+    : shutdown_delay_(with.shutdown_delay),
+      drain_timeout_(with.drain_timeout),
       environment_(environment),
       credentials_(own),
-      source_(settings.source),
-      pod_name_(settings.pod_name),
-      upstream_(upstream_options(settings)),
-      server_tls_(need(tls::make_server_transport(own), "TLS_CERT")),
-      client_tls_(need(tls::make_client_transport(own, client_tls(settings)), "CA_CERT")),
+      version_(with.version),
+      pod_name_(with.pod_name),
+      upstream_(upstream_options(with)),
+      server_tls_(need(tls::make_server_transport(own), "the certificate")),
+      client_tls_(need(tls::make_client_transport(own, client_tls(with)), "the CA bundle")),
       losses_(loss_counters(environment_.metrics)),
-      events_(settings.channel_capacity),
-      objects_({.objects = settings.observe_objects, .settle = settings.settle},
+      events_(with.channel_capacity),
+      objects_({.objects = with.observe_objects, .settle = with.settle},
                [this](const std::string& manager, dispatch::resync_cause cause) {
                  note_raised(manager, cause);
                }),
-      dispatcher_(executor, dispatch_options(settings),
+      dispatcher_(executor, dispatch_options(with),
                   {environment_.clock, environment_.watchdog, *client_tls_, environment_.log,
                    environment_.metrics, core::make_random_source(), objects_}),
       observation_(
-          executor, observation_options(settings), events_,
+          executor, observation_options(with), events_,
           {environment_.clock, environment_.log, environment_.metrics, core::make_random_source(),
            dispatcher_, objects_, environment_.api, environment_.managers}),
-      webhook_(webhook_options(settings, std::move(on_event)), events_, environment_.clock,
+      webhook_(webhook_options(with, std::move(on_event)), events_, environment_.clock,
                environment_.log, environment_.metrics),
-      heartbeat_(settings.heartbeat_interval > std::chrono::milliseconds(0)
+      heartbeat_(with.heartbeat_interval > std::chrono::milliseconds(0)
                      ? std::make_unique<heartbeats::sender>(
-                           executor, heartbeat_options(settings),
+                           executor, heartbeat_options(with),
                            heartbeats::sender_environment{
                                environment_.clock, environment_.log, environment_.metrics,
                                core::make_random_source(), dispatcher_.upstream(),
                                [this] { return report(); }})
                      : nullptr),
-      intake_(executor,
-              {"webhook",
-               listening_address({settings.bind_address, settings.webhook_port}, "BIND_ADDRESS"),
-               {}},
-              webhook_,
+      intake_(executor, {"webhook", with.address, {}}, webhook_,
               {*server_tls_, environment_.watchdog, environment_.log, environment_.metrics}),
       stop_(executor) {}
 
-admission::webhook_options webhook_pipeline::webhook_options(const webhook_settings& settings,
+admission::webhook_options webhook_pipeline::webhook_options(const serve_options& with,
                                                              admission::event_observer on_event) {
-  admission::webhook_options out{.body_limit = settings.max_review_bytes,
-                                 .wait = settings.admission_wait,
+  admission::webhook_options out{.body_limit = with.max_review_bytes,
+                                 .wait = with.admission_wait,
                                  .on_event = std::move(on_event),
                                  .managers = environment_.managers};
   out.on_loss = [this](const watch_event& event) { return observation_.missed(event); };
-  if (settings.heartbeat_interval > std::chrono::milliseconds(0)) {
+  if (with.heartbeat_interval > std::chrono::milliseconds(0)) {
     out.probe = [this](std::string_view nonce) { return answer_probe(nonce); };
   }
   return out;
@@ -168,7 +170,7 @@ heartbeats::watcher_report webhook_pipeline::report() const {
                             .dispatcher = dispatcher_,
                             .observation = &observation_,
                             .managers = environment_.managers,
-                            .source = source_,
+                            .version = version_,
                             .material = material.get(),
                             .delivery = &objects_,
                             .pod = pod_name_,
@@ -226,16 +228,16 @@ asio::awaitable<void> webhook_pipeline::run() {
   const auto end = environment_.clock.now() + drain_timeout_;
   intake_.drain();
   // Slow clients may use half of the time; the rest is for accepted events.
-  co_await join_by(environment_.clock, intake, end - drain_timeout_ / 2);
+  co_await core::join_by(environment_.clock, intake, end - drain_timeout_ / 2);
   events_.close();
-  co_await join_by(environment_.clock, delivery, end);
+  co_await core::join_by(environment_.clock, delivery, end);
   delivery_ended_ = true;
   if (heartbeat_ && !cancelled) {
     core::task_group last(executor, fail);
     last.spawn(report_end());
-    co_await join_by(environment_.clock, last, environment_.clock.now() + last_report);
+    co_await core::join_by(environment_.clock, last, environment_.clock.now() + last_report);
   }
   if (failure) std::rethrow_exception(failure);
 }
 
-}  // namespace rw::cli
+}  // namespace rw::webhook

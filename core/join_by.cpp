@@ -1,4 +1,4 @@
-#include "rw/reactors/cli/join_by.hpp"
+#include "rw/core/join_by.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -6,19 +6,19 @@
 
 #include <exception>
 
-namespace rw::cli {
+namespace rw::core {
 namespace {
 
 namespace asio = boost::asio;
 
-asio::awaitable<void> cancel_at(core::timer* alarm, core::task_group* group) {
+asio::awaitable<void> cancel_at(timer* alarm, task_group* group) {
   const bool due = co_await alarm->wait();
   if (due) group->cancel();
 }
 
 }  // namespace
 
-asio::awaitable<void> join_all(core::task_group& group) {
+asio::awaitable<void> join_all(task_group& group) {
   try {
     co_await group.join();
   } catch (const boost::system::system_error& error) {
@@ -26,11 +26,10 @@ asio::awaitable<void> join_all(core::task_group& group) {
   }
 }
 
-asio::awaitable<void> join_by(core::clock& time, core::task_group& group,
-                              core::time_point deadline) {
+asio::awaitable<void> join_by(clock& time, task_group& group, time_point deadline) {
   const auto alarm = time.make_timer(group.get_executor());
   alarm->expires_at(deadline);
-  core::task_group timekeeper(group.get_executor());
+  task_group timekeeper(group.get_executor());
   const bool throws = co_await asio::this_coro::throw_if_cancelled();
   co_await asio::this_coro::throw_if_cancelled(false);  // both are joined in every case
   timekeeper.spawn(cancel_at(alarm.get(), &group));
@@ -46,4 +45,4 @@ asio::awaitable<void> join_by(core::clock& time, core::task_group& group,
   if (failure) std::rethrow_exception(failure);
 }
 
-}  // namespace rw::cli
+}  // namespace rw::core

@@ -5,15 +5,14 @@
 
 #include <boost/asio/awaitable.hpp>
 
-namespace rw::cli {
+namespace rw::core {
 
 /// Waits for a group's tasks. Cancelling the caller cancels them; it still waits, and throws
 /// nothing, so that the caller can end its other parts gracefully. (The caller has switched off
 /// `throw_if_cancelled`, if it awaits anything afterwards.)
-boost::asio::awaitable<void> join_all(core::task_group& group);
+boost::asio::awaitable<void> join_all(task_group& group);
 
 /// Waits as `join_all`, and cancels the remaining tasks at `when`. Both must outlive it.
-boost::asio::awaitable<void> join_by(core::clock& time, core::task_group& group,
-                                     core::time_point deadline);
+boost::asio::awaitable<void> join_by(clock& time, task_group& group, time_point deadline);
 
-}  // namespace rw::cli
+}  // namespace rw::core

@@ -1,7 +1,5 @@
-#include "rw/reactors/cli/watcher_report.hpp"
+#include "rw/reactors/events/watcher_report.hpp"
 
-#include "rw/reactors/cli/app.hpp"
-#include "rw/reactors/cli/version.hpp"
 #include "rw/tls/ca_bundle.hpp"
 
 #include <algorithm>
@@ -9,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace rw::cli {
+namespace rw::webhook {
 namespace {
 
 watch_report of_reviews(const managed_watch& watch) {
@@ -53,7 +51,7 @@ heartbeats::watcher_report watcher_report_of(const report_sources& from) {
   out.delivery_time = dispatch.counts.delivery_time;
   out.upstream_open = dispatch.upstream_open;
   auto& content = out.content;
-  content.version = version_text();
+  content.version = from.version;
   content.events = {.accepted = admission.events,
                     .delivered = dispatch.counts.delivered,
                     .overflowed = dispatch.counts.overflowed + admission.overflowed,
@@ -74,10 +72,10 @@ heartbeats::watcher_report watcher_report_of(const report_sources& from) {
   for (const auto& watch : watches.first(std::min(watches.size(), max_heartbeat_watches))) {
     content.watches.push_back(from.observation != nullptr ? from.observation->report_of(watch)
                                                           : of_reviews(watch));
-    if (content.watches.back().state != watch_state::unobserved) content.source = from.source;
+    if (content.watches.back().state != watch_state::unobserved) content.source = "both";
   }
   content.more_watches = watches.size() - content.watches.size();
   return out;
 }
 
-}  // namespace rw::cli
+}  // namespace rw::webhook

@@ -1,4 +1,4 @@
-#include "rw/reactors/cli/join_by.hpp"
+#include "rw/core/join_by.hpp"
 
 #include "rw/core/wake.hpp"
 
@@ -35,7 +35,7 @@ asio::awaitable<void> end_in_order(stage* s, std::chrono::milliseconds limit) {
   core::task_group inner(s->context.get_executor());
   inner.spawn(wait_for_ever(&s->never));
   s->waits = true;
-  co_await rw::cli::join_by(s->clock, inner, s->clock.now() + limit);
+  co_await rw::core::join_by(s->clock, inner, s->clock.now() + limit);
   s->went_on = inner.size() == 0;
 }
 
