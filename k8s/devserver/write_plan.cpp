@@ -67,7 +67,8 @@ outcome<write_plan> write_planner::create(const call& to, json::value object,
   auto plan = finish_create(to, std::move(object), with, false);
   // Only storing fails, which a dry run does not.
   if (plan.has_value() && versioned && !with.dry_run) {
-    return internal_error("resourceVersion should not be set on objects to be created");
+    return problem{.reason = "",
+                   .message = "resourceVersion should not be set on objects to be created"};
   }
   return plan;
 }

@@ -105,7 +105,10 @@ BOOST_FIXTURE_TEST_CASE(namespace_of_a_cluster_scoped_object_is_cleared, sandbox
   const auto step = parse(
       R"([{"op": "add", "path": "/metadata/namespace", "value": "other"},
           {"op": "add", "path": "/metadata/labels", "value": {"l": "1"}}])");
-  for (const auto& type : {classes, namespaces, globes}) {
+  std::vector<k8s::resource_type> types{classes, globes};
+  // 1.20 takes the name of a Namespace for that of its own.
+  if (backend::embedded()) types.push_back(namespaces);
+  for (const auto& type : types) {
     const auto name = server.unique("nsc");
     const auto placed = [&](const std::string& of) {
       auto made = with(object(type, of), "/metadata/namespace", "other");
