@@ -29,6 +29,8 @@ namespace json = boost::json;
 constexpr std::size_t most_writes = 200;
 /// Maximum number of attempts of a call that the webhook did not process.
 constexpr unsigned tries = 4;
+/// Maximum number of redirects of a call, as in Go's HTTP client.
+constexpr unsigned most_redirects = 10;
 
 /// A configured webhook, with its connections once there are any.
 struct active_webhook {
@@ -66,8 +68,8 @@ class webhooks::implementation {
   using configuration_map = std::map<std::string, std::vector<active_ptr>>;
 
   void set_configuration(const std::string& name, const json::value& configuration, bool mutates);
-  asio::awaitable<outcome<mutation>> mutate(admission_attributes write);
-  asio::awaitable<outcome<std::vector<std::string>>> admit(admission_attributes write);
+  asio::awaitable<outcome<json::value>> mutate(admission_attributes write);
+  asio::awaitable<outcome<void>> admit(admission_attributes write);
   asio::awaitable<void> close();
 
   service_resolver resolver;
@@ -97,11 +99,12 @@ class webhooks::implementation {
   static std::vector<active_ptr> concerned(const configuration_map& among,
                                            const admission_attributes& write);
   static outcome<void> report_missed(const configuration_map& among,
-                                     const admission_attributes& write,
-                                     std::vector<std::string>& warnings);
+                                     const admission_attributes& write);
   asio::awaitable<std::optional<problem>> mutate_by(active_ptr active, admission_attributes* write,
-                                                    mutation* made, bool* changed);
-  std::shared_ptr<webhook_client> line_to(active_webhook& active_webhook, std::string& reason);
+                                                    bool* changed);
+  std::shared_ptr<webhook_client> line_to(active_webhook& active_webhook, webhook_address at,
+                                          std::string& reason);
+  asio::awaitable<webhook_decision> send(active_ptr active, webhook_call* call);
   asio::awaitable<void> call(active_ptr active, hearing* of, std::size_t place);
   void settle(const webhook& webhook, webhook_decision decision, hearing& of, std::size_t place);
 
@@ -158,8 +161,7 @@ std::vector<active_ptr> webhooks::implementation::concerned(const configuration_
 
 /// Adds a warning for each webhook that is not called though kube-apiserver would call it.
 outcome<void> webhooks::implementation::report_missed(const configuration_map& among,
-                                                      const admission_attributes& write,
-                                                      std::vector<std::string>& warnings) {
+                                                      const admission_attributes& write) {
   if (write.other_versions.empty()) return {};
   for (const auto& [name, all] : among) {
     for (const auto& webhook : all) {
@@ -168,28 +170,45 @@ outcome<void> webhooks::implementation::report_missed(const configuration_map& a
                      "\" is not called: its rules name another version, and this API server treats "
                      "matchPolicy Equivalent as Exact";
       if (write.refuse_unsupported) return unsupported(warning);
-      warnings.push_back(std::move(warning));
+      write.warnings->push_back(std::move(warning));
     }
   }
   return {};
 }
 
 std::shared_ptr<webhook_client> webhooks::implementation::line_to(active_webhook& active_webhook,
+                                                                  webhook_address at,
                                                                   std::string& reason) {
   if (closed_) {
     reason = "the server is being shut down";
     return nullptr;
   }
-  auto at = webhook_address::of(active_webhook.spec, resolver, reason);
-  if (!at) return nullptr;
-  if (active_webhook.client && active_webhook.client->address() == *at)
+  if (active_webhook.client && active_webhook.client->address().shares_server(at)) {
     return active_webhook.client;
+  }
   if (active_webhook.client) std::exchange(active_webhook.client, nullptr)->drain();
   active_webhook.client =
-      webhook_client::open(tasks_, active_webhook.spec, std::move(*at), environment_, reason);
+      webhook_client::open(tasks_, active_webhook.spec, std::move(at), environment_, reason);
   std::erase_if(clients_, [](const auto& client) { return client.expired(); });
   if (active_webhook.client) clients_.push_back(active_webhook.client);
   return active_webhook.client;
+}
+
+/// Sends a review to a webhook, and to where that redirects it.
+asio::awaitable<webhook_decision> webhooks::implementation::send(active_ptr active,
+                                                                 webhook_call* call) {
+  webhook_decision decision;
+  auto at = webhook_address::of(active->spec, resolver, decision.failed);
+  for (unsigned i = 0; at && i <= most_redirects; ++i) {
+    call->at = *at;
+    const auto line = line_to(*active, *at, decision.failed);
+    if (!line) co_return decision;
+    decision = co_await line->ask(call);
+    if (decision.location.empty()) co_return decision;
+    at = at->redirected(decision.location, decision.failed);
+  }
+  if (at) decision.failed = "Post \"" + at->url + "\": stopped after 10 redirects";
+  co_return decision;
 }
 
 /// A webhook that shuts down reports which calls it has not processed (RFC 9113, section 6.8).
@@ -197,15 +216,12 @@ std::shared_ptr<webhook_client> webhooks::implementation::line_to(active_webhook
 /// kube-apiserver.
 asio::awaitable<void> webhooks::implementation::call(active_ptr active, hearing* of,
                                                      std::size_t place) {
-  const auto end = environment_.clock.now() + active->spec.timeout;
   const auto uid = make_uid(random_);
+  webhook_call call{active->spec, of->review.body(active->spec.version, uid), uid,
+                    environment_.clock.now() + active->spec.timeout};
   webhook_decision decision{.failed = active->spec.error, .unseen = active->spec.error.empty()};
-  for (unsigned i = 0; i < tries && decision.unseen && environment_.clock.now() < end; ++i) {
-    decision = {};
-    const auto line = line_to(*active, decision.failed);
-    if (!line) break;
-    const auto body = of->review.body(active->spec.version, uid);
-    decision = co_await line->ask(&active->spec, &body, &uid);
+  for (unsigned i = 0; i < tries && decision.unseen && environment_.clock.now() < call.end; ++i) {
+    decision = co_await send(active, &call);
   }
   settle(active->spec, std::move(decision), *of, place);
 }
@@ -231,13 +247,13 @@ void webhooks::implementation::settle(const webhook& webhook, webhook_decision d
 
 /// Calls one mutating webhook, and applies its patch to the write's object.
 asio::awaitable<std::optional<problem>> webhooks::implementation::mutate_by(
-    active_ptr active, admission_attributes* write, mutation* made, bool* changed) {
+    active_ptr active, admission_attributes* write, bool* changed) {
   *changed = false;
   if (write->dry_run && active->spec.side_effects) co_return no_dry_run(active->spec);
   hearing of{review_text(*write), std::vector<std::vector<std::string>>(1)};
   co_await call(active, &of, 0);
+  std::ranges::move(of.warnings[0], std::back_inserter(*write->warnings));
   if (of.refusal) co_return std::move(*of.refusal);
-  std::ranges::move(of.warnings[0], std::back_inserter(made->warnings));
   if (of.patch.is_null() || write->object.is_null()) co_return std::nullopt;
   auto object = write->object;
   const auto applied = json_patch(object, of.patch);
@@ -250,12 +266,11 @@ asio::awaitable<std::optional<problem>> webhooks::implementation::mutate_by(
   co_return std::nullopt;
 }
 
-asio::awaitable<outcome<mutation>> webhooks::implementation::mutate(admission_attributes write) {
-  mutation made;
-  const auto reported = report_missed(mutating, write, made.warnings);
+asio::awaitable<outcome<json::value>> webhooks::implementation::mutate(admission_attributes write) {
+  const auto reported = report_missed(mutating, write);
   if (reported.has_error()) co_return reported.error();
   const auto called = concerned(mutating, write);
-  if (called.empty()) co_return made;
+  if (called.empty()) co_return json::value();
   if (present_ >= most_writes) {
     refused_.Increment();
     co_return too_many_requests();
@@ -264,7 +279,7 @@ asio::awaitable<outcome<mutation>> webhooks::implementation::mutate(admission_at
   bool changed_at_all = false;
   std::size_t last_change = 0;  // the place of the last webhook that changed the object
   const auto run = [&](std::size_t i, bool* changed) {
-    return mutate_by(called[i], &write, &made, changed);
+    return mutate_by(called[i], &write, changed);
   };
   for (std::size_t i = 0; i < called.size(); ++i) {
     // A webhook before may have changed what selects this one.
@@ -281,17 +296,14 @@ asio::awaitable<outcome<mutation>> webhooks::implementation::mutate(admission_at
     auto wrong = co_await run(i, &changed);
     if (wrong) co_return std::move(*wrong);
   }
-  if (changed_at_all) made.object = std::move(write.object);
-  co_return made;
+  co_return changed_at_all ? std::move(write.object) : json::value();
 }
 
-asio::awaitable<outcome<std::vector<std::string>>> webhooks::implementation::admit(
-    admission_attributes write) {
-  std::vector<std::string> warnings;
-  const auto reported = report_missed(configurations, write, warnings);
+asio::awaitable<outcome<void>> webhooks::implementation::admit(admission_attributes write) {
+  const auto reported = report_missed(configurations, write);
   if (reported.has_error()) co_return reported.error();
   const auto called = concerned(configurations, write);
-  if (called.empty()) co_return warnings;
+  if (called.empty()) co_return outcome<void>();
   if (present_ >= most_writes) {
     refused_.Increment();
     co_return too_many_requests();
@@ -315,11 +327,11 @@ asio::awaitable<outcome<std::vector<std::string>>> webhooks::implementation::adm
   }
   co_await asio::this_coro::throw_if_cancelled(throws);
   if (aborted) std::rethrow_exception(aborted);
-  if (of.refusal) co_return std::move(*of.refusal);
   for (auto& warning : of.warnings) {
-    std::ranges::move(warning, std::back_inserter(warnings));
+    std::ranges::move(warning, std::back_inserter(*write.warnings));
   }
-  co_return warnings;
+  if (of.refusal) co_return std::move(*of.refusal);
+  co_return outcome<void>();
 }
 
 asio::awaitable<void> webhooks::implementation::close() {
@@ -353,11 +365,11 @@ bool webhooks::empty() const noexcept {
   return impl_->configurations.empty() && impl_->mutating.empty();
 }
 
-asio::awaitable<outcome<mutation>> webhooks::mutate(admission_attributes write) {
+asio::awaitable<outcome<json::value>> webhooks::mutate(admission_attributes write) {
   return impl_->mutate(std::move(write));
 }
 
-asio::awaitable<outcome<std::vector<std::string>>> webhooks::admit(admission_attributes write) {
+asio::awaitable<outcome<void>> webhooks::admit(admission_attributes write) {
   return impl_->admit(std::move(write));
 }
 

@@ -37,12 +37,8 @@ struct admission_attributes {
   /// Other versions that the resource is served in.
   std::vector<std::string> other_versions = {};
   bool refuse_unsupported = false;  ///< call::refuse_unsupported
-};
-
-/// What mutating webhooks make of a write.
-struct mutation {
-  boost::json::value object;  ///< null: as it was
-  std::vector<std::string> warnings = {};
+  /// Receives those of the webhooks, in their order.
+  warning_list warnings = std::make_shared<std::vector<std::string>>();
 };
 
 /// Calls the webhooks of one cluster (admissionregistration.k8s.io/v1): rules, object and namespace
@@ -84,15 +80,16 @@ class webhooks {
 
   bool empty() const noexcept;
 
-  /// Returns the object with the patches of the mutating webhooks. Problems as those of `admit`.
-  boost::asio::awaitable<outcome<mutation>> mutate(admission_attributes write);
+  /// Returns the object with the patches of the mutating webhooks, or null if they have changed
+  /// nothing. Problems as those of `admit`.
+  boost::asio::awaitable<outcome<boost::json::value>> mutate(admission_attributes write);
 
-  /// Returns the warnings for the client if the validating webhooks admit the write. Problems are
-  /// worded as in kube-apiserver: 'admission webhook "x" denied the request: …' (400, or the
-  /// webhook's status), 'Internal error occurred: failed calling webhook "x": …' (500). Ends within
-  /// the longest timeout of the webhooks. Throws boost::system::system_error (operation_aborted) if
-  /// the coroutine is cancelled.
-  boost::asio::awaitable<outcome<std::vector<std::string>>> admit(admission_attributes write);
+  /// Returns a problem unless the validating webhooks admit the write. Problems are worded as in
+  /// kube-apiserver: 'admission webhook "x" denied the request: …' (400, or the webhook's status),
+  /// 'Internal error occurred: failed calling webhook "x": …' (500). Ends within the longest
+  /// timeout of the webhooks. Throws boost::system::system_error (operation_aborted) if the
+  /// coroutine is cancelled.
+  boost::asio::awaitable<outcome<void>> admit(admission_attributes write);
 
   /// Ends all calls and closes all connections.
   boost::asio::awaitable<void> close();

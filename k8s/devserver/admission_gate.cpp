@@ -1,5 +1,6 @@
 #include "rw/k8s/devserver/admission_gate.hpp"
 
+#include "rw/k8s/devserver/json_access.hpp"
 #include "rw/k8s/devserver/scale.hpp"
 
 #include <boost/json/array.hpp>
@@ -39,12 +40,6 @@ json::value options_for(std::string_view operation, const json::value& options) 
   return made;
 }
 
-json::object begin_options(bool dry_run) {
-  json::object made;
-  if (dry_run) made["dryRun"] = json::array{"All"};
-  return made;
-}
-
 }  // namespace
 
 admission_attributes attributes_of(const call& to, const write_plan& plan,
@@ -59,15 +54,23 @@ admission_attributes attributes_of(const call& to, const write_plan& plan,
   const auto shown = [&](const json::value& object) {
     return scales && !object.is_null() ? scale_of(to.view, object) : object;
   };
+  const auto* const part = find_subresource(to.view.of->storage_key, to.subresource);
+  if (part != nullptr) made.shown_as = part->type();
   if (scales) made.shown_as = scale_kind();
   if (made.operation != "DELETE") made.object = shown(plan.object);
   made.old_object = shown(plan.old);
   made.options = options_for(made.operation, context.options);
+  // A Pod's strategy decides its grace period before.
+  const auto* const grace = find(plan.object, {"metadata", "deletionGracePeriodSeconds"});
+  if (made.operation == "DELETE" && to.view.of->storage_key == "pods" && grace != nullptr) {
+    made.options.as_object()["gracePeriodSeconds"] = *grace;
+  }
   made.namespace_labels = labels_of_namespace(*to.in, plan.key.ns);
   made.user = to.by.user;
   made.groups = to.by.groups;
   made.dry_run = context.dry_run;
   made.refuse_unsupported = to.refuse_unsupported;
+  made.warnings = to.warnings;
   for (const auto& version : to.view.of->versions) {
     if (version.served && &version != to.view.version) made.other_versions.push_back(version.name);
   }
@@ -75,21 +78,12 @@ admission_attributes attributes_of(const call& to, const write_plan& plan,
 }
 
 json::value options_of(const call& from) {
-  auto made = begin_options(from.parameters.has("dryRun"));
+  json::object made;
+  if (from.parameters.has("dryRun")) made["dryRun"] = json::array{"All"};
   for (const auto* name : {"fieldManager", "fieldValidation"}) {
     const auto value = from.parameters.get(name);
     if (!value.empty()) made[name] = value;
   }
-  return made;
-}
-
-json::value options_of(const delete_options& from) {
-  auto made = begin_options(from.dry_run);
-  json::object preconditions;
-  if (!from.uid.empty()) preconditions["uid"] = from.uid;
-  if (!from.resource_version.empty()) preconditions["resourceVersion"] = from.resource_version;
-  if (!preconditions.empty()) made["preconditions"] = std::move(preconditions);
-  if (!from.propagation.empty()) made["propagationPolicy"] = from.propagation;
   return made;
 }
 
@@ -124,18 +118,18 @@ bool admission_gate::is_open(const cluster& in) const {
   return at == all_.end() || at->second->empty();
 }
 
-asio::awaitable<outcome<std::vector<std::string>>> admission_gate::admit(
-    const cluster* in, admission_attributes write) {
+asio::awaitable<outcome<void>> admission_gate::admit(const cluster* in,
+                                                     admission_attributes write) {
   const auto at = all_.find(in);
-  if (at == all_.end()) co_return std::vector<std::string>();
+  if (at == all_.end()) co_return outcome<void>();
   const auto asked = at->second;
   co_return co_await asked->admit(std::move(write));
 }
 
-asio::awaitable<outcome<mutation>> admission_gate::mutate(const cluster* in,
-                                                          admission_attributes write) {
+asio::awaitable<outcome<json::value>> admission_gate::mutate(const cluster* in,
+                                                             admission_attributes write) {
   const auto at = all_.find(in);
-  if (at == all_.end()) co_return mutation();
+  if (at == all_.end()) co_return json::value();
   const auto asked = at->second;
   co_return co_await asked->mutate(std::move(write));
 }

@@ -32,8 +32,6 @@ admission_attributes attributes_of(const call& to, const write_plan& plan,
 /// Returns the options of a creation, update or patch (meta.k8s.io/v1, CreateOptions or
 /// UpdateOptions), without their kind: whether a patch creates is known later.
 boost::json::value options_of(const call& from);
-/// Returns the options of a deletion (DeleteOptions).
-boost::json::value options_of(const delete_options& from);
 
 /// The webhooks of each cluster, and the admission of writes by them. Follows the writes of
 /// webhook configurations, so that one applies to every later write. A cluster without
@@ -51,11 +49,11 @@ class admission_gate {
   bool is_open(const cluster& in) const;
 
   /// As webhooks::mutate. The cluster may be forgotten meanwhile.
-  boost::asio::awaitable<outcome<mutation>> mutate(const cluster* in, admission_attributes write);
+  boost::asio::awaitable<outcome<boost::json::value>> mutate(const cluster* in,
+                                                             admission_attributes write);
 
   /// As webhooks::admit. The cluster may be forgotten meanwhile.
-  boost::asio::awaitable<outcome<std::vector<std::string>>> admit(const cluster* in,
-                                                                  admission_attributes write);
+  boost::asio::awaitable<outcome<void>> admit(const cluster* in, admission_attributes write);
 
   /// Handles the removal of a cluster: ends calls of its webhooks in the background.
   void forget(const cluster& in);

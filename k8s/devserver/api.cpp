@@ -19,6 +19,7 @@ namespace rw::k8s::devserver {
 namespace {
 
 namespace asio = boost::asio;
+namespace json = boost::json;
 
 /// Returns the verb as Kubernetes' audit log names it.
 std::string verb_of(const http::request& from, const target& to) {
@@ -51,8 +52,8 @@ problem on_demand(const fault& wrong) {
 void to_protobuf(http::response& into) {
   if (into.headers.get("content-type") != "application/json") return;
   boost::system::error_code error;
-  boost::json::monotonic_resource memory;
-  const auto object = boost::json::parse(into.body, error, &memory);
+  json::monotonic_resource memory;
+  const auto object = json::parse(into.body, error, &memory);
   std::string body;
   if (error || !append_protobuf(body, object)) return;
   into.body = std::move(body);
@@ -81,7 +82,7 @@ void answer_openapi_v2(const cluster& in, const http::request& from, http::respo
                       accept.find(openapi_protobuf_type) != std::string_view::npos;
   into.status = 200;
   into.headers.add("content-type", binary ? openapi_protobuf_type : "application/json");
-  into.body = binary ? openapi_to_protobuf(document) : boost::json::serialize(document);
+  into.body = binary ? openapi_to_protobuf(document) : json::serialize(document);
 }
 
 constexpr std::string_view proxy_subresource = "proxy";
@@ -197,7 +198,7 @@ asio::awaitable<void> api::proceed(visit of, http::request& from, http::response
     if (const auto all = discover_all(*of.in, of.to.parts)) {
       into.status = 200;
       into.headers.add("content-type", aggregated_discovery_type);
-      into.body = boost::json::serialize(*all);
+      into.body = json::serialize(*all);
       return {};
     }
   }
@@ -254,7 +255,9 @@ asio::awaitable<void> api::resource_request(visit of, resource_path path, identi
   if (is_proxy) return proxy_to_pod(*of.in, path, from, into);
   auto view = of.in->kinds.find(path.group, path.version, path.plural);
   if (!view) {
-    if (is_served(*of.in, path.group, path.version)) {
+    if (is_unserved(path.group, path.version, path.plural)) {
+      answer(into, unsupported(resource_name(path.plural, path.group)));
+    } else if (is_served(*of.in, path.group, path.version)) {
       answer(into, no_such_resource());
     } else {
       no_such_page(into);
@@ -294,7 +297,17 @@ asio::awaitable<void> api::resource_request(visit of, resource_path path, identi
   call.user_agent = from.headers.get("user-agent");
   call.authorization = parts_.authorization;
   call.refuse_unsupported = parts_.refuse_unsupported;
-  return perform(of, std::move(call), from, into);
+  const auto warnings = call.warnings;
+  auto rest = perform(of, std::move(call), from, into);
+  if (rest.valid()) return then_warn(std::move(rest), warnings, &into);
+  for (const auto& warning : *warnings) warn(into, warning);
+  return rest;
+}
+
+asio::awaitable<void> api::then_warn(asio::awaitable<void> rest, warning_list warnings,
+                                     http::response* into) {
+  co_await std::move(rest);
+  for (const auto& warning : *warnings) warn(*into, warning);
 }
 
 asio::awaitable<void> api::proxy_to_pod(const cluster& in, const resource_path& path,
@@ -325,11 +338,18 @@ asio::awaitable<void> api::perform(const visit& of, call call, http::request& fr
     done = method_not_allowed("the server does not allow this method on the requested resource");
   } else if (call.view.of->review || call.subresource == token_subresource) {
     if (of.verb == "create" && has_name == !call.view.of->review) {
-      has_name ? parts_.reviews.answer_token(call, from, into)
-               : parts_.reviews.answer_review(call, from, into);
+      auto then = [&reviews = parts_.reviews, call, &into](json::value object) {
+        reviews.respond(call, std::move(object), into);
+        return asio::awaitable<void>();
+      };
+      auto object = parts_.reviews.parse(call, from);
+      return parts_.writes.create_unstored(std::move(call), std::move(object), std::move(then),
+                                           into);
     } else {
       done = method_not_allowed("the server does not allow this method on the requested resource");
     }
+  } else if (call.view.of->read_only && from.method != "GET") {
+    done = unsupported("changes of " + resource_name(call.view.of->plural, call.view.of->group));
   } else if (call.subresource == "finalize" && of.verb != "update") {
     done = method_not_allowed("the server does not allow this method on the requested resource");
   } else if (of.verb == "get") {

@@ -70,6 +70,8 @@ class api final : public http::handler {
                                             http::request& from, http::response& into);
   boost::asio::awaitable<void> perform(const visit& of, call call, http::request& from,
                                        http::response& into);
+  static boost::asio::awaitable<void> then_warn(boost::asio::awaitable<void> rest,
+                                                warning_list warnings, http::response* into);
 
   void show_metrics(const cluster& in, const identity& by, http::response& into) const;
   bool is_initializing(const cluster& in, const resource& of) const;

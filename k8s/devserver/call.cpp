@@ -39,7 +39,11 @@ void warn(http::response& into, std::string_view text) {
     // Omits characters that would end the header, or mean nothing to a reader.
     if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) quoted += c;
   }
-  into.headers.add("warning", "299 - \"" + quoted + "\"");
+  quoted = "299 - \"" + quoted + "\"";
+  for (std::size_t i = 0; i < into.headers.size(); ++i) {
+    if (into.headers[i].name == "warning" && into.headers[i].value == quoted) return;
+  }
+  into.headers.add("warning", quoted);
 }
 
 void answer(http::response& into, const problem& problem) {

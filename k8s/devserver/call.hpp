@@ -27,6 +27,7 @@ struct call {
   std::string user_agent;
   bool authorization = false;       ///< roles count
   bool refuse_unsupported = false;  ///< what is beyond this server gets 501, not a warning
+  warning_list warnings = std::make_shared<std::vector<std::string>>();
 
   /// Returns the subject of rejections: "configmaps", or "deployments.apps".
   subject target() const { return {view.of->group, view.of->plural, key.name}; }
@@ -40,7 +41,8 @@ struct call {
 void answer(http::response& into, unsigned status, const call& to, const record& record);
 /// Writes the response: any JSON.
 void answer(http::response& into, unsigned status, const boost::json::value& body);
-/// Adds a warning to the response (RFC 7234, "Warning"), which clients of Kubernetes show.
+/// Adds a warning to the response (RFC 7234, "Warning"), which clients of Kubernetes show; a text
+/// that it has already has no effect.
 void warn(http::response& into, std::string_view text);
 /// Writes the response: a Status, with Retry-After if it has one.
 void answer(http::response& into, const problem& problem);

@@ -21,8 +21,8 @@ struct cluster_backup {
 /// One logical cluster: the state that all its requests share. Small until it is used. Requests and
 /// watches own a share, so that it outlives its removal from the server as long as they need it.
 struct cluster {
-  cluster(std::string its_name, std::size_t history)
-      : name(std::move(its_name)), objects(history) {}
+  cluster(std::string its_name, std::size_t history, std::shared_ptr<const storage> base = nullptr)
+      : name(std::move(its_name)), objects(history, std::move(base)) {}
 
   std::string name;
   storage objects;

@@ -100,13 +100,12 @@ class definition_checker {
                           "\": supported values: \"Cluster\", \"Namespaced\""});
   }
 
-  /// kube-apiserver has "Webhook" as well.
   void check_conversion() {
     const auto strategy = find_string(now_, {"spec", "conversion", "strategy"});
     if (strategy.empty() || strategy == "None") return;
-    found_.push_back(
-        {"spec.conversion.strategy", "FieldValueNotSupported",
-         "Unsupported value: \"" + std::string(strategy) + "\": supported values: \"None\""});
+    found_.push_back({"spec.conversion.strategy", "FieldValueNotSupported",
+                      "Unsupported value: \"" + std::string(strategy) +
+                          "\": supported values: \"None\", \"Webhook\""});
   }
 
   void check_versions() {

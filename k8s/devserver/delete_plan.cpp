@@ -102,7 +102,7 @@ outcome<write_plan> write_planner::remove(const call& to, const delete_options& 
   });
   if (with.default_propagation && !has_way && to.view.of->storage_key == "jobs.batch") {
     want("orphan", true);
-    plan.warnings.emplace_back(
+    to.warnings->emplace_back(
         "child pods are preserved by default when jobs are deleted; set "
         "propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress "
         "this warning");

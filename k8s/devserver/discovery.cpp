@@ -50,19 +50,10 @@ json::array strings(const std::vector<std::string>& from) {
 
 json::array verbs_of(const resource& of) {
   if (of.review) return {"create"};
+  if (of.read_only) return {"get", "list", "watch"};
   json::array verbs{"create", "delete"};
   if (of.deletes_collections) verbs.emplace_back("deletecollection");
   for (const auto* verb : {"get", "list", "patch", "update", "watch"}) verbs.emplace_back(verb);
-  return verbs;
-}
-
-json::array verbs_of(const own_subresource& of) {
-  json::array verbs;
-  for (auto rest = of.verbs; !rest.empty();) {
-    const auto end = std::min(rest.find(' '), rest.size());
-    verbs.emplace_back(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
   return verbs;
 }
 
@@ -109,7 +100,7 @@ std::optional<json::value> resources_of(const cluster& in, std::string_view of_g
         below["version"] = each.version;
       }
       below["kind"] = each.kind;
-      below["verbs"] = verbs_of(each);
+      below["verbs"] = strings(words(each.verbs));
       all.push_back(std::move(below));
     }
   });
@@ -146,7 +137,7 @@ json::object describe_whole(const resource& of, const served_version& in) {
   for (const auto& each : own_subresources()) {
     if (each.storage_key != of.storage_key || of.custom) continue;
     add(each.name, kind_of(each.group, each.version, each.kind));
-    below.back().as_object()["verbs"] = verbs_of(each);
+    below.back().as_object()["verbs"] = strings(words(each.verbs));
   }
   if (!below.empty()) result["subresources"] = std::move(below);
   return result;

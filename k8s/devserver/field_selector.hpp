@@ -24,6 +24,8 @@ class field_selector {
   /// A missing field counts as empty; numbers and booleans are compared in their JSON form.
   bool matches(const boost::json::value& object) const;
   const std::vector<term>& terms() const noexcept { return terms_; }
+  /// The same, to change where fields are read.
+  std::vector<term>& terms() noexcept { return terms_; }
   bool empty() const noexcept { return terms_.empty(); }
 
  private:

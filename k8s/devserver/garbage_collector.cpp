@@ -263,7 +263,7 @@ asio::awaitable<bool> garbage_collector::remove(call call, std::string propagati
   with.propagation = std::move(propagation);
   writes::request request{call,
                           [this, call, with] { return environment_.planner.remove(call, with); }};
-  request.context.options = options_of(with);
+  request.context.options = {{"propagationPolicy", with.propagation}};
   request.asks_webhooks = !is_definition_controller(call);
   const auto name = call.path();
   const auto done = co_await environment_.write.write(std::move(request));

@@ -21,14 +21,15 @@ enum traits : unsigned {
   extensions = 128,    // category "api-extensions"
   review = 256,        // answered, not stored
   creates = 512,       // an update creates what is not there
+  read_only = 1024,
 };
 
 struct row {
   std::string_view group;
   std::string_view version;
   std::string_view plural;
-  std::string_view kind;
-  std::string_view short_names;  // separated by blanks
+  std::string_view kind = {};
+  std::string_view short_names = {};  // separated by blanks
   unsigned traits = none;
   naming names = naming::subdomain;
 };
@@ -48,6 +49,7 @@ constexpr std::array rows{
     row{"", "v1", "persistentvolumes", "PersistentVolume", "pv",
         cluster_scoped | status | gives_back},
     row{"", "v1", "pods", "Pod", "po", status | in_all | gives_back},
+    row{"", "v1", "podtemplates", "PodTemplate", "", generation | creates},
     row{"", "v1", "replicationcontrollers", "ReplicationController", "rc",
         status | scale | generation | in_all},
     row{"", "v1", "resourcequotas", "ResourceQuota", "quota", status | gives_back},
@@ -66,6 +68,9 @@ constexpr std::array rows{
         cluster_scoped | review},
     row{"authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", "",
         cluster_scoped | review},
+    row{"apiregistration.k8s.io", "v1", "apiservices", "APIService", "",
+        cluster_scoped | status | read_only, path_segment},
+    row{"apps", "v1", "controllerrevisions", "ControllerRevision", ""},
     row{"apps", "v1", "daemonsets", "DaemonSet", "ds", status | generation | in_all},
     row{"apps", "v1", "deployments", "Deployment", "deploy", status | scale | generation | in_all},
     row{"apps", "v1", "replicasets", "ReplicaSet", "rs", status | scale | generation | in_all},
@@ -91,6 +96,7 @@ constexpr std::array rows{
     row{"rbac.authorization.k8s.io", "v1", "roles", "Role", "", creates, path_segment},
     row{"storage.k8s.io", "v1", "csidrivers", "CSIDriver", "", cluster_scoped},
     row{"storage.k8s.io", "v1", "csinodes", "CSINode", "", cluster_scoped},
+    row{"storage.k8s.io", "v1", "csistoragecapacities", "CSIStorageCapacity", ""},
     row{"storage.k8s.io", "v1", "storageclasses", "StorageClass", "sc",
         cluster_scoped | gives_back},
     row{"storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment", "",
@@ -108,6 +114,17 @@ constexpr std::array rows{
         cluster_scoped | generation},
     row{"coordination.k8s.io", "v1", "leases", "Lease", "", needs_version | creates},
     row{"discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", "", generation},
+    row{"flowcontrol.apiserver.k8s.io", "v1", "flowschemas", "FlowSchema", "",
+        cluster_scoped | status | generation},
+    row{"flowcontrol.apiserver.k8s.io", "v1", "prioritylevelconfigurations",
+        "PriorityLevelConfiguration", "", cluster_scoped | status | generation},
+};
+
+constexpr std::array unserved{
+    row{"admissionregistration.k8s.io", "v1", "validatingadmissionpolicies"},
+    row{"admissionregistration.k8s.io", "v1", "validatingadmissionpolicybindings"},
+    row{"autoscaling", "v1", "horizontalpodautoscalers"},
+    row{"certificates.k8s.io", "v1", "certificatesigningrequests"},
 };
 
 constexpr std::array subresources{
@@ -118,16 +135,6 @@ constexpr std::array subresources{
     own_subresource{"serviceaccounts", "token", "authentication.k8s.io", "v1", "TokenRequest",
                     "create"},
 };
-
-std::vector<std::string> words(std::string_view text) {
-  std::vector<std::string> result;
-  while (!text.empty()) {
-    const auto end = std::min(text.find(' '), text.size());
-    result.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return result;
-}
 
 std::shared_ptr<const resource> make(const row& from) {
   const auto has = [&](traits traits) { return (from.traits & traits) != 0; };
@@ -147,6 +154,7 @@ std::shared_ptr<const resource> make(const row& from) {
   made->returns_deleted = has(gives_back);
   made->creates_on_update = has(creates);
   made->review = has(review);
+  made->read_only = has(read_only);
   made->deletes_collections = from.plural != "namespaces" && !made->review;
   // Both groups' events are the same objects.
   made->storage_key = from.plural == "events" ? "events" : resource_name(from.plural, from.group);
@@ -199,6 +207,23 @@ std::shared_ptr<const resource> find_builtin(std::string_view group, std::string
       return builtin_resource;
   }
   return nullptr;
+}
+
+bool is_unserved(std::string_view group, std::string_view version,
+                 std::string_view plural) noexcept {
+  return std::ranges::any_of(unserved, [&](const row& row) {
+    return row.group == group && row.version == version && row.plural == plural;
+  });
+}
+
+std::vector<std::string> words(std::string_view text) {
+  std::vector<std::string> result;
+  while (!text.empty()) {
+    const auto end = std::min(text.find(' '), text.size());
+    result.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return result;
 }
 
 std::string resource_name(std::string_view plural, std::string_view group) {

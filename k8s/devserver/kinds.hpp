@@ -56,6 +56,10 @@ struct own_subresource {
   std::string_view version;
   std::string_view kind;
   std::string_view verbs;  ///< separated by blanks
+
+  group_version_kind type() const {
+    return {std::string(group), std::string(version), std::string(kind)};
+  }
 };
 std::span<const own_subresource> own_subresources() noexcept;
 /// Returns null if there is none of that name.
@@ -79,6 +83,7 @@ struct resource {
   bool terminating = false;         ///< its definition is being deleted: creations are rejected
   bool deletes_collections = true;  ///< has the verb deletecollection
   bool review = false;              ///< is created only: it is answered, and not stored
+  bool read_only = false;           ///< the server writes its objects
   bool returns_deleted = false;     ///< the response to a delete is the object instead of a Status
   bool creates_on_update = false;   ///< an update of an object that is not there creates it
   std::vector<served_version> versions = {};
@@ -106,8 +111,15 @@ struct served_resource {
 /// Returns all resources that every cluster has, in the order of discovery.
 const std::vector<std::shared_ptr<const resource>>& builtin_resources();
 
+/// Returns true for a resource of kube-apiserver's that is not served: requests for it get 501.
+bool is_unserved(std::string_view group, std::string_view version,
+                 std::string_view plural) noexcept;
+
 /// Returns null if there is none of that group and plural.
 std::shared_ptr<const resource> find_builtin(std::string_view group, std::string_view plural);
+
+/// Returns what blanks separate.
+std::vector<std::string> words(std::string_view text);
 
 /// Formats as "deployments.apps", "configmaps".
 std::string resource_name(std::string_view plural, std::string_view group);

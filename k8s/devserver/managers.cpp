@@ -55,8 +55,8 @@ json::value to_json(const field_manager& field_manager) {
 }  // namespace
 
 bool field_manager::same(const field_manager& other) const noexcept {
-  return name == other.name && applies == other.applies && api_version == other.api_version &&
-         subresource == other.subresource;
+  return name == other.name && applies == other.applies && subresource == other.subresource &&
+         (applies || api_version == other.api_version);
 }
 
 std::string field_manager::printed() const {
@@ -96,6 +96,7 @@ field_manager& field_managers::set(const field_manager& like, field_set fields) 
   auto* at = find(like);
   if (at == nullptr) at = &all_.emplace_back(like);
   at->fields = std::move(fields);
+  at->api_version = like.api_version;
   return *at;
 }
 

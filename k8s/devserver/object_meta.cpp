@@ -223,14 +223,17 @@ outcome<void> check_decodable(const call& to, json::value& object) {
 outcome<void> check_envelope(const call& to, json::value& object) {
   const auto good = check_decodable(to, object);
   if (good.has_error()) return good;
+  auto& metadata = object_in(object.get_object(), "metadata");
+  if (!to.view.of->namespaced) {
+    metadata.erase("namespace");
+    return {};
+  }
   const auto ns = find_string(object, {"metadata", "namespace"});
   if (!ns.empty() && ns != to.key.ns) {
     return bad_request(
         "the namespace of the provided object does not match the namespace sent on the request");
   }
-  if (to.view.of->namespaced) {
-    object_in(object.get_object(), "metadata")["namespace"] = to.key.ns;
-  }
+  metadata["namespace"] = to.key.ns;
   return {};
 }
 

@@ -19,7 +19,7 @@ namespace rw::k8s::devserver {
 outcome<void> check_decodable(const call& to, boost::json::value& object);
 
 /// Checks that `object` is of the kind that the path names. Sets missing apiVersion, kind and
-/// namespace from the path.
+/// namespace from the path; clears the namespace of cluster-scoped kinds.
 outcome<void> check_envelope(const call& to, boost::json::value& object);
 
 /// Gives a new object its name (from generateName, if it has none), uid and creationTimestamp, and

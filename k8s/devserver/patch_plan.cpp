@@ -114,7 +114,7 @@ outcome<void> check_patched(const call& to, patch_kind patch_kind, json::value& 
                        ") does not match the name on the URL (" + to.key.name + ")");
   }
   const std::string ns(find_string(object, {"metadata", "namespace"}));
-  if (!ns.empty() && ns != to.key.ns) {
+  if (to.view.of->namespaced && !ns.empty() && ns != to.key.ns) {
     return bad_request("the namespace of the object (" + ns +
                        ") does not match the namespace on the request (" + to.key.ns + ")");
   }

@@ -33,12 +33,6 @@ std::optional<json::value> find_class(const cluster& in, std::string_view name) 
   return {};
 }
 
-std::int64_t priority_of(std::string_view name) {
-  return name == "system-cluster-critical" ? 2'000'000'000
-         : name == "system-node-critical"  ? 2'000'001'000
-                                           : 0;
-}
-
 void add_tolerations(json::object& spec) {
   auto& tolerations = spec["tolerations"];
   if (!tolerations.is_array()) tolerations = json::array();
@@ -62,14 +56,14 @@ void add_tolerations(json::object& spec) {
 outcome<void> admit_pod(const cluster& in, json::value& pod) {
   auto& spec = object_in(pod.as_object(), "spec");
   const std::string name(find_string(pod, {"spec", "priorityClassName"}));
-  auto priority = priority_of(name);
+  std::int64_t priority = 0;
   std::string preemption = "PreemptLowerPriority";
   if (const auto found = find_class(in, name)) {
     priority = integer_at(*found, {"value"}).value_or(0);
     const auto policy = find_string(*found, {"preemptionPolicy"});
     if (!policy.empty()) preemption = policy;
     spec["priorityClassName"] = *find(*found, {"metadata", "name"});
-  } else if (!name.empty() && priority == 0) {
+  } else if (!name.empty()) {
     return forbidden({"", "pods", find_string(pod, {"metadata", "name"})},
                      "no PriorityClass with name " + name + " was found");
   }

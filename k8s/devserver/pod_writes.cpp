@@ -3,7 +3,6 @@
 #include "rw/k8s/objects/label_selector.hpp"
 
 #include <boost/json/array.hpp>
-#include <boost/json/serialize.hpp>
 
 #include <algorithm>
 #include <optional>
@@ -76,21 +75,34 @@ problem no_disruption(std::string_view budget) {
                       "The disruption budget " + std::string(budget) + " does not allow it now"}}};
 }
 
+/// Parses a Binding or Eviction, which names its Pod.
+outcome<json::value> parse_named(const call& to, const http::request& from) {
+  auto object = parse_part(to, from);
+  if (object.has_error() || find_string(*object, {"metadata", "name"}) == to.key.name) {
+    return object;
+  }
+  return bad_request("name in URL does not match name in " +
+                     std::string(find_string(*object, {"kind"})) + " object");
+}
+
+/// Parses a Binding.
+outcome<json::value> parse_binding(const call& to, const http::request& from) {
+  auto binding = parse_named(to, from);
+  if (binding.has_value() && find_string(*binding, {"target", "name"}).empty()) {
+    return invalid({"", "Binding", to.key.name},
+                   {{"target.name", "FieldValueRequired", "Required value"}});
+  }
+  return binding;
+}
+
 }  // namespace
 
 asio::awaitable<void> writes::bind(call to, const http::request& from, http::response& into) {
-  const auto binding = parse_object(to, from);
-  if (binding.has_error()) {
-    answer(into, binding.error());
-    return {};
-  }
-  std::string node(find_string(*binding, {"target", "name"}));
-  if (node.empty()) {
-    answer(into, invalid({"", "Binding", to.key.name},
-                         {{"target.name", "FieldValueRequired", "Required value"}}));
-    return {};
-  }
-  return bind_to(std::move(to), std::move(node), &into);
+  auto then = [this, to, &into](const json::value& binding) {
+    return bind_to(to, std::string(find_string(binding, {"target", "name"})), &into);
+  };
+  auto binding = parse_binding(to, from);
+  return create_unstored(std::move(to), std::move(binding), std::move(then), into);
 }
 
 asio::awaitable<void> writes::bind_to(call to, std::string node, http::response* into) {
@@ -105,8 +117,9 @@ asio::awaitable<void> writes::bind_to(call to, std::string node, http::response*
     }
     return parts_.planner.edit(to, [&](json::value& pod) { assign(pod, node, now); });
   };
-  write_context context{.dry_run = to.parameters.has("dryRun"), .options = options_of(to)};
-  const auto done = co_await write({std::move(to), std::move(make_plan), std::move(context)});
+  request request{to, std::move(make_plan), {.dry_run = to.parameters.has("dryRun")}};
+  request.asks_webhooks = false;
+  const auto done = co_await write(std::move(request));
   if (done.has_error()) {
     answer(*into, done.error());
   } else {
@@ -115,19 +128,16 @@ asio::awaitable<void> writes::bind_to(call to, std::string node, http::response*
 }
 
 asio::awaitable<void> writes::evict(call to, const http::request& from, http::response& into) {
-  const auto eviction = parse_object(to, from);
-  if (eviction.has_error()) {
-    answer(into, eviction.error());
-    return {};
-  }
-  const auto* const options = find(*eviction, {"deleteOptions"});
-  const auto with = delete_options::parse(
-      to, options != nullptr && options->is_object() ? json::serialize(*options) : "", false);
-  if (with.has_error()) {
+  auto then = [this, to, &into](json::value eviction) -> asio::awaitable<void> {
+    auto& options = object_in(eviction.as_object(), "deleteOptions");
+    if (to.parameters.has("dryRun")) options["dryRun"] = json::array{"All"};
+    const auto with = delete_options::parse(eviction.at("deleteOptions"));
+    if (with.has_value()) return evict_by(to, *with, &into);
     answer(into, with.error());
     return {};
-  }
-  return evict_by(std::move(to), *with, &into);
+  };
+  auto eviction = parse_named(to, from);
+  return create_unstored(std::move(to), std::move(eviction), std::move(then), into);
 }
 
 asio::awaitable<void> writes::evict_by(call to, delete_options with, http::response* into) {
@@ -170,8 +180,9 @@ asio::awaitable<void> writes::evict_by(call to, delete_options with, http::respo
   auto single = to;
   single.subresource.clear();
   auto make_plan = [this, single, with] { return parts_.planner.remove(single, with); };
-  const auto done = co_await write(
-      {std::move(single), std::move(make_plan), {with.dry_run, false, options_of(with)}});
+  request request{std::move(single), std::move(make_plan), {.dry_run = with.dry_run}};
+  request.asks_webhooks = false;
+  const auto done = co_await write(std::move(request));
   if (done.has_error()) {
     answer(*into, done.error());
   } else {

@@ -3,6 +3,7 @@
 #include <boost/json/value.hpp>
 #include <boost/system/result.hpp>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,9 @@ struct problem {
 
 /// Returns the response's body: metav1.Status (Kubernetes API reference, "Status").
 boost::json::value to_status(const problem& problem);
+
+/// The warnings of one request: its client receives them whether it succeeds or not.
+using warning_list = std::shared_ptr<std::vector<std::string>>;
 
 template <class T>
 using outcome = boost::system::result<T, problem>;

@@ -1,6 +1,5 @@
 #include "rw/k8s/devserver/reviews.hpp"
 
-#include "rw/k8s/devserver/builtin_decoding.hpp"
 #include "rw/k8s/devserver/json_access.hpp"
 #include "rw/k8s/devserver/object_meta.hpp"
 #include "rw/k8s/devserver/roles.hpp"
@@ -124,6 +123,29 @@ outcome<void> check_bound(const call& to, const json::value& request) {
   return {};
 }
 
+/// Parses a TokenRequest, and sets its defaults.
+outcome<json::value> parse_token_request(const call& to, const http::request& from) {
+  auto request = parse_part(to, from);
+  if (request.has_error()) return request.error();
+  if (!to.objects()->find(to.path())) return not_found(to.target());
+  auto& fields = request->get_object();
+  fields["metadata"] = {{"name", to.key.name}, {"namespace", to.key.ns}};
+  auto& spec = object_in(fields, "spec");
+  set_default(spec, "expirationSeconds", 3600);
+  set_default(spec, "boundObjectRef", nullptr);
+  const auto* const audiences = spec.if_contains("audiences");
+  if (audiences == nullptr || !audiences->is_array() || audiences->get_array().empty()) {
+    spec["audiences"] = {default_audience};
+  }
+  const auto lifetime = integer_at(*request, {"spec", "expirationSeconds"}).value_or(0);
+  if (lifetime >= shortest_token && lifetime <= longest_token) return request;
+  return invalid({"authentication.k8s.io", "TokenRequest", to.key.name},
+                 {invalid_value("spec.expirationSeconds",
+                                lifetime < shortest_token
+                                    ? "may not specify a duration less than 10 minutes"
+                                    : "may not specify a duration larger than 2^32 seconds")});
+}
+
 }  // namespace
 
 bool is_own_review(std::string_view group, std::string_view plural) noexcept {
@@ -140,8 +162,6 @@ bool account_exists(const cluster& in, const identity& user) {
 }
 
 outcome<json::value> reviews::access_of(const call& to, const json::value& review) const {
-  auto wrong = errors_of(to, review);
-  if (!wrong.empty()) return invalid(to.what_kind(), std::move(wrong));
   const bool own = to.view.of->kind == "SelfSubjectAccessReview";
   const auto user = own ? to.by : subject_of(review);
   bool allowed = !parts_.authorization;
@@ -199,72 +219,55 @@ outcome<json::value> reviews::status_of(const call& to, const json::value& revie
   return access_of(to, review);
 }
 
-void reviews::answer_review(const call& to, const http::request& from, http::response& into) const {
+outcome<json::value> reviews::parse(const call& to, const http::request& from) const {
+  if (!to.view.of->review) return parse_token_request(to, from);
   auto review = parse_object(to, from);
-  if (review.has_error()) return answer(into, review.error());
+  if (review.has_error()) return review.error();
   const auto with = write_options::parse(to);
-  if (with.has_error()) return answer(into, with.error());
+  if (with.has_error()) return with.error();
   auto good = check_envelope(to, *review);
-  if (good.has_error()) return answer(into, good.error());
-  std::vector<std::string> warnings;
-  good = prune_unknown(to, *review, *with, warnings);
-  if (good.has_error()) return answer(into, good.error());
-  auto status = status_of(to, *review);
-  if (status.has_error()) return answer(into, status.error());
-  review->as_object()["status"] = std::move(*status);
-  answer(into, 201, *review);
-  if (to.view.of->kind == "SelfSubjectRulesReview") {
-    warnings.emplace_back(
-        "kube-apiserver 1.34 lists one more rule of paths for all users, which is not known here");
+  if (good.has_error()) return good.error();
+  good = prune_unknown(to, *review, *with);
+  if (good.has_error()) return good.error();
+  if (to.view.of->kind.ends_with("AccessReview")) {
+    if (auto found = errors_of(to, *review); !found.empty()) {
+      return invalid(to.what_kind(), std::move(found));
+    }
   }
-  for (const auto& warning : warnings) warn(into, warning);
+  return review;
 }
 
-outcome<json::value> reviews::issue(const call& to, const http::request& from) const {
-  auto request = parse_object(to, from);
-  if (request.has_error()) return request.error();
+outcome<json::value> reviews::issue(const call& to, json::value request) const {
   const auto account = to.objects()->find(to.path());
   if (!account) return not_found(to.target());
-  const auto* const type = find_builtin_type("authentication.k8s.io/v1", "TokenRequest");
-  std::vector<std::string> unknown;
-  auto undecodable = decode_builtin(*type, *request, unknown);
-  if (!request->is_object()) undecodable = "the body is no object";
-  if (!undecodable.empty()) return bad_request("TokenRequest in version \"v1\": " + undecodable);
-  auto& spec = object_in(request->get_object(), "spec");
-  set_default(spec, "expirationSeconds", 3600);
-  set_default(spec, "boundObjectRef", nullptr);
-  const auto lifetime = integer_at(*request, {"spec", "expirationSeconds"}).value_or(0);
-  if (lifetime < shortest_token || lifetime > longest_token) {
-    return invalid({"authentication.k8s.io", "TokenRequest", to.key.name},
-                   {invalid_value("spec.expirationSeconds",
-                                  lifetime < shortest_token
-                                      ? "may not specify a duration less than 10 minutes"
-                                      : "may not specify a duration larger than 2^32 seconds")});
+  const auto& spec = request.at("spec");
+  if (!spec.at("boundObjectRef").is_null()) {
+    const auto good = check_bound(to, request);
+    if (good.has_error()) return good.error();
   }
-  const auto* const bound = find(*request, {"spec", "boundObjectRef"});
-  const auto good = bound->is_null() ? outcome<void>() : check_bound(to, *request);
-  if (good.has_error()) return good.error();
-  auto* const audiences = spec.if_contains("audiences");
-  if (audiences == nullptr || audiences->as_array().empty()) {
-    spec["audiences"] = {default_audience};
-  }
-  const auto end = parts_.clock.wall() + std::chrono::seconds(lifetime);
+  const auto end =
+      parts_.clock.wall() + std::chrono::seconds(spec.at("expirationSeconds").as_int64());
   const auto uid = std::string(find_string(account->parse(), {"metadata", "uid"}));
   auto token = parts_.users.issue(to.in->name, {to.key.ns, to.key.name, uid}, spec.at("audiences"),
                                   parts_.clock.wall(), end);
   if (token.has_error()) return token.error();
-  auto& fields = request->get_object();
-  fields["apiVersion"] = "authentication.k8s.io/v1";
-  fields["kind"] = "TokenRequest";
-  fields["metadata"] = {{"name", to.key.name}, {"namespace", to.key.ns}};
-  fields["status"] = {{"token", *token}, {"expirationTimestamp", format_time(end)}};
-  return std::move(*request);
+  request.as_object()["status"] = {{"token", *token}, {"expirationTimestamp", format_time(end)}};
+  return request;
 }
 
-void reviews::answer_token(const call& to, const http::request& from, http::response& into) const {
-  const auto made = issue(to, from);
-  if (made.has_error()) return answer(into, made.error());
-  answer(into, 201, *made);
+void reviews::respond(const call& to, json::value object, http::response& into) const {
+  if (!to.view.of->review) {
+    const auto made = issue(to, std::move(object));
+    return made.has_error() ? answer(into, made.error()) : answer(into, 201, *made);
+  }
+  auto status = status_of(to, object);
+  if (status.has_error()) return answer(into, status.error());
+  object.as_object()["status"] = std::move(*status);
+  answer(into, 201, object);
+  if (to.view.of->kind == "SelfSubjectRulesReview") {
+    to.warnings->emplace_back(
+        "kube-apiserver 1.34 lists one more rule of paths for all users, which is not known here");
+  }
 }
 
 }  // namespace rw::k8s::devserver

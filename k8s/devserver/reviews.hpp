@@ -23,17 +23,17 @@ class reviews {
 
   explicit reviews(parts with) : parts_(with) {}
 
-  /// Writes the response to the creation of a review.
-  void answer_review(const call& to, const http::request& from, http::response& into) const;
-  /// Writes the response to a TokenRequest for a ServiceAccount.
-  void answer_token(const call& to, const http::request& from, http::response& into) const;
+  /// Parses and checks a review, or a TokenRequest for a ServiceAccount.
+  outcome<boost::json::value> parse(const call& to, const http::request& from) const;
+  /// Writes the response to the creation of what `parse` returned.
+  void respond(const call& to, boost::json::value object, http::response& into) const;
 
  private:
   outcome<boost::json::value> status_of(const call& to, const boost::json::value& review) const;
   outcome<boost::json::value> access_of(const call& to, const boost::json::value& review) const;
   outcome<boost::json::value> rules_of(const call& to, const boost::json::value& review) const;
   boost::json::value token_of(const call& to, const boost::json::value& review) const;
-  outcome<boost::json::value> issue(const call& to, const http::request& from) const;
+  outcome<boost::json::value> issue(const call& to, boost::json::value request) const;
 
   const parts parts_;
 };

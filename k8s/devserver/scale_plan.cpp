@@ -3,6 +3,7 @@
 #include "rw/k8s/devserver/patch.hpp"
 #include "rw/k8s/devserver/scale.hpp"
 #include "rw/k8s/devserver/write_plan.hpp"
+#include "rw/k8s/devserver/write_rules.hpp"
 
 // Writes of the scale subresource: the client sends a Scale, the server writes the object.
 
@@ -51,12 +52,33 @@ outcome<write_plan> write_planner::update_scale(const call& to, const json::valu
   return finish_update(to, std::move(before), std::move(old), std::move(object), with, false);
 }
 
+/// What is applied is the object with its replicas alone.
+outcome<write_plan> write_planner::apply_scale(const call& to, const json::value& scale,
+                                               const write_options& with) const {
+  auto good = check_scale(to, scale);
+  if (good.has_error()) return good.error();
+  auto before = to.objects()->find(to.path());
+  if (!before) return not_found(to.target());
+  auto old = before->parse();
+  to_view(old, to.view);
+  const auto version = find_string(scale, {"metadata", "resourceVersion"});
+  if (!version.empty() && version != find_string(old, {"metadata", "resourceVersion"})) {
+    return modified_meanwhile(to.target());
+  }
+  json::value change{{"apiVersion", to.view.api_version()},
+                     {"kind", to.view.of->kind},
+                     {"metadata", {{"name", to.key.name}}}};
+  if (find(scale, {"spec", "replicas"}) != nullptr) good = set_scale(to.view, change, scale);
+  if (good.has_error()) return good.error();
+  auto merged = devserver::apply(old, change, *schema_of(to.view), writer_of(to, with), with.force);
+  if (merged.has_error()) return merged.error();
+  return finish_update(to, std::move(before), std::move(old), std::move(*merged), with, true);
+}
+
 outcome<write_plan> write_planner::patch_scale(const call& to, patch_kind patch_kind,
                                                const json::value& change,
                                                const write_options& with) const {
-  if (patch_kind == patch_kind::apply) {
-    return unsupported_media_type("application/json-patch+json, application/merge-patch+json");
-  }
+  if (patch_kind == patch_kind::apply) return apply_scale(to, change, with);
   const auto before = to.objects()->find(to.path());
   if (!before) return not_found(to.target());
   auto old = before->parse();

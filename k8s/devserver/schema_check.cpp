@@ -13,8 +13,7 @@
 #include <utility>
 
 // Findings are in the words of kube-apiserver, field for field and in its order, as far as those
-// are intended: in 1.20 the paths within lists have no indices, and alternatives (anyOf and so on)
-// have no field at all.
+// are intended: alternatives (anyOf and so on) have no field at all.
 
 namespace rw::k8s::devserver {
 namespace {
@@ -277,8 +276,10 @@ void schema_node::check_children(const json::value& value, const json::value* be
   if (value.is_array()) {
     if (item() == nullptr) return;
     const auto former = former_items(before);
-    for (const auto& entry : value.get_array()) {
-      item()->check(entry, find_item(former, entry, *this), at, found);
+    const auto& entries = value.get_array();
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      const auto index = "[" + std::to_string(i) + "]";
+      item()->check(entries[i], find_item(former, entries[i], *this), {&at, index}, found);
     }
   }
   if (!value.is_object()) return;

@@ -160,7 +160,7 @@ void schema_node::prune_fields(json::value& value, const std::string& path, bool
 
 std::string value_path::text() const {
   const auto before = parent != nullptr ? parent->text() : std::string();
-  if (before.empty() || name.empty()) return before + std::string(name);
+  if (before.empty() || name.empty() || name.starts_with('[')) return before + std::string(name);
   return before + "." + std::string(name);
 }
 

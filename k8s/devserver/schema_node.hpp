@@ -72,7 +72,7 @@ struct cel_rule {
 /// The path of a value, for messages: names from the root on, joined only when they are needed.
 struct value_path {
   const value_path* parent = nullptr;
-  std::string_view name;
+  std::string_view name;  ///< of a field, or the index of an item: "[0]"
 
   std::string text() const;
 };

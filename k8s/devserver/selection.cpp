@@ -11,8 +11,9 @@ namespace rw::k8s::devserver {
 namespace {
 
 struct selectable {
-  std::string_view storage_key;
+  std::string_view resource;
   std::string_view path;
+  std::string_view stored = path;  ///< where the stored object has it
 };
 
 // Kubernetes, "Field Selectors", and the conversion functions of its API groups.
@@ -24,6 +25,7 @@ constexpr std::array selectables{
     selectable{"pods", "spec.hostNetwork"},
     selectable{"pods", "status.phase"},
     selectable{"pods", "status.podIP"},
+    selectable{"pods", "status.podIPs"},
     selectable{"pods", "status.nominatedNodeName"},
     selectable{"events", "involvedObject.kind"},
     selectable{"events", "involvedObject.namespace"},
@@ -34,14 +36,24 @@ constexpr std::array selectables{
     selectable{"events", "involvedObject.fieldPath"},
     selectable{"events", "reason"},
     selectable{"events", "reportingComponent"},
-    selectable{"events", "source"},
+    selectable{"events", "source", "source.component"},
     selectable{"events", "type"},
+    selectable{"events.events.k8s.io", "regarding.kind", "involvedObject.kind"},
+    selectable{"events.events.k8s.io", "regarding.namespace", "involvedObject.namespace"},
+    selectable{"events.events.k8s.io", "regarding.name", "involvedObject.name"},
+    selectable{"events.events.k8s.io", "regarding.uid", "involvedObject.uid"},
+    selectable{"events.events.k8s.io", "regarding.apiVersion", "involvedObject.apiVersion"},
+    selectable{"events.events.k8s.io", "regarding.resourceVersion",
+               "involvedObject.resourceVersion"},
+    selectable{"events.events.k8s.io", "regarding.fieldPath", "involvedObject.fieldPath"},
+    selectable{"events.events.k8s.io", "reason"},
+    selectable{"events.events.k8s.io", "reportingController", "reportingComponent"},
+    selectable{"events.events.k8s.io", "type"},
     selectable{"secrets", "type"},
     selectable{"namespaces", "status.phase"},
     selectable{"nodes", "spec.unschedulable"},
     selectable{"services", "spec.clusterIP"},
     selectable{"services", "spec.type"},
-    selectable{"replicasets.apps", "status.replicas"},
     selectable{"replicationcontrollers", "status.replicas"},
     selectable{"jobs.batch", "status.successful"},
     selectable{"clustertrustbundles.certificates.k8s.io", "spec.signerName"},
@@ -51,22 +63,25 @@ bool of_metadata(std::string_view path) {
   return path == "metadata.name" || path == "metadata.namespace";
 }
 
-bool supported(const resource& of, std::string_view path) {
+/// Returns where the stored object has a field; empty if it does not select.
+std::string_view stored_path(const resource& of, std::string_view path) {
   const auto selects = [&](const served_version& served_version) {
     return std::ranges::find(served_version.selectable, path) != served_version.selectable.end();
   };
-  return of_metadata(path) || std::ranges::any_of(of.versions, selects) ||
-         std::any_of(selectables.begin(), selectables.end(), [&](const selectable& selectable) {
-           return selectable.storage_key == of.storage_key && selectable.path == path;
-         });
+  if (of_metadata(path) || std::ranges::any_of(of.versions, selects)) return path;
+  const auto name = resource_name(of.plural, of.group);
+  const auto found = std::ranges::find_if(selectables, [&](const selectable& selectable) {
+    return selectable.resource == name && selectable.path == path;
+  });
+  return found != selectables.end() ? found->stored : std::string_view();
 }
 
 problem unsupported_selector(const resource& of, const std::string& path) {
-  const bool any = !of.custom && std::any_of(selectables.begin(), selectables.end(),
-                                             [&](const selectable& selectable) {
-                                               return selectable.storage_key == of.storage_key;
-                                             });
-  if (any || of.custom) return bad_request("field label not supported: " + path);
+  const auto name = resource_name(of.plural, of.group);
+  if (of.custom ||
+      std::ranges::find(selectables, name, &selectable::resource) != selectables.end()) {
+    return bad_request("field label not supported: " + path);
+  }
   return bad_request("\"" + path +
                      "\" is not a known field selector: only \"metadata.name\", "
                      "\"metadata.namespace\"");
@@ -83,9 +98,11 @@ outcome<selection> selection::parse(const object_key& key, const query& paramete
   if (labels.has_error()) return bad_request(labels.error().message);
   auto fields = field_selector::parse(parameters.get("fieldSelector"));
   if (fields.has_error()) return fields.error();
-  for (const auto& term : fields->terms()) {
-    if (!supported(of, term.path)) return unsupported_selector(of, term.path);
-    if (!of_metadata(term.path)) result.by_content_ = true;
+  for (auto& term : fields->terms()) {
+    const auto stored = stored_path(of, term.path);
+    if (stored.empty()) return unsupported_selector(of, term.path);
+    if (!of_metadata(stored)) result.by_content_ = true;
+    if (stored != term.path) term.path = stored;
   }
   result.labels_ = std::move(*labels);
   result.fields_ = std::move(*fields);

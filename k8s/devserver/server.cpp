@@ -7,6 +7,7 @@
 #include "rw/core/task_group.hpp"
 #include "rw/k8s/devserver/admission_gate.hpp"
 #include "rw/k8s/devserver/api.hpp"
+#include "rw/k8s/devserver/default_objects.hpp"
 #include "rw/k8s/devserver/garbage_collector.hpp"
 #include "rw/k8s/devserver/server_memory.hpp"
 #include "rw/k8s/objects/base64.hpp"
@@ -144,6 +145,7 @@ class server::implementation {
   const server_environment environment_;
   const std::shared_ptr<server_memory> memory_;
   cluster_map& clusters_;
+  std::shared_ptr<const storage> defaults_;  ///< of new clusters
   const std::unique_ptr<core::transport> transport_;
   watch_schedule schedule_;
   watch_counters counters_;
@@ -165,7 +167,8 @@ void server::implementation::add_cluster(std::string_view name) {
   if (clusters_.contains(name)) {
     throw std::invalid_argument("the cluster \"" + std::string(name) + "\" is there already");
   }
-  auto made = std::make_shared<cluster>(std::string(name), options_.history);
+  if (!defaults_) defaults_ = make_default_objects(environment_.clock, http_.address());
+  auto made = std::make_shared<cluster>(std::string(name), options_.history, defaults_);
   call to{made, made->kinds.find("", "v1", "namespaces"), {}, {}, {}, {}, {}, {}};
   const auto namespaces = to.objects();
   for (const auto* ns : first_namespaces) {

@@ -60,7 +60,7 @@ unsigned offset_of(std::string_view address) {
 }
 
 struct allocated {
-  std::set<std::string, std::less<>> addresses{"10.0.0.1"};
+  std::set<std::string, std::less<>> addresses;
   std::set<std::int64_t> ports;
 };
 

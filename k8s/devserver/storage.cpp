@@ -173,17 +173,22 @@ void storage::close() {
 }
 
 std::shared_ptr<collection> storage::open(std::string_view key) {
-  const auto at = collections_.find(key);
-  if (at != collections_.end()) return at->second;
+  auto found = find(key);
+  return found ? found : make(key);
+}
+
+std::shared_ptr<collection> storage::make(std::string_view key) const {
   auto made = std::make_shared<collection>(history_);
   made->forget(forgotten_);
+  if (const auto from = base_ ? base_->find(key) : nullptr) made->objects_ = from->objects_;
   collections_.emplace(key, made);
   return made;
 }
 
 std::shared_ptr<collection> storage::find(std::string_view key) const {
   const auto at = collections_.find(key);
-  return at == collections_.end() ? nullptr : at->second;
+  if (at != collections_.end()) return at->second;
+  return base_ && base_->find(key) ? make(key) : nullptr;
 }
 
 void storage::drop(std::string_view key) {
@@ -234,13 +239,14 @@ void storage::compact() {
 }
 
 storage::contents storage::save() const {
-  contents out;
-  for (const auto& [key, collection] : collections_) out.emplace(key, collection->all(""));
+  auto out = base_ ? base_->save() : contents();
+  for (const auto& [key, collection] : collections_) out[key] = collection->all("");
   return out;
 }
 
 void storage::restore(const contents& from, bool reuse_versions) {
   const auto before = std::exchange(collections_, {});
+  base_.reset();
   if (reuse_versions) {
     version_ = 0;
     for (const auto& [key, objects] : from) {

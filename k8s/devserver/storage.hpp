@@ -13,6 +13,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace rw::k8s::devserver {
@@ -153,7 +154,12 @@ class collection {
 /// versions.
 class storage {
  public:
-  explicit storage(std::size_t history) : history_(history) {}
+  /// Begins with the objects of `base`, whose records it shares, and after their versions.
+  explicit storage(std::size_t history, std::shared_ptr<const storage> base = nullptr)
+      : history_(history),
+        base_(std::move(base)),
+        version_(base_ ? base_->version() : 0),
+        forgotten_(version_) {}
   ~storage() { close(); }
   storage(const storage&) = delete;
   storage& operator=(const storage&) = delete;
@@ -161,7 +167,7 @@ class storage {
   std::uint64_t version() const noexcept { return version_; }
 
   std::shared_ptr<collection> open(std::string_view key);
-  /// Returns null if the collection has never been used.
+  /// Returns null if the collection has never been used, and has no objects from the start.
   std::shared_ptr<collection> find(std::string_view key) const;
   /// Removes a collection with all its objects; its watches end.
   void drop(std::string_view key);
@@ -196,11 +202,13 @@ class storage {
 
  private:
   void advance_to(const record& record);
+  std::shared_ptr<collection> make(std::string_view key) const;
 
   const std::size_t history_;
-  std::uint64_t version_ = 0;
-  std::uint64_t forgotten_ = 0;  // a new collection has no history up to this version
-  std::map<std::string, std::shared_ptr<collection>, std::less<>> collections_;
+  std::shared_ptr<const storage> base_;
+  std::uint64_t version_;
+  std::uint64_t forgotten_;  // a new collection has no history up to this version
+  mutable std::map<std::string, std::shared_ptr<collection>, std::less<>> collections_;
 };
 
 }  // namespace rw::k8s::devserver

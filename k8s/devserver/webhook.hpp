@@ -84,6 +84,7 @@ class review_text {
 struct webhook_decision {
   std::string failed = {};              ///< the error of the call
   bool unseen = false;                  ///< with `failed`: the webhook has not processed the review
+  std::string location = {};            ///< where the review is to be sent instead (307, 308)
   std::optional<problem> refusal = {};  ///< the webhook denies the write
   std::vector<std::string> warnings = {};  ///< for the client
   boost::json::value patch = {};           ///< operations of a mutating webhook; null: none

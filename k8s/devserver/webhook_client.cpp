@@ -2,9 +2,11 @@
 
 #include "rw/k8s/objects/url.hpp"
 #include "rw/tls/transport.hpp"
+#include "rw/tls/xfcc.hpp"
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace rw::k8s::devserver {
 namespace {
@@ -15,6 +17,7 @@ using http::client_error;
 constexpr std::size_t most_connections = 16;  // where the webhook speaks HTTP/1.1
 constexpr std::size_t most_streams = 250;     // at once where it speaks HTTP/2
 constexpr std::size_t most_answered = 1u << 20;
+constexpr std::string_view scheme = "https://";
 
 asio::awaitable<void> close_line(std::shared_ptr<webhook_client> line) {
   co_await line->close();
@@ -53,27 +56,47 @@ bool read_authority(const std::string& url, webhook_address& into, std::string& 
   return true;
 }
 
+/// Cleans a decoded path as Go's path.Join does, and encodes it as Go's net/url does.
+std::string cleaned(std::string_view path) {
+  std::vector<std::string_view> parts;
+  while (!path.empty()) {
+    const auto part = path.substr(0, path.find('/'));
+    path.remove_prefix(std::min(part.size() + 1, path.size()));
+    if (part == ".." && !parts.empty()) parts.pop_back();
+    if (!part.empty() && part != "." && part != "..") parts.push_back(part);
+  }
+  std::string out;
+  for (const auto part : parts) append_percent_encoded(out += '/', part, "$&+,:;=@");
+  return out.empty() ? "/" : out;
+}
+
+/// Returns where the authority of an https URL ends.
+std::size_t end_of_authority(std::string_view url) {
+  return std::min(url.find('/', scheme.size()), url.size());
+}
+
 }  // namespace
 
 std::optional<webhook_address> webhook_address::of(const webhook& webhook,
                                                    const webhooks::service_resolver& resolver,
                                                    std::string& reason) {
-  static constexpr std::string_view scheme = "https://";
   webhook_address made;
   const auto query = "?timeout=" + std::to_string(webhook.timeout.count()) + "s";
   if (!webhook.url.empty()) {
-    const auto slash = std::min(webhook.url.find('/', scheme.size()), webhook.url.size());
+    const auto slash = end_of_authority(webhook.url);
     if (!read_authority(webhook.url.substr(0, slash), made, reason)) return std::nullopt;
+    const auto path = tls::percent_decode(std::string_view(webhook.url).substr(slash));
+    if (!path) {
+      reason = "parse \"" + webhook.url + "\": invalid URL escape";
+      return std::nullopt;
+    }
     made.server_name = made.host;
-    made.target = slash < webhook.url.size() ? webhook.url.substr(slash) : "/";
-    made.target += query;
+    made.target = cleaned(*path) + query;
     made.url = webhook.url.substr(0, slash) + made.target;
     return made;
   }
   made.server_name = webhook.service.name + "." + webhook.service.ns + ".svc";
-  made.target =
-      webhook.service_path.starts_with('/') ? webhook.service_path : "/" + webhook.service_path;
-  made.target += query;
+  made.target = cleaned(webhook.service_path) + query;
   made.url = std::string(scheme) + made.server_name + ":" + std::to_string(webhook.service_port) +
              made.target;
   const auto found = resolver ? resolver(webhook.service, webhook.service_port) : service_route();
@@ -86,6 +109,30 @@ std::optional<webhook_address> webhook_address::of(const webhook& webhook,
   made.host = found.endpoint->address().to_string();
   made.port = found.endpoint->port();
   return made;
+}
+
+std::optional<webhook_address> webhook_address::redirected(std::string_view location,
+                                                           std::string& reason) const {
+  auto made = *this;
+  auto whole = std::string(location.substr(0, location.find('#')));
+  const auto own = url.substr(0, end_of_authority(url));
+  if (whole.starts_with("//")) whole.insert(0, "https:");
+  if (whole.find("://") == std::string::npos) {
+    const auto folder = target.substr(0, target.rfind('/', target.find('?')) + 1);
+    whole.insert(0, whole.starts_with('/') ? own : own + folder);
+  }
+  const auto slash = end_of_authority(whole);
+  if (whole.compare(0, slash, own) != 0) {
+    if (!read_authority(whole.substr(0, slash), made, reason)) return std::nullopt;
+    if (server_name == host) made.server_name = made.host;
+  }
+  made.target = slash < whole.size() ? whole.substr(slash) : "/";
+  made.url = std::move(whole);
+  return made;
+}
+
+bool webhook_address::shares_server(const webhook_address& other) const noexcept {
+  return host == other.host && port == other.port && server_name == other.server_name;
 }
 
 /// Counts a call under way.
@@ -154,33 +201,36 @@ std::string webhook_client::text_of(boost::system::error_code error) const {
   return error.message();
 }
 
-asio::awaitable<webhook_decision> webhook_client::ask(const webhook* to, const std::string* body,
-                                                      const std::string* uid) {
+asio::awaitable<webhook_decision> webhook_client::ask(const webhook_call* call) {
   const auto self = shared_from_this();
   const in_flight_guard here(*this);
-  const auto end = environment_.clock.now() + to->timeout;
+  const auto left = [&] {
+    return std::max(std::chrono::milliseconds(1), std::chrono::ceil<std::chrono::milliseconds>(
+                                                      call->end - environment_.clock.now()));
+  };
   http::request request;
-  request.target = address_.target;
+  request.target = call->at.target;
   request.headers.add("content-type", "application/json");
   request.headers.add("accept", "application/json");
   request.headers.add("user-agent", "kube-apiserver-admission");
-  request.body = *body;
+  request.body = call->body;
   http::response answer;
   http::client_slot slot;
-  auto error = co_await client_.acquire(slot, to->timeout);
+  auto error = co_await client_.acquire(slot, left());
   if (!error) {
-    const auto left =
-        std::max(std::chrono::milliseconds(1),
-                 std::chrono::ceil<std::chrono::milliseconds>(end - environment_.clock.now()));
-    const http::exchange_options options{.limit = left};
+    const http::exchange_options options{.limit = left()};
     error = co_await slot.exchange(request, answer, options);
   }
   if (error) {
-    co_return webhook_decision{.failed = "Post \"" + address_.url + "\": " + text_of(error),
+    co_return webhook_decision{.failed = "Post \"" + call->at.url + "\": " + text_of(error),
                                .unseen = error == client_error::not_processed ||
                                          error == client_error::reused_connection_closed};
   }
-  co_return judge_answer(*to, *uid, answer.status, answer.body);
+  const auto location = answer.headers.get("location");
+  if ((answer.status == 307 || answer.status == 308) && !location.empty()) {
+    co_return webhook_decision{.location = std::string(location)};
+  }
+  co_return judge_answer(call->to, call->uid, answer.status, answer.body);
 }
 
 void webhook_client::drain() {

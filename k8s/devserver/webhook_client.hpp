@@ -22,20 +22,32 @@ struct webhook_address {
   std::string target;       ///< of the request: path and query
   std::string url;          ///< for messages
 
-  /// Returns the address of a webhook; `resolver` resolves a service. Otherwise nothing, with the
-  /// reason in `why`.
+  /// Returns the address of a webhook, with its path cleaned; `resolver` resolves a service.
+  /// Otherwise nothing, with the error in `reason`.
   static std::optional<webhook_address> of(const webhook& webhook,
                                            const webhooks::service_resolver& resolver,
                                            std::string& reason);
+  /// Returns the address that a redirect to `location` names (RFC 3986, section 5.2). Otherwise
+  /// nothing, with the error in `reason`.
+  std::optional<webhook_address> redirected(std::string_view location, std::string& reason) const;
+  /// Returns true if one connection serves both addresses.
+  bool shares_server(const webhook_address& other) const noexcept;
+};
 
-  friend bool operator==(const webhook_address&, const webhook_address&) = default;
+/// A call of a webhook.
+struct webhook_call {
+  const webhook& to;
+  std::string body;  ///< the review
+  std::string uid;
+  core::time_point end;
+  webhook_address at = {};
 };
 
 /// The connections to a webhook at one address, kept from call to call; HTTP/2 if the webhook
 /// offers it, HTTP/1.1 otherwise. On one executor. Drained, or closed, before it is destroyed.
 class webhook_client : public std::enable_shared_from_this<webhook_client> {
  public:
-  /// Returns null, with the reason in `why`, if the webhook's authorities are invalid. `tasks`
+  /// Returns null, with the error in `reason`, if the webhook's authorities are invalid. `tasks`
   /// closes it when it is drained, and must outlive it.
   static std::shared_ptr<webhook_client> open(core::task_group& tasks, const webhook& to,
                                               webhook_address at, webhooks::environment with,
@@ -45,10 +57,9 @@ class webhook_client : public std::enable_shared_from_this<webhook_client> {
 
   const webhook_address& address() const noexcept { return address_; }
 
-  /// Sends a review and evaluates the response; the arguments must live until then. Ends within the
-  /// webhook's timeout, and at once if the coroutine is cancelled or the client closed.
-  boost::asio::awaitable<webhook_decision> ask(const webhook* to, const std::string* body,
-                                               const std::string* uid);
+  /// Sends a review and evaluates the response; the call must live until then. Ends in time for
+  /// the call's end, and at once if the coroutine is cancelled or the client closed.
+  boost::asio::awaitable<webhook_decision> ask(const webhook_call* call);
 
   /// Closes it in the background once no call is under way.
   void drain();

@@ -75,45 +75,61 @@ outcome<json::value> parse_options(std::string_view body) {
   return bad_request("couldn't get version/kind; json parse error: " + reason);
 }
 
-}  // namespace
-
-outcome<delete_options> delete_options::parse(const call& from, std::string_view body,
-                                              bool is_protobuf) {
-  delete_options result;
-  std::vector<std::string_view> dry = from.parameters.all("dryRun");
-  result.propagation = from.parameters.get("propagationPolicy");
-  json::value given;
-  bool orphan = from.parameters.flag("orphanDependents");
-  if (!body.empty()) {
-    auto parsed = is_protobuf ? decode_protobuf(body) : parse_options(body);
-    if (parsed.has_error()) return parsed.error();
-    given = std::move(*parsed);
-    result.uid = find_string(given, {"preconditions", "uid"});
-    result.resource_version = find_string(given, {"preconditions", "resourceVersion"});
-    const auto policy = find_string(given, {"propagationPolicy"});
-    if (!policy.empty()) result.propagation = policy;
-    orphan = orphan || true_at(given, {"orphanDependents"});
-    result.grace_period = integer_at(given, {"gracePeriodSeconds"});
-    const auto* runs = find(given, {"dryRun"});
-    if (runs != nullptr && runs->is_array()) {
-      for (const auto& run : runs->get_array()) {
-        if (run.is_string()) dry.push_back(view(run.get_string()));
-      }
-    }
-  }
-  if (const auto grace = from.parameters.get("gracePeriodSeconds"); !grace.empty()) {
+/// Returns the options of a request without a body.
+outcome<json::value> options_in(const query& from) {
+  json::object made;
+  if (const auto grace = from.get("gracePeriodSeconds"); !grace.empty()) {
     std::int64_t seconds = 0;
     const auto read = std::from_chars(grace.data(), grace.data() + grace.size(), seconds);
     if (read.ec != std::errc() || read.ptr != grace.data() + grace.size()) {
       return bad_request("gracePeriodSeconds must be a number, not: " + std::string(grace));
     }
-    result.grace_period = seconds;
+    made["gracePeriodSeconds"] = seconds;
+  }
+  if (from.has("orphanDependents")) made["orphanDependents"] = from.flag("orphanDependents");
+  if (const auto policy = from.get("propagationPolicy"); !policy.empty()) {
+    made["propagationPolicy"] = policy;
+  }
+  if (const auto dry = from.all("dryRun"); !dry.empty()) {
+    made["dryRun"] = json::array(dry.begin(), dry.end());
+  }
+  return json::value(std::move(made));
+}
+
+}  // namespace
+
+outcome<delete_options> delete_options::parse(const call& from, std::string_view body,
+                                              bool is_protobuf) {
+  const auto given = body.empty()  ? options_in(from.parameters)
+                     : is_protobuf ? decode_protobuf(body)
+                                   : parse_options(body);
+  if (given.has_error()) return given.error();
+  return parse(*given);
+}
+
+outcome<delete_options> delete_options::parse(const json::value& from) {
+  delete_options result;
+  for (const auto* field :
+       {"gracePeriodSeconds", "preconditions", "orphanDependents", "propagationPolicy", "dryRun"}) {
+    const auto* const value = find(from, {field});
+    if (value != nullptr && !value->is_null()) result.given[field] = *value;
+  }
+  result.uid = find_string(from, {"preconditions", "uid"});
+  result.resource_version = find_string(from, {"preconditions", "resourceVersion"});
+  result.propagation = find_string(from, {"propagationPolicy"});
+  result.grace_period = integer_at(from, {"gracePeriodSeconds"});
+  const bool orphan = true_at(from, {"orphanDependents"});
+  std::vector<std::string_view> dry;
+  const auto* const runs = find(from, {"dryRun"});
+  if (runs != nullptr && runs->is_array()) {
+    for (const auto& run : runs->get_array()) {
+      if (run.is_string()) dry.push_back(view(run.get_string()));
+    }
   }
   const auto good = check_dry_run(dry, "DeleteOptions");
   if (good.has_error()) return good.error();
   result.dry_run = !dry.empty();
-  const bool says_orphan =
-      from.parameters.has("orphanDependents") || find(given, {"orphanDependents"}) != nullptr;
+  const bool says_orphan = result.given.contains("orphanDependents");
   if (says_orphan && !result.propagation.empty()) {
     return invalid({"meta.k8s.io", "DeleteOptions", ""},
                    {{"propagationPolicy", "FieldValueInvalid",

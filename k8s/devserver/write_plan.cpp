@@ -12,6 +12,7 @@
 #include <boost/json/array.hpp>
 
 #include <algorithm>
+#include <charconv>
 
 namespace rw::k8s::devserver {
 namespace {
@@ -36,6 +37,13 @@ void track_sent(json::value& object, const schema& type, const field_writer& by)
   if (has_status) object.as_object()["status"] = std::move(status);
 }
 
+/// Returns true for the text of a version of etcd.
+bool is_version(std::string_view text) {
+  std::uint64_t version = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), version);
+  return read.ec == std::errc() && read.ptr == text.data() + text.size() && version > 0;
+}
+
 problem uid_conflict(const call& to, std::string_view asked, std::string_view has) {
   return conflict(to.target(), "Precondition failed: UID in precondition: " + std::string(asked) +
                                    ", UID in object meta: " + std::string(has));
@@ -55,22 +63,26 @@ outcome<write_plan> write_planner::create(const call& to, json::value object,
                                           const write_options& with) const {
   const auto good = check_envelope(to, object);
   if (good.has_error()) return good.error();
-  if (!find_string(object, {"metadata", "resourceVersion"}).empty()) {
-    return internal_error("resourceVersion should not be set on objects to be created");
+  const bool versioned = is_version(find_string(object, {"metadata", "resourceVersion"}));
+  auto plan = finish_create(to, std::move(object), with, false);
+  // Only storing fails, which a dry run does not.
+  if (plan.has_value() && versioned && !with.dry_run) {
+    return problem{.reason = "",
+                   .message = "resourceVersion should not be set on objects to be created"};
   }
-  return finish_create(to, std::move(object), with, false);
+  return plan;
 }
 
 outcome<write_plan> write_planner::finish_create(const call& to, json::value object,
                                                  const write_options& with, bool applied) const {
   write_plan plan;
   if (to.view.version->status) object.get_object().erase("status");
-  auto good = prune_unknown(to, object, with, plan.warnings);
+  auto good = prune_unknown(to, object, with);
   if (good.has_error()) return good.error();
   good = check_room(to);
   if (good.has_error()) return good.error();
   begin_life(object, now(), random_);
-  good = report_gaps(to, object, true, plan.warnings);
+  good = report_gaps(to, object, true);
   if (good.has_error()) return good.error();
   fill_defaults(to, object, applied);
   const bool tracked = !applied && !with.manager.empty();
@@ -80,7 +92,7 @@ outcome<write_plan> write_planner::finish_create(const call& to, json::value obj
   }
   if (!to.view.of->custom) {
     begin_builtin_life(*to.view.of, object, now());
-    warn_of_builtin(*to.view.of, object, plan.warnings);
+    warn_of_builtin(*to.view.of, object, *to.warnings);
   }
   auto& metadata = object_in(object.get_object(), "metadata");
   if (to.view.of->custom || to.view.of->generation) metadata["generation"] = 1;
@@ -117,9 +129,8 @@ outcome<write_plan> write_planner::update(const call& to, json::value object,
   }
   // An object that can't be decoded is rejected for that first.
   const auto reject = [&](problem problem) -> outcome<write_plan> {
-    std::vector<std::string> unused;
     auto copy = object;
-    auto decoded = prune_unknown(to, copy, with, unused);
+    auto decoded = prune_unknown(to, copy, with);
     if (decoded.has_error()) return decoded.error();
     return problem;
   };
@@ -155,9 +166,9 @@ outcome<write_plan> write_planner::finish_update(const call& to, record_ptr befo
   const bool tracks = !applied && !with.manager.empty();
   const bool tells_empty = tracks && !to.view.of->custom && has_empty_part(object, type.get());
   auto sent = tells_empty ? object : json::value(nullptr);
-  auto good = prune_unknown(to, object, with, plan.warnings);
+  auto good = prune_unknown(to, object, with);
   if (good.has_error()) return good.error();
-  good = report_gaps(to, object, false, plan.warnings);
+  good = report_gaps(to, object, false);
   if (good.has_error()) return good.error();
   keep_other_parts(to, old, object);
   if (tells_empty) keep_other_parts(to, old, sent);
@@ -171,7 +182,7 @@ outcome<write_plan> write_planner::finish_update(const call& to, record_ptr befo
   }
   if (!to.view.of->custom) {
     carry_allocated(*to.view.of, old, object);
-    if (to.subresource.empty()) warn_of_builtin(*to.view.of, object, plan.warnings);
+    if (to.subresource.empty()) warn_of_builtin(*to.view.of, object, *to.warnings);
   }
   auto& metadata = object_in(object.get_object(), "metadata");
   metadata["resourceVersion"] = old.at("metadata").at("resourceVersion");
@@ -214,7 +225,7 @@ outcome<void> write_planner::adopt(const call& to, write_plan& plan, json::value
       metadata.erase(field);
     }
   }
-  auto good = prune_unknown(to, object, {}, plan.warnings);
+  auto good = prune_unknown(to, object, {});
   if (good.has_error()) return good.error();
   fill_defaults(to, object, false);
   if ((to.view.of->custom || to.view.of->generation) && !plan.old.is_null() &&

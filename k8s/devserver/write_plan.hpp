@@ -40,9 +40,11 @@ struct delete_options {
   std::string propagation;
   bool default_propagation = true;                ///< the client left it to the kind
   std::optional<std::int64_t> grace_period = {};  ///< seconds
+  boost::json::object given = {};                 ///< as webhooks receive them
 
   /// Parses the body, JSON or protobuf, or the query if there is none.
   static outcome<delete_options> parse(const call& from, std::string_view body, bool is_protobuf);
+  static outcome<delete_options> parse(const boost::json::value& from);
 };
 
 /// The result of a write, computed from the object's current state, before admission. Nothing is
@@ -56,7 +58,6 @@ struct write_plan {
   boost::json::value object;  ///< the new state, in the request's version
   object_key key;
   const char* operation = "";  ///< for admission: CREATE, UPDATE, DELETE
-  std::vector<std::string> warnings;
 };
 
 /// Computes the results of writes, by the rules of kube-apiserver (apiserver, "registry/rest" and
@@ -88,6 +89,8 @@ class write_planner {
                                     bool applied) const;
   outcome<write_plan> update_scale(const call& to, const boost::json::value& scale,
                                    const write_options& with) const;
+  outcome<write_plan> apply_scale(const call& to, const boost::json::value& scale,
+                                  const write_options& with) const;
   outcome<write_plan> patch_scale(const call& to, patch_kind patch_kind,
                                   const boost::json::value& change,
                                   const write_options& with) const;

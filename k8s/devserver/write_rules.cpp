@@ -95,8 +95,7 @@ outcome<void> check_room(const call& to) {
   return refused;
 }
 
-outcome<void> prune_unknown(const call& to, json::value& object, const write_options& with,
-                            std::vector<std::string>& warnings) {
+outcome<void> prune_unknown(const call& to, json::value& object, const write_options& with) {
   std::vector<std::string> removed;
   if (const auto* const type = to.view.of->custom ? nullptr : builtin_type_of(to.view)) {
     const auto undecodable = decode_builtin(*type, object, removed);
@@ -114,19 +113,17 @@ outcome<void> prune_unknown(const call& to, json::value& object, const write_opt
     const auto text = right + " field \"" + field + "\"";
     if (!all.empty()) all += ", ";
     all += text;
-    warnings.push_back(text);
+    if (with.unknown_fields == field_validation::warn) to.warnings->push_back(text);
   };
   for (const auto& field : with.duplicate_fields) add("duplicate", field);
   for (const auto& field : removed) add("unknown", field);
-  if (all.empty()) return {};
-  if (with.unknown_fields == field_validation::warn) return {};
+  if (all.empty() || with.unknown_fields == field_validation::warn) return {};
   return bad_request(to.view.of->kind + " in version \"" + to.view.version->name +
                      "\" cannot be handled as a " + to.view.of->kind +
                      ": strict decoding error: " + all);
 }
 
-outcome<void> report_gaps(const call& to, const json::value& object, bool creates,
-                          std::vector<std::string>& warnings) {
+outcome<void> report_gaps(const call& to, const json::value& object, bool creates) {
   const auto& of = *to.view.of;
   if (!to.subresource.empty()) return {};
   std::vector<std::string> gaps;
@@ -134,6 +131,9 @@ outcome<void> report_gaps(const call& to, const json::value& object, bool create
   if (of.custom && to.view.version->type) {
     std::ranges::copy(to.view.version->type->gaps(), std::back_inserter(gaps));
   } else if (of.storage_key == definitions_key) {
+    if (find_string(object, {"spec", "conversion", "strategy"}) == "Webhook") {
+      return unsupported("conversion webhooks");
+    }
     gaps = unsupported_parts(object);
   } else if (of.storage_key == "namespaces") {
     static constexpr std::string_view label = "pod-security.kubernetes.io/enforce";
@@ -153,7 +153,7 @@ outcome<void> report_gaps(const call& to, const json::value& object, bool create
     }
   }
   if (to.refuse_unsupported && !gaps.empty()) return unsupported(gaps.front());
-  std::ranges::move(gaps, std::back_inserter(warnings));
+  std::ranges::move(gaps, std::back_inserter(*to.warnings));
   return {};
 }
 

@@ -28,13 +28,11 @@ outcome<void> check_room(const call& to);
 
 /// Decodes a built-in object (400 if that fails), and removes fields that the schema does not know;
 /// 400 if the client requests strict validation.
-outcome<void> prune_unknown(const call& to, boost::json::value& object, const write_options& with,
-                            std::vector<std::string>& warnings);
+outcome<void> prune_unknown(const call& to, boost::json::value& object, const write_options& with);
 
 /// Reports what kube-apiserver does with such an object and this server does not: as warnings, or
 /// 501 (`call::refuse_unsupported`).
-outcome<void> report_gaps(const call& to, const boost::json::value& object, bool creates,
-                          std::vector<std::string>& warnings);
+outcome<void> report_gaps(const call& to, const boost::json::value& object, bool creates);
 
 /// `applied`: the object is not what a client has sent as a whole, and nulls in it are values.
 void fill_defaults(const call& to, boost::json::value& object, bool applied);

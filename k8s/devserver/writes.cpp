@@ -1,5 +1,6 @@
 #include "rw/k8s/devserver/writes.hpp"
 
+#include "rw/k8s/devserver/builtin_decoding.hpp"
 #include "rw/k8s/devserver/builtin_rules.hpp"
 #include "rw/k8s/devserver/conversion.hpp"
 #include "rw/k8s/devserver/duplicate_fields.hpp"
@@ -11,7 +12,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <iterator>
 
 namespace rw::k8s::devserver {
 namespace {
@@ -107,7 +107,6 @@ void answer_write(const call& to, const outcome<writes::written>& done, http::re
   } else {
     answer(into, plan.before ? 200 : 201, to, *done->object);
   }
-  for (const auto& warning : plan.warnings) warn(into, warning);
 }
 
 record_ptr present(const call& to, const write_plan& plan) {
@@ -152,6 +151,25 @@ outcome<json::value> parse_object(const call& to, const http::request& from) {
   if (is_protobuf(from) && !to.view.of->custom) return decode_protobuf(from.body);
   return unsupported_media_type("application/json, application/yaml, " +
                                 std::string(protobuf_media_type));
+}
+
+outcome<json::value> parse_part(const call& to, const http::request& from) {
+  auto object = parse_object(to, from);
+  if (object.has_error()) return object.error();
+  const auto type = find_subresource(to.view.of->storage_key, to.subresource)->type();
+  std::vector<std::string> unknown;
+  const auto undecodable =
+      object->is_object()
+          ? decode_builtin(*find_builtin_type(type.api_version(), type.kind), *object, unknown)
+          : "the body is no object";
+  if (!undecodable.empty()) {
+    return bad_request(type.kind + " in version \"" + type.version + "\": " + undecodable);
+  }
+  auto& fields = object->get_object();
+  fields["apiVersion"] = type.api_version();
+  fields["kind"] = type.kind;
+  object_in(fields, "metadata")["namespace"] = to.key.ns;
+  return object;
 }
 
 asio::awaitable<void> writes::create(call to, const http::request& from, http::response& into) {
@@ -216,7 +234,7 @@ asio::awaitable<void> writes::remove(call to, const http::request& from, http::r
     return {};
   }
   auto make_plan = [this, to, with = *with] { return parts_.planner.remove(to, with); };
-  write_context context{.dry_run = with->dry_run, .options = options_of(*with)};
+  write_context context{.dry_run = with->dry_run, .options = with->given};
   return perform({std::move(to), std::move(make_plan), std::move(context)}, into);
 }
 
@@ -239,8 +257,7 @@ asio::awaitable<void> writes::remove_each(call to, delete_options with,
     auto single = to;
     single.key = record->key();
     auto make_plan = [this, single, with] { return parts_.planner.remove(single, with); };
-    request request{
-        std::move(single), std::move(make_plan), {with.dry_run, true, options_of(with)}};
+    request request{std::move(single), std::move(make_plan), {with.dry_run, true, with.given}};
     const auto done = co_await write(std::move(request));
     if (done.has_value()) {
       removed.push_back(done->object);
@@ -267,6 +284,34 @@ asio::awaitable<void> writes::perform_asking(request request, http::response* in
   answer_write(to, done, *into);
 }
 
+asio::awaitable<void> writes::create_unstored(call to, outcome<json::value> object,
+                                              object_handler then, http::response& into) {
+  if (object.has_error()) {
+    answer(into, object.error());
+    return {};
+  }
+  if (parts_.gate.is_open(*to.in)) return then(std::move(*object));
+  return create_asking(std::move(to), std::move(*object), std::move(then), &into);
+}
+
+asio::awaitable<void> writes::create_asking(call to, json::value object, object_handler then,
+                                            http::response* into) {
+  write_plan plan;
+  plan.key = to.key;
+  plan.operation = "CREATE";
+  plan.object = std::move(object);
+  auto attributes =
+      attributes_of(to, plan, {.dry_run = to.parameters.has("dryRun"), .options = options_of(to)});
+  auto mutated = co_await parts_.gate.mutate(to.in.get(), attributes);
+  if (mutated.has_error()) co_return answer(*into, mutated.error());
+  if (mutated->is_object()) attributes.object = std::move(*mutated);
+  object = attributes.object;
+  const auto admitted = co_await parts_.gate.admit(to.in.get(), std::move(attributes));
+  if (admitted.has_error()) co_return answer(*into, admitted.error());
+  auto rest = then(std::move(object));
+  if (rest.valid()) co_await std::move(rest);
+}
+
 asio::awaitable<outcome<writes::written>> writes::write(request request) {
   if (request.asks_webhooks && !parts_.gate.is_open(*request.to.in)) {
     return write_asking(std::move(request));
@@ -287,18 +332,16 @@ asio::awaitable<outcome<writes::written>> writes::write_asking(request request) 
     auto attributes = attributes_of(to, *plan, request.context);
     auto mutated = co_await parts_.gate.mutate(to.in.get(), attributes);
     if (mutated.has_error()) co_return mutated.error();
-    std::ranges::move(mutated->warnings, std::back_inserter(plan->warnings));
-    if (!mutated->object.is_null()) {
-      const auto good = parts_.planner.adopt(to, *plan, std::move(mutated->object));
+    if (!mutated->is_null()) {
+      const auto good = parts_.planner.adopt(to, *plan, std::move(*mutated));
       if (good.has_error()) co_return good.error();
       attributes.object = plan->object;
     }
-    auto warnings = co_await parts_.gate.admit(to.in.get(), std::move(attributes));
-    if (warnings.has_error()) co_return warnings.error();
+    const auto admitted = co_await parts_.gate.admit(to.in.get(), std::move(attributes));
+    if (admitted.has_error()) co_return admitted.error();
     const auto possible = check_still_possible(to, *plan);
     if (possible.has_error()) co_return possible.error();
     if (is_current(to, *plan) && (!had_room || has_room(to, *plan))) {
-      std::ranges::move(*warnings, std::back_inserter(plan->warnings));
       auto object = commit(request, *plan);
       if (object.has_error()) co_return object.error();
       co_return written{std::move(*plan), std::move(*object)};

@@ -22,6 +22,9 @@ using write_observer = std::function<void(const std::shared_ptr<cluster>& in, co
 /// Parses a request's object: JSON, YAML or protobuf.
 outcome<boost::json::value> parse_object(const call& to, const http::request& from);
 
+/// Parses an object that is created below another: a Binding, Eviction or TokenRequest.
+outcome<boost::json::value> parse_part(const call& to, const http::request& from);
+
 /// The verbs that change something: create, update, patch, delete, deletecollection. A write is
 /// planned, admitted and stored; if the object changes in between, it starts over.
 class writes {
@@ -48,6 +51,13 @@ class writes {
   /// Deletes a Pod if its PodDisruptionBudget has room (policy/v1, Eviction).
   boost::asio::awaitable<void> evict(call to, const http::request& from, http::response& into);
 
+  /// Receives an object that was admitted.
+  using object_handler = std::function<boost::asio::awaitable<void>(boost::json::value object)>;
+  /// Has the webhooks review the creation of an object that is not stored, then passes it, as they
+  /// changed it, to `then`. Writes the response itself if there is no object or if it is rejected.
+  boost::asio::awaitable<void> create_unstored(call to, outcome<boost::json::value> object,
+                                               object_handler then, http::response& into);
+
   /// Plans a write from the object's current state.
   using plan_maker = std::function<outcome<write_plan>()>;
 
@@ -72,6 +82,8 @@ class writes {
  private:
   boost::asio::awaitable<void> perform(request request, http::response& into);
   boost::asio::awaitable<void> perform_asking(request request, http::response* into);
+  boost::asio::awaitable<void> create_asking(call to, boost::json::value object,
+                                             object_handler then, http::response* into);
   boost::asio::awaitable<void> bind_to(call to, std::string node, http::response* into);
   boost::asio::awaitable<void> evict_by(call to, delete_options with, http::response* into);
   boost::asio::awaitable<void> remove_each(call to, delete_options with,

@@ -1,5 +1,7 @@
 #include "webhook.hpp"
+#include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 BOOST_AUTO_TEST_SUITE(admission)
@@ -25,6 +27,38 @@ BOOST_FIXTURE_TEST_CASE(webhook_is_asked_about_a_creation, hooked) {
   BOOST_TEST(text(asked, "/object/kind") == "ConfigMap");
   BOOST_TEST(asked.at("oldObject").is_null());
   BOOST_TEST(text(asked, "/options/kind") == "CreateOptions");
+}
+
+BOOST_FIXTURE_TEST_CASE(webhook_path_is_cleaned, hooked) {
+  watch_config_maps();
+  const auto path_of = [&](std::string_view name, const std::string& path) {
+    const auto host = hook.url().substr(0, hook.url().rfind('/'));
+    merge(webhook_configurations, hook.name(),
+          R"({"webhooks": [{"name": ")" + hook.name() +
+              R"(", "admissionReviewVersions": ["v1"], "sideEffects": "None", "timeoutSeconds": 5,
+                  "namespaceSelector": {"matchLabels": {"conformance": ")" +
+              ns + R"("}}, "rules": )" + serialize(boost::json::array{rule(config_maps)}) +
+              R"(, "clientConfig": {"url": ")" + host + path + R"(", "caBundle": ")" +
+              hook.ca_bundle() + "\"}}]}");
+    const auto before = hook.target();
+    eventually([&] {
+      ok(api.create(config_maps, here(config_map(name)), {.dry_run = true}));
+      return hook.target() != before;
+    });
+    return hook.target();
+  };
+  BOOST_TEST(path_of("a", "//v") == "/v?timeout=5s");
+  BOOST_TEST(path_of("a", "/a/./b//../c%20d/%2e%2e/x%2fy~+/") == "/a/x/y~+?timeout=5s");
+}
+
+BOOST_FIXTURE_TEST_CASE(redirect_of_a_webhook_is_followed_with_the_review, hooked) {
+  watch_config_maps();
+  for (const auto status : {307u, 308u}) {
+    hook.redirect(status, "/moved/" + std::to_string(status));
+    create(config_maps, config_map("a" + std::to_string(status)));
+    BOOST_TEST(text(hook.request(), "/name") == "a" + std::to_string(status));
+  }
+  BOOST_TEST(hook.target() == "/moved/308");
 }
 
 BOOST_FIXTURE_TEST_CASE(webhook_receives_the_user, hooked) {
@@ -73,6 +107,41 @@ BOOST_FIXTURE_TEST_CASE(webhook_sees_the_object_of_a_deletion_as_the_old_one, ho
   BOOST_TEST(asked.at("object").is_null());
   BOOST_TEST(text(asked, "/oldObject/data/k") == "1");
   BOOST_TEST(text(asked, "/options/kind") == "DeleteOptions");
+}
+
+BOOST_FIXTURE_TEST_CASE(webhook_receives_the_options_of_a_deletion, hooked) {
+  const auto made = create(config_maps, config_map("a"));
+  watch_config_maps();
+  const json options{{"gracePeriodSeconds", 7},
+                     {"preconditions", {{"uid", text(made, "/metadata/uid")}}},
+                     {"orphanDependents", false}};
+  ok(api.raw("DELETE", path(config_maps, "a"), "application/json", serialize(options)));
+  auto asked = hook.request();
+  auto given = asked.at("options").as_object();
+  BOOST_TEST(text(given, "/apiVersion") == "meta.k8s.io/v1");
+  given.erase("apiVersion");
+  given.erase("kind");
+  BOOST_TEST(json(given) == options);
+}
+
+BOOST_FIXTURE_TEST_CASE(webhook_receives_the_options_of_a_deletion_in_the_query, hooked) {
+  create(config_maps, config_map("a"));
+  watch_config_maps();
+  ok(api.raw("DELETE", path(config_maps, "a") + "?gracePeriodSeconds=3&dryRun=All", "", ""));
+  auto given = hook.request().at("options").as_object();
+  given.erase("apiVersion");
+  given.erase("kind");
+  BOOST_TEST(json(given) == parse(R"({"gracePeriodSeconds": 3, "dryRun": ["All"]})"));
+  BOOST_TEST(there(config_maps, "a"));
+}
+
+BOOST_FIXTURE_TEST_CASE(webhook_receives_the_grace_period_of_a_pod, hooked) {
+  create(pods, simple_pod("a"));
+  hook.call_for(boost::json::array{rule(pods)});
+  remove(pods, "a");
+  for (const auto& asked : hook.requests()) {
+    BOOST_TEST(text(asked, "/options/gracePeriodSeconds") == "0");
+  }
 }
 
 BOOST_FIXTURE_TEST_CASE(webhook_is_asked_about_each_object_of_a_collection, hooked) {
@@ -162,6 +231,117 @@ BOOST_FIXTURE_TEST_CASE(write_with_a_webhooks_warning_is_stored_and_returns_it, 
   const auto answer = server.http("POST", path(config_maps), serialize(config_map("a")));
   BOOST_TEST(answer.status == 201u);
   BOOST_TEST(answer.headers.get("warning") == "299 - \"mind the gap\"");
+}
+
+BOOST_FIXTURE_TEST_CASE(webhook_warns_of_a_write_that_it_denies, hooked) {
+  watch_config_maps();
+  hook.answer(
+      [](const json&) { return parse(R"({"allowed": false, "warnings": ["mind the gap"]})"); });
+  const auto answer = server.http("POST", path(config_maps), serialize(config_map("a")));
+  BOOST_TEST(answer.status == 400u);
+  BOOST_TEST(answer.headers.get("warning") == "299 - \"mind the gap\"");
+}
+
+BOOST_FIXTURE_TEST_CASE(webhook_warns_of_a_collection_once_for_each_text, hooked) {
+  for (const auto* const name : {"a", "b", "c"}) create(config_maps, config_map(name));
+  watch_config_maps();
+  hook.answer([](const json& asked) {
+    const bool last = text(asked, "/oldObject/metadata/name") == "c";
+    return json{{"allowed", true}, {"warnings", {last ? "of the last" : "of the others"}}};
+  });
+  const auto answer = server.http("DELETE", path(config_maps));
+  BOOST_TEST(answer.status == 200u);
+  std::vector<std::string> warnings;
+  for (std::size_t i = 0; i < answer.headers.size(); ++i) {
+    if (answer.headers[i].name == "warning") warnings.emplace_back(answer.headers[i].value);
+  }
+  std::ranges::sort(warnings);
+  BOOST_TEST(
+      warnings == (std::vector<std::string>{"299 - \"of the last\"", "299 - \"of the others\""}),
+      boost::test_tools::per_element());
+}
+
+BOOST_FIXTURE_TEST_CASE(webhook_is_asked_about_an_eviction_and_not_the_deletion, hooked) {
+  create(pods, simple_pod("a"));
+  hook.call_for(boost::json::array{rule(pods), rule(pods, {"*"}, "pods/*")});
+  const auto evict = [&] {
+    return api.raw("POST", path(pods, "a", "eviction"), "application/json",
+                   R"({"apiVersion": "policy/v1beta1", "kind": "Eviction",
+                       "metadata": {"name": "a"}, "deleteOptions": {"gracePeriodSeconds": 0}})");
+  };
+  hook.answer(deny);
+  refuse(evict(), {400, "", "not like this"});
+  hook.requests();
+  hook.answer([](const json&) { return json{{"allowed", true}}; });
+  ok(evict());
+  const auto asked = hook.request();
+  BOOST_TEST(text(asked, "/operation") == "CREATE");
+  BOOST_TEST(text(asked, "/kind/kind") == "Eviction");
+  BOOST_TEST(text(asked, "/resource/resource") == "pods");
+  BOOST_TEST(text(asked, "/subResource") == "eviction");
+  BOOST_TEST(text(asked, "/name") == "a");
+  BOOST_TEST(text(asked, "/object/deleteOptions/gracePeriodSeconds") == "0");
+  BOOST_TEST(asked.at("oldObject").is_null());
+  BOOST_TEST(text(asked, "/options/kind") == "CreateOptions");
+  BOOST_TEST(!there(pods, "a"));
+}
+
+BOOST_FIXTURE_TEST_CASE(webhook_is_asked_about_a_binding_as_a_creation, hooked) {
+  create(pods, simple_pod("a"));
+  hook.call_for(boost::json::array{rule(pods), rule(pods, {"*"}, "pods/*")});
+  ok(api.raw("POST", path(pods, "a", "binding"), "application/json",
+             R"({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "a"},
+                 "target": {"kind": "Node", "name": "n1"}})"));
+  const auto asked = hook.request();
+  BOOST_TEST(text(asked, "/operation") == "CREATE");
+  BOOST_TEST(text(asked, "/kind/kind") == "Binding");
+  BOOST_TEST(text(asked, "/subResource") == "binding");
+  BOOST_TEST(text(asked, "/object/target/name") == "n1");
+  BOOST_TEST(text(get(pods, "a"), "/spec/nodeName") == "n1");
+}
+
+BOOST_FIXTURE_TEST_CASE(subresource_of_a_pod_names_that_pod, hooked) {
+  create(pods, simple_pod("a"));
+  for (const auto* const body :
+       {R"({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "b"},
+            "target": {"kind": "Node", "name": "n1"}})",
+        R"({"apiVersion": "policy/v1beta1", "kind": "Eviction", "metadata": {"name": "b"}})"}) {
+    const auto kind = text(parse(body), "/kind");
+    refuse(api.raw("POST", path(pods, "a", kind == "Binding" ? "binding" : "eviction"),
+                   "application/json", body),
+           {400, "BadRequest", "name in URL does not match name in " + kind + " object"});
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(webhook_is_asked_about_reviews_and_token_requests, hooked) {
+  const std::string accounts = "/api/v1/namespaces/" + ns + "/serviceaccounts";
+  ok(api.raw("POST", accounts, "application/json",
+             R"({"kind": "ServiceAccount", "apiVersion": "v1", "metadata": {"name": "robot"}})"));
+  auto reviews = parse(R"({"apiGroups": ["authorization.k8s.io"], "apiVersions": ["v1"],
+                           "operations": ["*"], "resources": ["localsubjectaccessreviews"]})");
+  auto tokens = parse(R"({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"],
+                          "resources": ["serviceaccounts/token"]})");
+  hook.call_for(boost::json::array{reviews, tokens});
+  ok(api.raw("POST", accounts + "/robot/token", "application/json",
+             R"({"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "spec": {}})"));
+  auto asked = hook.request();
+  BOOST_TEST(text(asked, "/operation") == "CREATE");
+  BOOST_TEST(text(asked, "/kind/kind") == "TokenRequest");
+  BOOST_TEST(text(asked, "/subResource") == "token");
+  BOOST_TEST(text(asked, "/name") == "robot");
+  hook.answer(deny);
+  refuse(api.raw("POST",
+                 "/apis/authorization.k8s.io/v1/namespaces/" + ns + "/localsubjectaccessreviews",
+                 "application/json",
+                 R"({"apiVersion": "authorization.k8s.io/v1", "kind": "LocalSubjectAccessReview",
+                     "metadata": {"namespace": ")" +
+                     ns + R"("}, "spec": {"user": "u", "resourceAttributes": {"verb": "get",
+                     "resource": "pods", "namespace": ")" +
+                     ns + R"("}}})"),
+         {400, "", "not like this"});
+  asked = hook.request();
+  BOOST_TEST(text(asked, "/kind/kind") == "LocalSubjectAccessReview");
+  BOOST_TEST(text(asked, "/object/spec/user") == "u");
 }
 
 BOOST_FIXTURE_TEST_CASE(webhook_is_not_asked_about_other_resources_and_operations, hooked) {

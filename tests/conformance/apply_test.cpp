@@ -360,6 +360,24 @@ BOOST_FIXTURE_TEST_CASE(equal_quantity_of_another_text_is_in_conflict, managers)
   by("two", limited("1"));
 }
 
+BOOST_FIXTURE_TEST_CASE(manager_that_applies_in_another_version_is_the_same, sandbox) {
+  auto crd = definition(server.unique("v") + ".example.com", "Thing", "things",
+                        parse(R"({"type": "object", "properties": {"spec": {"type": "object",
+                                  "additionalProperties": {"type": "integer"}}}})"));
+  auto& versions = crd.at_pointer("/spec/versions").as_array();
+  versions.push_back(with(with(versions.front(), "/name", "v2"), "/storage", false));
+  const auto old = define(crd);
+  auto newer = old;
+  newer.gvk.version = "v2";
+  apply(old, object(old, "a", {{"spec", {{"x", 1}, {"y", 1}}}}), {.field_manager = "m"});
+  const auto applied =
+      apply(newer, object(newer, "a", {{"spec", {{"x", 2}}}}), {.field_manager = "m"});
+  BOOST_TEST(applied.at("spec") == parse(R"({"x": 2})"));
+  const auto& owners = applied.at_pointer("/metadata/managedFields").as_array();
+  BOOST_TEST_REQUIRE(owners.size() == 1u);
+  BOOST_TEST(text(owners[0], "/apiVersion") == newer.gvk.api_version());
+}
+
 BOOST_FIXTURE_TEST_CASE(item_that_leaves_out_the_number_that_identifies_it_has_zero, sandbox) {
   const auto ports = parse(R"([{"name": "web"}])");
   refuse(api.apply(deployments,

@@ -128,10 +128,74 @@ BOOST_FIXTURE_TEST_CASE(fields_that_no_one_knows_may_be_warned_of, sandbox) {
 
 // What this server does not do is rejected, or admitted with a warning; the real one does it.
 
-BOOST_FIXTURE_TEST_CASE(conversion_webhooks_are_rejected, sandbox) {
-  auto definition = with(field_definition(*this), "/spec/conversion", {{"strategy", "Webhook"}});
-  refuse(api.create(crds, definition),
-         {422, "Invalid", "spec.conversion.strategy: Unsupported value: \"Webhook\""});
+BOOST_FIXTURE_TEST_CASE(features_beyond_this_server_are_not_implemented, sandbox) {
+  const auto definition =
+      with(field_definition(*this), "/spec/conversion", {{"strategy", "Webhook"}});
+  refuse(api.create(crds, definition), {501, "NotImplemented", "conversion webhooks"});
+  for (const auto* const path :
+       {"/apis/certificates.k8s.io/v1/certificatesigningrequests",
+        "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
+        "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
+        "/apis/autoscaling/v1/horizontalpodautoscalers"}) {
+    refuse(api.raw("GET", path, "", ""), {501, "NotImplemented", "not supported"});
+  }
+  const std::string services_of_api = "/apis/apiregistration.k8s.io/v1/apiservices";
+  ok(api.raw("GET", services_of_api + "/v1.apps", "", ""));
+  refuse(api.raw("DELETE", services_of_api + "/v1.apps", "", ""),
+         {501, "NotImplemented", "changes of apiservices"});
+}
+
+// Kubernetes 1.32: the objects that each cluster has; before, flow control was beta.
+BOOST_FIXTURE_TEST_CASE(flow_control_is_served, sandbox) {
+  const k8s::resource_type levels{
+      {"flowcontrol.apiserver.k8s.io", "v1", "PriorityLevelConfiguration"},
+      "prioritylevelconfigurations",
+      false};
+  BOOST_TEST(sorted_names(ok(api.list(levels, {}))).size() == 8u);
+  const auto flow =
+      ok(api.get({{"flowcontrol.apiserver.k8s.io", "v1", "FlowSchema"}, "flowschemas", false},
+                 {"", "catch-all"}));
+  BOOST_TEST(text(flow, "/spec/priorityLevelConfiguration/name") == "catch-all");
+  const auto mine = server.unique("level");
+  ok(api.create(levels, object(levels, mine, {{"spec", {{"type", "Exempt"}}}})));
+  ok(api.remove(levels, {"", mine}));
+}
+
+// Discovery of endpoints is stable since 1.21.
+BOOST_FIXTURE_TEST_CASE(api_server_has_an_endpoint_slice, sandbox) {
+  const auto slice =
+      ok(api.get({{"discovery.k8s.io", "v1", "EndpointSlice"}, "endpointslices", true},
+                 {"default", "kubernetes"}));
+  BOOST_TEST(text(slice, "/metadata/labels/kubernetes.io~1service-name") == "kubernetes");
+  BOOST_TEST(text(slice, "/ports/0/name") == "https");
+}
+
+// kube-openapi, validation/validate/slice_validator.go: items have an index, since 1.25.
+BOOST_FIXTURE_TEST_CASE(path_of_an_error_in_a_list_has_the_index, sandbox) {
+  refuse(api.create(gadgets(), here(gadget("a", parse(R"({"tags": ["a", 5]})")))),
+         {422, "Invalid", "spec.tags[1]: Invalid value: \"integer\": spec.tags[1] in body"});
+}
+
+// kubernetes PR 98377: apply of the scale subresource, since 1.22.
+BOOST_FIXTURE_TEST_CASE(scale_is_applied, sandbox) {
+  create(deployments, deployment("a"), {.field_manager = "creator"});
+  const auto scaled = [&](int replicas, std::string_view more) {
+    return api.raw("PATCH", path(deployments, "a", "scale") + "?fieldManager=m" + std::string(more),
+                   "application/apply-patch+yaml",
+                   serialize(json{{"apiVersion", "autoscaling/v1"},
+                                  {"kind", "Scale"},
+                                  {"metadata", {{"name", "a"}}},
+                                  {"spec", {{"replicas", replicas}}}}));
+  };
+  refuse(scaled(3, ""), {409, "Conflict", "conflict with \"creator\""});
+  BOOST_TEST(text(parse(ok(scaled(3, "&force=true"))), "/spec/replicas") == "3");
+  const auto owned = get(deployments, "a");
+  const auto* const entry = managed_by(owned, "m", "Apply");
+  BOOST_TEST_REQUIRE(entry != nullptr);
+  BOOST_TEST(text(*entry, "/subresource") == "scale");
+  BOOST_TEST(text(*entry, "/apiVersion") == "apps/v1");
+  BOOST_TEST(entry->at("fieldsV1") == parse(R"({"f:spec": {"f:replicas": {}}})"));
+  BOOST_TEST(text(parse(ok(scaled(4, ""))), "/spec/replicas") == "4");
 }
 
 BOOST_FIXTURE_TEST_CASE(rules_with_unknown_functions_are_admitted_with_a_warning, sandbox) {

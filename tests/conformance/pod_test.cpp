@@ -8,14 +8,6 @@ using namespace rw::conformance;
 
 namespace {
 
-const k8s::resource_type pods{{"", "v1", "Pod"}, "pods", true};
-
-json pod_of(std::string_view name) {
-  return object(
-      pods, name,
-      {{"spec", {{"containers", boost::json::array{{{"name", "c"}, {"image", "i:1"}}}}}}});
-}
-
 std::string binding_to(std::string_view node) {
   return R"({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "a"},
              "target": {"kind": "Node", "name": ")" +
@@ -25,7 +17,7 @@ std::string binding_to(std::string_view node) {
 }  // namespace
 
 BOOST_FIXTURE_TEST_CASE(pod_is_bound_to_a_node_once, sandbox) {
-  create(pods, pod_of("a"));
+  create(pods, simple_pod("a"));
   const auto path_of = path(pods, "a", "binding");
   ok(api.raw("POST", path_of, "application/json", binding_to("n1")));
   const auto bound = get(pods, "a");
@@ -37,7 +29,7 @@ BOOST_FIXTURE_TEST_CASE(pod_is_bound_to_a_node_once, sandbox) {
 }
 
 BOOST_FIXTURE_TEST_CASE(pod_keeps_its_spec, sandbox) {
-  create(pods, pod_of("a"));
+  create(pods, simple_pod("a"));
   merge(pods, "a", R"({"metadata": {"labels": {"l": "x"}}})");
   refuse(
       api.patch(pods, key("a"), k8s::patch_type::merge, parse(R"({"spec": {"nodeName": "n1"}})")),
@@ -45,15 +37,16 @@ BOOST_FIXTURE_TEST_CASE(pod_keeps_its_spec, sandbox) {
 }
 
 BOOST_FIXTURE_TEST_CASE(volume_without_a_source_is_an_empty_directory, sandbox) {
-  const auto made = create(pods, with(pod_of("a"), "/spec/volumes", parse(R"([{"name": "v"}])")));
+  const auto made =
+      create(pods, with(simple_pod("a"), "/spec/volumes", parse(R"([{"name": "v"}])")));
   BOOST_TEST(made.at_pointer("/spec/volumes/0/emptyDir") == parse("{}"));
 }
 
 BOOST_FIXTURE_TEST_CASE(resource_without_a_prefix_is_known_and_not_negative, sandbox) {
   for (const auto* const limits : {R"({"apples": "1"})", R"({"cpu": "-1"})"}) {
-    auto pod = pod_of("a");
-    pod.at_pointer("/spec/containers/0").as_object()["resources"] = {{"limits", parse(limits)}};
-    refuse(api.create(pods, here(std::move(pod))), {422, "Invalid", "resources.limits["});
+    auto limited = simple_pod("a");
+    limited.at_pointer("/spec/containers/0").as_object()["resources"] = {{"limits", parse(limits)}};
+    refuse(api.create(pods, here(std::move(limited))), {422, "Invalid", "resources.limits["});
   }
 }
 

@@ -16,6 +16,12 @@ json config_map(std::string_view name, json data, json labels) {
   return made;
 }
 
+json simple_pod(std::string_view name) {
+  return object(
+      pods, name,
+      {{"spec", {{"containers", boost::json::array{{{"name", "c"}, {"image", "i:1"}}}}}}});
+}
+
 json deployment(std::string_view name) {
   return object(deployments, name, parse(R"({
     "spec": {

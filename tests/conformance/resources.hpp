@@ -9,6 +9,7 @@ namespace rw::conformance {
 
 inline const k8s::resource_type config_maps{{"", "v1", "ConfigMap"}, "configmaps", true};
 inline const k8s::resource_type secrets{{"", "v1", "Secret"}, "secrets", true};
+inline const k8s::resource_type pods{{"", "v1", "Pod"}, "pods", true};
 inline const k8s::resource_type services{{"", "v1", "Service"}, "services", true};
 inline const k8s::resource_type events{{"", "v1", "Event"}, "events", true};
 inline const k8s::resource_type namespaces{{"", "v1", "Namespace"}, "namespaces", false};
@@ -29,6 +30,9 @@ json object(const k8s::resource_type& type, std::string_view name,
 
 /// A ConfigMap with this data and these labels.
 json config_map(std::string_view name, json data = nullptr, json labels = nullptr);
+
+/// A Pod of one container.
+json simple_pod(std::string_view name);
 
 /// A Deployment of two containers, `one` and `two`.
 json deployment(std::string_view name);

@@ -142,6 +142,33 @@ BOOST_FIXTURE_TEST_CASE(events_are_selected_by_their_object, sandbox) {
              "a");
 }
 
+BOOST_FIXTURE_TEST_CASE(fields_of_events_are_those_of_their_group, sandbox) {
+  for (const auto* name : {"a", "b"}) {
+    create(events,
+           object(events, name,
+                  {{"involvedObject", {{"kind", "ConfigMap"}, {"namespace", ns}, {"name", name}}},
+                   {"source", {{"component", name}}},
+                   {"reason", name}}));
+  }
+  const k8s::resource_type newer{{"events.k8s.io", "v1", "Event"}, "events", true};
+  for (const auto* field :
+       {"kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath"}) {
+    list(newer, {.fields = "regarding." + std::string(field) + "=x"});
+    refuse(api.list(newer, {.ns = ns, .fields = "involvedObject." + std::string(field) + "=x"}),
+           {400, "BadRequest", "field label not supported"});
+  }
+  BOOST_TEST(labelled::joined(list(newer, {.fields = "regarding.name=b"})) == "b");
+  BOOST_TEST(labelled::joined(list(newer, {.fields = "reportingController="})) == "ab");
+  refuse(api.list(newer, {.ns = ns, .fields = "source=a"}), {400, "BadRequest", "source"});
+  BOOST_TEST(labelled::joined(list(events, {.fields = "source=b"})) == "b");
+}
+
+BOOST_FIXTURE_TEST_CASE(status_of_replica_sets_selects_none, sandbox) {
+  const k8s::resource_type sets{{"apps", "v1", "ReplicaSet"}, "replicasets", true};
+  refuse(api.list(sets, {.ns = ns, .fields = "status.replicas=1"}), {400, "BadRequest"});
+  list(pods, {.fields = "status.podIPs=10.0.0.9"});
+}
+
 BOOST_FIXTURE_TEST_CASE(cluster_scoped_objects_are_selected_like_others, sandbox) {
   const auto mine = list(namespaces, {.labels = "conformance=" + ns});
   BOOST_TEST(labelled::joined(mine) == ns);

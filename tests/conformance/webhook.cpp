@@ -141,9 +141,25 @@ void webhook::send(unsigned status, std::string body) {
   raw_.emplace(status, std::move(body));
 }
 
+void webhook::redirect(unsigned status, std::string path) {
+  const std::lock_guard lock(guard_);
+  redirect_.emplace(status, std::move(path));
+}
+
+std::string webhook::target() {
+  const std::lock_guard lock(guard_);
+  return target_;
+}
+
 boost::asio::awaitable<void> webhook::handle(http::request& from, http::response& into) {
   auto review = parse(from.body);
   const std::lock_guard lock(guard_);
+  target_ = from.target;
+  if (redirect_ && !from.target.starts_with(redirect_->second)) {
+    into.status = redirect_->first;
+    into.headers.add("location", redirect_->second);
+    return {};
+  }
   if (from.target.find("/scout") != std::string::npos) {
     scouted_ = true;
   } else {

@@ -49,6 +49,11 @@ class webhook final : public http::handler {
   /// Sends this instead of a review. Status 0: closes the connection.
   void send(unsigned status, std::string body);
 
+  /// Redirects reviews to any path but this one.
+  void redirect(unsigned status, std::string path);
+  /// The path and query that the last review was sent to.
+  std::string target();
+
   /// All requests since the last call of this, or since `call_for`.
   std::vector<json> requests();
   /// The only one.
@@ -81,6 +86,8 @@ class webhook final : public http::handler {
   decision decide_;
   std::vector<json> requests_;
   std::optional<std::pair<unsigned, std::string>> raw_;
+  std::optional<std::pair<unsigned, std::string>> redirect_;
+  std::string target_;
   bool hangs_ = false;
   bool holds_ = false;
   bool holding_ = false;

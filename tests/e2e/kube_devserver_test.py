@@ -436,8 +436,12 @@ class OwnFlags(harness.TestCase):
             one.expect(201, "POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", rules)
             self.assertIn("rule of paths", one.answer.headers["Warning"])
             converted = definition("Webhook", {"type": "object"}, conversion={"strategy": "Webhook"})
-            self.assertIn("conversion", one.expect(422, "POST", crds, converted)["message"])
-            one.expect(404, "GET", "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas")
+            self.assertIn("conversion", one.expect(501, "POST", crds, converted)["message"])
+            for kind in ("certificates.k8s.io/v1/certificatesigningrequests", "autoscaling/v1/horizontalpodautoscalers",
+                         "admissionregistration.k8s.io/v1/validatingadmissionpolicies",
+                         "admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"):
+                one.expect(501, "GET", "/apis/" + kind)
+            one.expect(501, "DELETE", "/apis/apiregistration.k8s.io/v1/apiservices/v1.apps")
             for sub in ("log", "exec", "portforward", "attach", "proxy", "resize"):
                 one.expect(404, "GET", f"{space}pods/a/{sub}")
             one.expect(415, "POST", crds, b"k8s\0" + b"\x0a\x00", PROTOBUF)

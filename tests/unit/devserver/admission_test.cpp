@@ -1,6 +1,7 @@
 #include "rw/k8s/devserver/admission.hpp"
 
 #include "rw/core/wake.hpp"
+#include "rw/k8s/devserver/webhook_client.hpp"
 #include "rw/k8s/objects/base64.hpp"
 #include "rw/tls/transport.hpp"
 
@@ -51,6 +52,11 @@ class reviewer final : public rw::http::handler {
       target_ = from.target;
     }
     if (from.target.starts_with("/hang")) return hang();
+    if (from.target.starts_with("/loop")) {
+      into.status = 307;
+      into.headers.add("location", "/loop");
+      return {};
+    }
     json::object response = {{"uid", asked.at("request").at("uid")}, {"allowed", true}};
     if (from.target.starts_with("/deny")) {
       response["allowed"] = false;
@@ -119,7 +125,7 @@ struct fixture {
     here.on_thread([&] { hooks->set_configuration(name, configuration); });
   }
 
-  outcome<std::vector<std::string>> admit(admission_attributes write = config_map()) {
+  outcome<void> admit(admission_attributes write = config_map()) {
     return here.call(hooks->admit(std::move(write)));
   }
 
@@ -151,9 +157,9 @@ BOOST_AUTO_TEST_CASE(webhook_is_called_over_http2_and_its_connection_kept) {
   fixture here;
   here.configure("/x", {{"timeoutSeconds", 5}});
   for (int i = 0; i < 5; ++i) {
-    const auto got = here.admit();
-    BOOST_TEST_REQUIRE(got.has_value());
-    BOOST_TEST(got->empty());
+    auto write = config_map();
+    BOOST_TEST_REQUIRE(here.admit(write).has_value());
+    BOOST_TEST(write.warnings->empty());
   }
   BOOST_TEST(here.answers.target() == "/x?timeout=5s");
   BOOST_TEST(here.answers.last().at("request").at("name") == "w1");
@@ -199,10 +205,41 @@ BOOST_AUTO_TEST_CASE(warnings_reach_the_writer_in_the_order_of_the_webhooks) {
   fixture here;
   here.configure("/warn", {{"name", "a.example.com"}}, "a");
   here.configure("/warn", {{"name", "b.example.com"}}, "b");
-  const auto got = here.admit();
-  BOOST_TEST_REQUIRE(got.has_value());
-  BOOST_TEST(*got == (std::vector<std::string>{"careful", "careful"}),
+  auto write = config_map();
+  BOOST_TEST_REQUIRE(here.admit(write).has_value());
+  BOOST_TEST(*write.warnings == (std::vector<std::string>{"careful", "careful"}),
              boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(webhook_that_redirects_in_a_circle_fails_after_ten_times) {
+  fixture here;
+  here.configure("/loop");
+  here.check_refused(R"(Internal error occurred: failed calling webhook "h.example.com": Post ")" +
+                     here.url("/loop") + R"(": stopped after 10 redirects)");
+  BOOST_TEST(here.answers.calls == 11);
+  BOOST_TEST(here.connections() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(webhook_address_follows_a_redirect) {
+  webhook called{.name = "h"};
+  called.url = "https://a.example:8443//v/../w%20x/";
+  std::string reason;
+  const auto from = webhook_address::of(called, nullptr, reason);
+  BOOST_TEST_REQUIRE(from.has_value());
+  BOOST_TEST(from->target == "/w%20x?timeout=10s");
+  const auto to = [&](std::string_view location) {
+    const auto found = from->redirected(location, reason);
+    if (!found) return std::string();
+    return found->server_name + " " + found->host + ":" + std::to_string(found->port) + " " +
+           found->target;
+  };
+  BOOST_TEST(to("/moved?x=1#part") == "a.example a.example:8443 /moved?x=1");
+  BOOST_TEST(to("beside") == "a.example a.example:8443 /beside");
+  BOOST_TEST(to("https://b.example/y") == "b.example b.example:443 /y");
+  BOOST_TEST(to("//b.example:1") == "b.example b.example:1 /");
+  BOOST_TEST(to("http://b.example/y").empty());
+  called.url = "https://a.example/%zz";
+  BOOST_TEST(!webhook_address::of(called, nullptr, reason).has_value());
 }
 
 BOOST_AUTO_TEST_CASE(webhook_that_fails_refuses_the_write_unless_it_may_fail) {
@@ -359,7 +396,7 @@ BOOST_AUTO_TEST_CASE(writer_that_gives_up_takes_its_calls_along) {
 }
 
 BOOST_AUTO_TEST_CASE(closing_ends_calls_under_way) {
-  std::future<outcome<std::vector<std::string>>> pending;
+  std::future<outcome<void>> pending;
   {
     fixture here;
     here.configure("/hang", {{"timeoutSeconds", 30}});
@@ -373,7 +410,7 @@ BOOST_AUTO_TEST_CASE(closing_ends_calls_under_way) {
 BOOST_AUTO_TEST_CASE(many_writes_share_a_connection) {
   fixture here;
   here.configure("/x");
-  std::vector<std::future<outcome<std::vector<std::string>>>> pending;
+  std::vector<std::future<outcome<void>>> pending;
   for (int i = 0; i < 200; ++i) {
     pending.push_back(
         asio::co_spawn(here.here.context, here.hooks->admit(config_map()), asio::use_future));
