@@ -68,10 +68,8 @@ void check_job_template(const json::value& template_spec, const std::string& at,
 
 /// Containers mount the claims of a StatefulSet like volumes.
 json::value with_claims_as_volumes(json::value object) {
-  const auto* const claims = find(object, {"spec", "volumeClaimTemplates"});
-  if (claims == nullptr || !claims->is_array()) return object;
   std::vector<std::string> names;
-  for (const auto& claim : claims->get_array()) {
+  for (const auto& claim : array_at(object, {"spec", "volumeClaimTemplates"})) {
     names.emplace_back(find_string(claim, {"metadata", "name"}));
   }
   auto& spec = object_in(object_in(object_in(object.as_object(), "spec"), "template"), "spec");
