@@ -18,7 +18,6 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::string_view default_audience = "https://kubernetes.default.svc";
 constexpr std::int64_t shortest_token = 600;  // seconds
 constexpr std::int64_t longest_token = std::int64_t{1} << 32;
 
@@ -188,7 +187,9 @@ json::value reviews::token_of(const call& to, const json::value& review) const {
   if (user.has_error() || !account_exists(*to.in, *user)) {
     return {{"user", json::object()}, {"error", "the token is not valid"}};
   }
-  return {{"authenticated", true}, {"user", user_info(*user)}, {"audiences", {default_audience}}};
+  return {{"authenticated", true},
+          {"user", user_info(*user)},
+          {"audiences", json::array(parts_.audiences.begin(), parts_.audiences.end())}};
 }
 
 outcome<json::value> reviews::status_of(const call& to, const json::value& review) const {
@@ -246,7 +247,7 @@ outcome<json::value> reviews::issue(const call& to, const http::request& from) c
   if (good.has_error()) return good.error();
   auto* const audiences = spec.if_contains("audiences");
   if (audiences == nullptr || audiences->as_array().empty()) {
-    spec["audiences"] = {default_audience};
+    spec["audiences"] = json::array(parts_.audiences.begin(), parts_.audiences.end());
   }
   const auto end = parts_.clock.wall() + std::chrono::seconds(lifetime);
   const auto uid = std::string(find_string(account->parse(), {"metadata", "uid"}));
