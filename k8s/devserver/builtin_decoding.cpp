@@ -171,12 +171,7 @@ class decoder {
       case go_type::bytes:
         encode_numbers(value);
         if (!expect(value.is_string())) return;
-        if (auto bytes = decode_base64(view(value.get_string()))) {
-          value = base64_encode(*bytes);
-        } else {
-          fail("illegal base64 data in " + std::string(kind_) + "." + path);
-        }
-        return;
+        return canonize(value, path);
       case go_type::time:
       case go_type::micro_time:
         if (expect(value.is_string()) && !parse_rfc3339(view(value.get_string()))) {
@@ -190,10 +185,14 @@ class decoder {
     }
   }
 
-  /// Go skips line breaks, and no other white space.
-  static std::optional<std::string> decode_base64(std::string_view text) {
-    if (text.find_first_of(" \t") != std::string_view::npos) return {};
-    return base64_decode(text);
+  /// Go skips line breaks in base64, and no other white space.
+  void canonize(json::value& value, const std::string& path) {
+    const auto text = view(value.get_string());
+    const auto bytes = base64_decode(text);
+    if (!bytes || text.find_first_of(" \t") != std::string_view::npos) {
+      return fail("illegal base64 data in " + std::string(kind_) + "." + path);
+    }
+    value = base64_encode(*bytes);
   }
 
   /// Go reads bytes from a list of numbers, too.

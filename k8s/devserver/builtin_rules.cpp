@@ -138,11 +138,7 @@ void taint_node(json::object& spec) {
   const json::value taint{{"key", "node.kubernetes.io/not-ready"}, {"effect", "NoSchedule"}};
   auto& taints = spec["taints"];
   if (!taints.is_array()) taints.emplace_array();
-  const bool there = std::ranges::any_of(taints.get_array(), [&](const json::value& other) {
-    return find_string(other, {"key"}) == view(taint.at("key").get_string()) &&
-           find_string(other, {"effect"}) == "NoSchedule";
-  });
-  if (!there) taints.get_array().push_back(taint);
+  if (std::ranges::count(taints.get_array(), taint) == 0) taints.get_array().push_back(taint);
 }
 
 void check_priority_class(const json::value& before, const json::value& object,

@@ -386,9 +386,7 @@ std::string list_message(const builtin_type& item, const json::value& list) {
   if (meta != nullptr && metadata != nullptr && metadata->is_object()) {
     append_bytes(made, 1, message_of(*meta, metadata->get_object()));
   }
-  const auto* const items = find(list, {"items"});
-  if (items == nullptr || !items->is_array()) return made;
-  for (const auto& entry : items->get_array()) {
+  for (const auto& entry : array_at(list, {"items"})) {
     if (entry.is_object()) append_bytes(made, 2, message_of(item, entry.get_object()));
   }
   return made;

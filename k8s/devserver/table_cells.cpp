@@ -1,8 +1,8 @@
 #include "rw/k8s/devserver/table_cells.hpp"
 
-#include "rw/core/text.hpp"
 #include "rw/k8s/devserver/json_access.hpp"
 #include "rw/k8s/devserver/json_path.hpp"
+#include "rw/k8s/devserver/scale.hpp"
 #include "rw/k8s/devserver/table.hpp"
 #include "rw/k8s/objects/types.hpp"
 
@@ -39,27 +39,6 @@ std::string joined(const texts& parts, std::string_view separator) {
 std::string since(std::string_view time, when now) {
   return human_duration(
       std::chrono::duration_cast<std::chrono::seconds>(now - parse_rfc3339(time).value_or(when{})));
-}
-
-/// Formats labels, or a label selector.
-std::string selector_text(const json::value& of) {
-  const auto* const labels = find(of, {"matchLabels"}) != nullptr ? find(of, {"matchLabels"}) : &of;
-  texts parts;
-  if (labels->is_object()) {
-    for (const auto& [key, value] : labels->get_object()) {
-      if (value.is_string()) parts.push_back(std::string(key) + "=" + value.get_string().c_str());
-    }
-  }
-  for (const auto& entry : array_at(of, {"matchExpressions"})) {
-    const std::string key(find_string(entry, {"key"}));
-    const auto name = core::lower(find_string(entry, {"operator"}));
-    texts values;
-    for (const auto& value : array_at(entry, {"values"})) values.emplace_back(value.as_string());
-    parts.push_back(name == "exists"         ? key
-                    : name == "doesnotexist" ? "!" + key
-                                             : key + " " + name + " (" + joined(values, ",") + ")");
-  }
-  return joined(parts, ",");
 }
 
 /// The short name of a volume's access mode: RWO, ROX, RWX, RWOP.
