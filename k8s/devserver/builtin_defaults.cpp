@@ -235,9 +235,7 @@ void default_qos_class(json::object& pod) {
   bool any = false;
   bool guaranteed = true;
   for (const auto* field : {"containers", "initContainers"}) {
-    const auto* const list = object_in(pod, "spec").if_contains(field);
-    if (list == nullptr || !list->is_array()) continue;
-    for (const auto& entry : list->get_array()) {
+    for (const auto& entry : array_at(pod["spec"], {field})) {
       for (const auto* name : {"cpu", "memory"}) {
         const auto* const limit = find(entry, {"resources", "limits", name});
         const auto* const request = find(entry, {"resources", "requests", name});

@@ -72,9 +72,7 @@ bool is_namespace(const call& to) noexcept {
 }
 
 bool holds_content(const call& to, const json::value& object) {
-  if (!is_namespace(to)) return false;
-  const auto* held = find(object, {"spec", "finalizers"});
-  return held != nullptr && held->is_array() && !held->get_array().empty();
+  return is_namespace(to) && !array_at(object, {"spec", "finalizers"}).empty();
 }
 
 outcome<void> check_room(const call& to) {
@@ -143,13 +141,9 @@ outcome<void> report_gaps(const call& to, const json::value& object, bool create
       gaps.push_back(std::string(label) + ": this API server enforces no standards of pods");
     }
   } else if (of.storage_key.ends_with("webhookconfigurations.admissionregistration.k8s.io")) {
-    const auto* const webhooks = find(object, {"webhooks"});
-    const auto has_conditions = [](const json::value& webhook) {
-      const auto* const conditions = find(webhook, {"matchConditions"});
-      return conditions != nullptr && conditions->is_array() && !conditions->get_array().empty();
-    };
-    if (webhooks != nullptr && webhooks->is_array() &&
-        std::ranges::any_of(webhooks->get_array(), has_conditions)) {
+    if (std::ranges::any_of(array_at(object, {"webhooks"}), [](const json::value& webhook) {
+          return !array_at(webhook, {"matchConditions"}).empty();
+        })) {
       gaps.emplace_back("matchConditions: this API server evaluates no rules");
     }
   }
