@@ -48,7 +48,7 @@ struct kube_apiserver_settings {
   std::string token_file;
   std::vector<std::string> authorization = {"AlwaysAllow"};
   std::vector<std::string> issuers;
-  std::vector<std::string> audiences;  ///< empty: the issuers
+  std::vector<std::string> audiences;    ///< empty: the issuers
   std::vector<std::string> ineffective;  ///< flags that it does not know
   server_behaviour behaviour;
 };
