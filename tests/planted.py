@@ -168,7 +168,7 @@ FAULTS = (
 OPERATIONS = 2000
 DIFFERENTIAL = (
     ("forced_apply_takes_nothing", "k8s/devserver/managed_fields.cpp", "    manager.fields.subtract(shared);\n", ""),
-    ("apply_never_conflicts", "k8s/devserver/managed_fields.cpp", "if (!shared.empty() && !force) {", "if (false && !force) {"),
+    ("apply_never_conflicts", "k8s/devserver/managed_fields.cpp", "auto refused = force ? field_set() : shared;", "field_set refused;"),
     ("field_no_longer_applied_stays", "k8s/devserver/managed_fields.cpp", "if (last.empty()) return;", "return;"),
     ("emptied_map_is_not_shared", "k8s/devserver/typed_fields.cpp", "if (!atomic && whole) node.unite(at_path());",
      "if (!atomic && whole && path_.empty()) node.unite(at_path());"),

@@ -281,7 +281,7 @@ asio::awaitable<void> api::resource_request(visit of, resource_path path, identi
   }
   if (!view.version->warning.empty()) warn(into, view.version->warning);
   const auto format = negotiate(from.headers.get("accept"), of.to.parameters.get("includeObject"),
-                                view.of->custom, parts_.clock);
+                                has_protobuf(view.api_version(), view.of->kind), parts_.clock);
   if (format.has_error()) {
     answer(into, format.error());
     return {};

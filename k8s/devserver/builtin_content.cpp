@@ -2,6 +2,7 @@
 
 #include "rw/k8s/devserver/builtin_rules.hpp"
 #include "rw/k8s/devserver/json_access.hpp"
+#include "rw/k8s/objects/base64.hpp"
 
 #include <algorithm>
 #include <string_view>
@@ -52,7 +53,7 @@ void check_immutable(const json::value& before, const json::value& object,
 }
 
 bool is_key(std::string_view name) {
-  return !name.empty() && name != "." && name != ".." && name.size() <= 253 &&
+  return !name.empty() && name != "." && !name.starts_with("..") && name.size() <= 253 &&
          std::ranges::all_of(name, [](char c) {
            return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                   c == '-' || c == '_' || c == '.';
@@ -70,6 +71,54 @@ void check_keys(const json::value& object, std::string_view field, std::vector<c
                          "\": a valid config key must consist of alphanumeric characters, '-', "
                          "'_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used "
                          "for validation is '[-._a-zA-Z0-9]+')"});
+  }
+}
+
+enum class key_content : std::uint8_t { any, some, json };
+
+struct secret_key {
+  std::string_view type;
+  std::string_view key;
+  key_content content = key_content::any;
+  std::string_view path = "data";
+};
+
+/// kube-apiserver writes the paths of some keys like this.
+constexpr std::string_view odd_path = "data[%s]";
+
+constexpr secret_key secret_keys[] = {
+    {"kubernetes.io/tls", "tls.crt"},
+    {"kubernetes.io/tls", "tls.key"},
+    {"kubernetes.io/ssh-auth", "ssh-privatekey", key_content::some, odd_path},
+    {"kubernetes.io/dockercfg", ".dockercfg", key_content::json},
+    {"kubernetes.io/dockerconfigjson", ".dockerconfigjson", key_content::json},
+};
+
+void check_secret_type(std::string_view type, const json::value& object,
+                       std::vector<cause>& found) {
+  for (const auto& row : secret_keys) {
+    if (row.type != type) continue;
+    const auto field = std::string(row.path) + "[" + std::string(row.key) + "]";
+    const auto* const value = find(object, {"data", row.key});
+    if (value == nullptr || (row.content == key_content::some && *value == "")) {
+      require(found, field);
+    } else if (row.content == key_content::json) {
+      std::string reason;
+      const auto content = parse_json(base64_decode(view(value->as_string())).value_or(""), reason);
+      if (content && (content->is_object() || content->is_null())) continue;
+      found.push_back(
+          {field, "FieldValueInvalid", "Invalid value: \"<secret contents redacted>\": " + reason});
+    }
+  }
+  const auto lacks = [&](std::string_view key) { return find(object, {"data", key}) == nullptr; };
+  if (type == "kubernetes.io/basic-auth" && lacks("username") && lacks("password")) {
+    require(found, std::string(odd_path) + "[username]");
+    require(found, std::string(odd_path) + "[password]");
+  }
+  const std::string account = "kubernetes.io/service-account.name";
+  if (type == "kubernetes.io/service-account-token" &&
+      find_string(object, {"metadata", "annotations", account}).empty()) {
+    require(found, "metadata.annotations[" + account + "]");
   }
 }
 
@@ -101,10 +150,7 @@ void check_secret(const json::value& before, const json::value& object, std::vec
     found.push_back({"type", "FieldValueInvalid",
                      "Invalid value: \"" + std::string(type) + "\": field is immutable"});
   }
-  if (type != "kubernetes.io/tls") return;
-  for (const auto* key : {"tls.crt", "tls.key"}) {
-    if (find(object, {"data", key}) == nullptr) require(found, "data[" + std::string(key) + "]");
-  }
+  check_secret_type(type, object, found);
 }
 
 }  // namespace rw::k8s::devserver

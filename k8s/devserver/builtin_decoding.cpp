@@ -1,6 +1,7 @@
 #include "rw/k8s/devserver/builtin_decoding.hpp"
 
 #include "rw/k8s/devserver/builtin_defaults.hpp"
+#include "rw/k8s/devserver/go_text.hpp"
 #include "rw/k8s/devserver/json_access.hpp"
 #include "rw/k8s/devserver/quantity.hpp"
 #include "rw/k8s/objects/base64.hpp"
@@ -155,12 +156,12 @@ class decoder {
         expect(is_integer(value, field.type == go_type::integer32));
         return;
       case go_type::number:
-        expect(value.is_number());
+      case go_type::raw:
+        if (!expect(field.type == go_type::raw || value.is_number())) return;
+        if (!normalize_numbers(value)) fail(std::string(number_out_of_range));
         return;
       case go_type::int_or_string:
         expect(value.is_string() || is_integer(value, true));
-        return;
-      case go_type::raw:
         return;
       case go_type::texts:
         expect(value.is_array());
@@ -169,10 +170,8 @@ class decoder {
         return decode_quantity(field, value, path);
       case go_type::bytes:
         encode_numbers(value);
-        if (expect(value.is_string()) && !base64_decode(view(value.get_string()))) {
-          fail("illegal base64 data in " + std::string(kind_) + "." + path);
-        }
-        return;
+        if (!expect(value.is_string())) return;
+        return canonize(value, path);
       case go_type::time:
       case go_type::micro_time:
         if (expect(value.is_string()) && !parse_rfc3339(view(value.get_string()))) {
@@ -184,6 +183,16 @@ class decoder {
         expect(value.is_string());
         return;
     }
+  }
+
+  /// Go skips line breaks in base64, and no other white space.
+  void canonize(json::value& value, const std::string& path) {
+    const auto text = view(value.get_string());
+    const auto bytes = base64_decode(text);
+    if (!bytes || text.find_first_of(" \t") != std::string_view::npos) {
+      return fail("illegal base64 data in " + std::string(kind_) + "." + path);
+    }
+    value = base64_encode(*bytes);
   }
 
   /// Go reads bytes from a list of numbers, too.
@@ -220,7 +229,9 @@ class decoder {
     if (!value.is_string() && !value.is_number()) {
       return mismatch(field, value, path, "resource.Quantity");
     }
-    const auto text = value.is_string() ? std::string(value.get_string()) : json::serialize(value);
+    const auto text = value.is_string()   ? std::string(value.get_string())
+                      : value.is_double() ? go_number(value.get_double())
+                                          : json::serialize(value);
     auto canonical = canonical_quantity(text, field.in == holder::map);
     if (!canonical) {
       return fail(
@@ -261,15 +272,16 @@ void fill_value(const builtin_field& field, json::value& value) {
   }
 }
 
-/// Adds what Go writes for a field that is not set; nothing for lists, which would be null.
+/// Adds what Go writes for a field that is not set.
 void add_empty(const builtin_field& field, json::object& object) {
-  if (field.type == go_type::time || field.type == go_type::micro_time) {
-    if (field.in == holder::single && (field.traits & trait::pointer) == 0) {
-      object.emplace(field.name, nullptr);
-    }
+  if (field.in != holder::single || (field.traits & trait::pointer) != 0) {
+    if ((field.traits & trait::omitempty) == 0) object.emplace(field.name, nullptr);
     return;
   }
-  if (field.in != holder::single || (field.traits & trait::pointer) != 0) return;
+  if (field.type == go_type::time || field.type == go_type::micro_time) {
+    object.emplace(field.name, nullptr);
+    return;
+  }
   if (field.type == go_type::object) object.emplace(field.name, json::object());
   if ((field.traits & trait::omitempty) != 0) return;
   if (field.type == go_type::text) object.emplace(field.name, "");
@@ -295,6 +307,24 @@ void fill(const builtin_type& type, json::object& object) {
 }
 
 }  // namespace
+
+void store_empty_as_null(const builtin_type& type, json::value& object) {
+  if (!object.is_object()) return;
+  for (const auto& field : fields_of(type)) {
+    if (field.name.empty()) {
+      store_empty_as_null(type_of(field), object);
+      continue;
+    }
+    auto* const value = object.get_object().if_contains(field.name);
+    if (value == nullptr) continue;
+    if (field.in != holder::single && is_zero(*value)) value->emplace_null();
+    if (field.type != go_type::object) continue;
+    if (field.in == holder::single) store_empty_as_null(type_of(field), *value);
+    if (field.in == holder::list && value->is_array()) {
+      for (auto& item : value->get_array()) store_empty_as_null(type_of(field), item);
+    }
+  }
+}
 
 std::string decode_builtin(const builtin_type& type, json::value& object,
                            std::vector<std::string>& unknown, number_reading numbers) {

@@ -23,6 +23,10 @@ std::string decode_builtin(const builtin_type& type, boost::json::value& object,
                            std::vector<std::string>& unknown,
                            number_reading numbers = number_reading::strict);
 
+/// Makes empty lists and maps null: they are not there in the protobuf that is stored. Fields that
+/// may be left out are left out (decode_builtin).
+void store_empty_as_null(const builtin_type& type, boost::json::value& object);
+
 /// Adds the fields that Go writes even if they are empty, and the defaults of builtin_defaults.cpp,
 /// in place (idempotent).
 void fill_typed_defaults(const builtin_type& type, boost::json::value& object);

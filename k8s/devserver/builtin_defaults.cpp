@@ -98,6 +98,13 @@ constexpr row rows[] = {
     {"core/v1.PersistentVolumeClaimSpec", "volumeMode", R"("Filesystem")"},
     {"core/v1.PersistentVolumeClaimStatus", "phase", R"("Pending")"},
     {"core/v1.Secret", "type", R"("Opaque")"},
+    {"storage/v1.CSIDriverSpec", "attachRequired", "true"},
+    {"storage/v1.CSIDriverSpec", "podInfoOnMount", "false"},
+    {"storage/v1.CSIDriverSpec", "storageCapacity", "false"},
+    {"storage/v1.CSIDriverSpec", "requiresRepublish", "false"},
+    {"storage/v1.CSIDriverSpec", "seLinuxMount", "false"},
+    {"storage/v1.CSIDriverSpec", "fsGroupPolicy", R"("ReadWriteOnceWithFSType")"},
+    {"storage/v1.CSIDriverSpec", "volumeLifecycleModes", R"(["Persistent"])"},
     {"storage/v1.StorageClass", "reclaimPolicy", R"("Delete")"},
     {"storage/v1.StorageClass", "volumeBindingMode", R"("Immediate")"},
     {"networking/v1.NetworkPolicyPort", "protocol", R"("TCP")"},
@@ -228,9 +235,7 @@ void default_qos_class(json::object& pod) {
   bool any = false;
   bool guaranteed = true;
   for (const auto* field : {"containers", "initContainers"}) {
-    const auto* const list = object_in(pod, "spec").if_contains(field);
-    if (list == nullptr || !list->is_array()) continue;
-    for (const auto& entry : list->get_array()) {
+    for (const auto& entry : array_at(pod["spec"], {field})) {
       for (const auto* name : {"cpu", "memory"}) {
         const auto* const limit = find(entry, {"resources", "limits", name});
         const auto* const request = find(entry, {"resources", "requests", name});
@@ -276,9 +281,16 @@ void default_claim_templates(json::object& spec) {
   }
 }
 
-/// A list that Go writes as null.
-void default_current_metrics(json::object& status) {
-  status.emplace("currentMetrics", nullptr);
+/// The labels of its template are those of a ReplicationController, and its selector.
+void default_controller(json::object& object) {
+  object_in(object, "spec");
+  const auto* const found = find(object["spec"], {"template", "metadata", "labels"});
+  if (found == nullptr || !found->is_object() || found->get_object().empty()) return;
+  const auto labels = found->get_object();
+  for (auto* const of : {&object_in(object, "spec"), &object_in(object, "metadata")}) {
+    auto& into = object_in(*of, of->contains("template") ? "selector" : "labels");
+    if (into.empty()) into = labels;
+  }
 }
 
 struct rule {
@@ -299,7 +311,7 @@ constexpr rule rules[] = {
     {"networking/v1.NetworkPolicySpec", &default_policy_types},
     {"batch/v1.Job", &default_whole_job},
     {"apps/v1.StatefulSetSpec", &default_claim_templates},
-    {"autoscaling/v2.HorizontalPodAutoscalerStatus", &default_current_metrics},
+    {"core/v1.ReplicationController", &default_controller},
 };
 
 struct field_default {

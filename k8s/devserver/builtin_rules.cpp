@@ -89,15 +89,11 @@ bool differs(const json::value& before, const json::value& object, std::string_v
 
 /// Checks the rules of a Role or ClusterRole (Kubernetes, "pkg/apis/rbac/validation").
 void check_role(const json::value&, const json::value& object, std::vector<cause>& found) {
-  const auto* const rules = find(object, {"rules"});
-  if (rules == nullptr || !rules->is_array()) return;
+  const auto& rules = array_at(object, {"rules"});
   const bool of_cluster = find_string(object, {"kind"}) == "ClusterRole";
-  for (std::size_t i = 0; i < rules->get_array().size(); ++i) {
+  for (std::size_t i = 0; i < rules.size(); ++i) {
     const auto at = "rules[" + std::to_string(i) + "].";
-    const auto has = [&](std::string_view field) {
-      const auto* const list = find(rules->get_array()[i], {field});
-      return list != nullptr && list->is_array() && !list->get_array().empty();
-    };
+    const auto has = [&](std::string_view field) { return !array_at(rules[i], {field}).empty(); };
     if (!has("verbs")) {
       found.push_back({at + "verbs", "FieldValueRequired",
                        "Required value: verbs must contain at least one value"});
@@ -125,6 +121,26 @@ void check_role(const json::value&, const json::value& object, std::vector<cause
   }
 }
 
+/// A claim has the source of its data in the older field and in the newer one.
+void copy_data_source(json::value& object) {
+  auto& spec = object_in(object.as_object(), "spec");
+  const auto* const older = spec.if_contains("dataSource");
+  const auto* const newer = spec.if_contains("dataSourceRef");
+  if (older != nullptr && newer == nullptr) {
+    spec["dataSourceRef"] = json::value(*older);
+  } else if (older == nullptr && newer != nullptr && find_string(*newer, {"namespace"}).empty()) {
+    spec["dataSource"] = json::value(*newer);
+  }
+}
+
+/// A new Node is not ready (admission plugin TaintNodesByCondition).
+void taint_node(json::object& spec) {
+  const json::value taint{{"key", "node.kubernetes.io/not-ready"}, {"effect", "NoSchedule"}};
+  auto& taints = spec["taints"];
+  if (!taints.is_array()) taints.emplace_array();
+  if (std::ranges::count(taints.get_array(), taint) == 0) taints.get_array().push_back(taint);
+}
+
 void check_priority_class(const json::value& before, const json::value& object,
                           std::vector<cause>& found) {
   if (before.is_null() || !differs(before, object, "value")) return;
@@ -142,12 +158,12 @@ void check_volume_claim(const json::value& before, const json::value& object,
         {"spec.resources[storage]", "FieldValueInvalid",
          "Invalid value: " + json::serialize(json::value(size)) + ": must be greater than zero"});
   }
-  const auto* const modes = find(object, {"spec", "accessModes"});
-  if (modes == nullptr || !modes->is_array() || modes->get_array().empty()) {
+  const auto& modes = array_at(object, {"spec", "accessModes"});
+  if (modes.empty()) {
     found.push_back({"spec.accessModes", "FieldValueRequired",
                      "Required value: at least 1 access mode is required"});
   } else {
-    for (const auto& mode : modes->get_array()) {
+    for (const auto& mode : modes) {
       check_choice(found, "spec.accessModes", mode.is_string() ? view(mode.get_string()) : "",
                    {"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"});
     }
@@ -203,21 +219,7 @@ void default_daemon_set(json::object& object) {
   set_default(annotations, "deprecated.daemonset.template.generation", "0");
 }
 
-/// A list that Go always writes.
-void default_role(json::object& object) {
-  object.emplace("rules", nullptr);
-}
-
-/// It is stored as null if it is empty.
-void settle_role(const resource& of, json::object& object) {
-  if (!of.storage_key.ends_with("roles.rbac.authorization.k8s.io")) return;
-  auto& rules = object["rules"];
-  if (rules.is_array() && rules.get_array().empty()) rules = nullptr;
-}
-
 constexpr std::array all_defaults{
-    defaults{"roles.rbac.authorization.k8s.io", &default_role},
-    defaults{"clusterroles.rbac.authorization.k8s.io", &default_role},
     defaults{"daemonsets.apps", &default_daemon_set},
     defaults{"namespaces", &default_namespace},
     defaults{"secrets", &default_secret},
@@ -281,7 +283,6 @@ void fill_builtin_defaults(const resource& of, json::value& object) {
 }
 
 void begin_builtin_life(const resource& of, json::value& object, const std::string& now) {
-  settle_role(of, object.as_object());
   if (of.storage_key == "namespaces") {
     object_in(object.as_object(), "spec")["finalizers"] = json::array{"kubernetes"};
     object_in(object.as_object(), "status")["phase"] = "Active";
@@ -294,6 +295,9 @@ void begin_builtin_life(const resource& of, json::value& object, const std::stri
     object_in(object.as_object(), "status")["lastPhaseTransitionTime"] = now;
   } else if (of.storage_key == "persistentvolumeclaims") {
     protect(object, "kubernetes.io/pvc-protection");
+    copy_data_source(object);
+  } else if (of.storage_key == "nodes") {
+    taint_node(object_in(object.as_object(), "spec"));
   } else if (of.storage_key == definitions_key) {
     set_finalizers(object, {std::string(definition_finalizer)});
   }
@@ -307,10 +311,10 @@ outcome<void> allocate_builtin(const cluster& in, const resource& of, const json
 }
 
 void carry_allocated(const resource& of, const json::value& before, json::value& object) {
-  settle_role(of, object.as_object());
   if (of.storage_key == "services") carry_service(before, object);
   if (of.storage_key == "pods") carry_admitted(before, object);
   if (of.storage_key == "daemonsets.apps") number_template(before, object);
+  if (of.storage_key == "persistentvolumeclaims") copy_data_source(object);
 }
 
 bool has_room_for(const cluster& in, const resource& of, const json::value& object) {

@@ -71,6 +71,13 @@ inline std::span<const builtin_field> fields_of(const builtin_type& type) noexce
   return builtin_fields().subspan(type.first, type.fields);
 }
 
+/// Returns true for types that are sent and stored in protobuf: those written by hand have no
+/// numbers.
+inline bool has_protobuf(const builtin_type& type) noexcept {
+  const auto fields = fields_of(type);
+  return !fields.empty() && fields.front().number > 0;
+}
+
 /// Returns the Go type of a kind, such as "apps/v1", "Deployment"; null if it is not built in. Each
 /// group has DeleteOptions.
 const builtin_type* find_builtin_type(std::string_view api_version, std::string_view kind) noexcept;

@@ -23,18 +23,10 @@ std::string string_at(const json::value& from, path at) {
 
 std::vector<std::string> strings_at(const json::value& from, path at) {
   std::vector<std::string> result;
-  const auto* values = find(from, at);
-  if (values == nullptr || !values->is_array()) return result;
-  for (const auto& value : values->get_array()) {
+  for (const auto& value : array_at(from, at)) {
     if (value.is_string()) result.emplace_back(view(value.get_string()));
   }
   return result;
-}
-
-const json::array& array_at(const json::value& from, path at) {
-  static const json::array none;
-  const auto* values = find(from, at);
-  return values == nullptr || !values->is_array() ? none : values->get_array();
 }
 
 std::vector<printer_column> columns_of(const json::value& version) {

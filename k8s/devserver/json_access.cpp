@@ -2,13 +2,35 @@
 
 #include <boost/json/parse.hpp>
 
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
 namespace rw::k8s::devserver {
 namespace {
 
 namespace json = boost::json;
 
-/// Schemas in CustomResourceDefinitions nest deeply; deeper JSON is an attack on the stack.
-constexpr std::size_t deepest_json = 256;
+constexpr double int64_end = 0x1p63;
+
+/// Returns the integer that Go writes for a double of up to 20 digits: the fewest that identify it,
+/// then zeros.
+std::optional<std::uint64_t> shortest_integer(double number) {
+  std::array<char, 32> text{};
+  const auto end =
+      std::to_chars(text.data(), text.data() + text.size(), number, std::chars_format::scientific);
+  std::string digits(text.data(), end.ptr);
+  const auto exponent = digits.find('e');
+  const auto size = std::stoul(digits.substr(exponent + 1)) + 1;
+  digits.resize(exponent);
+  std::erase(digits, '.');
+  digits.resize(size, '0');
+  std::uint64_t value = 0;
+  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (read.ec != std::errc()) return {};
+  return value;
+}
 
 }  // namespace
 
@@ -40,6 +62,13 @@ bool true_at(const json::value& from, std::initializer_list<std::string_view> pa
   return at != nullptr && at->is_bool() && at->get_bool();
 }
 
+const json::array& array_at(const json::value& from,
+                            std::initializer_list<std::string_view> path) noexcept {
+  static const json::array none;
+  const auto* const found = find(from, path);
+  return found != nullptr && found->is_array() ? found->get_array() : none;
+}
+
 json::object& object_in(json::object& of, std::string_view field) {
   auto& value = of[field];
   if (!value.is_object()) value = json::object();
@@ -49,6 +78,26 @@ json::object& object_in(json::object& of, std::string_view field) {
 void set_default(json::object& of, std::string_view field, json::value initial) {
   auto& value = of[field];
   if (value.is_null()) value = std::move(initial);
+}
+
+bool normalize_numbers(json::value& value) {
+  if (auto* const list = value.if_array()) return std::ranges::all_of(*list, normalize_numbers);
+  if (auto* const object = value.if_object()) {
+    return std::ranges::all_of(*object,
+                               [](auto&& field) { return normalize_numbers(field.value()); });
+  }
+  if (!value.is_double() && !value.is_uint64()) return true;
+  const auto number = value.to_number<double>();
+  if (!std::isfinite(number)) return false;
+  if (std::trunc(number) != number) return true;
+  if (number >= -int64_end && number < int64_end) {
+    value = static_cast<std::int64_t>(number);
+  } else if (const auto integer = number > 0 ? shortest_integer(number) : std::nullopt) {
+    value = *integer;
+  } else {
+    value = number;
+  }
+  return true;
 }
 
 std::optional<json::value> parse_json(std::string_view text, std::string& reason) {

@@ -15,13 +15,16 @@ enum traits : unsigned {
   status = 2,
   scale = 4,
   generation = 8,
-  in_all = 16,         // category "all"
-  needs_version = 32,  // metadata.resourceVersion on updates
-  gives_back = 64,     // the response to a delete is the object
-  extensions = 128,    // category "api-extensions"
-  review = 256,        // answered, not stored
-  creates = 512,       // an update creates what is not there
-  read_only = 1024,
+  in_all = 16,          // category "all"
+  needs_version = 32,   // metadata.resourceVersion on updates
+  gives_back = 64,      // the response to a delete is the object
+  extensions = 128,     // category "api-extensions"
+  review = 256,         // answered, not stored
+  creates = 512,        // an update creates what is not there
+  keeps_meta = 1024,    // a write of the status leaves the metadata,
+  keeps_labels = 2048,  // the labels
+  keeps_owners = 4096,  // or the ownerReferences
+  read_only = 8192,
 };
 
 struct row {
@@ -48,7 +51,7 @@ constexpr std::array rows{
     row{"", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", "pvc", status | gives_back},
     row{"", "v1", "persistentvolumes", "PersistentVolume", "pv",
         cluster_scoped | status | gives_back},
-    row{"", "v1", "pods", "Pod", "po", status | in_all | gives_back},
+    row{"", "v1", "pods", "Pod", "po", status | keeps_owners | in_all | gives_back},
     row{"", "v1", "podtemplates", "PodTemplate", "", generation | creates},
     row{"", "v1", "replicationcontrollers", "ReplicationController", "rc",
         status | scale | generation | in_all},
@@ -69,10 +72,11 @@ constexpr std::array rows{
     row{"authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", "",
         cluster_scoped | review},
     row{"apiregistration.k8s.io", "v1", "apiservices", "APIService", "",
-        cluster_scoped | status | read_only, path_segment},
+        cluster_scoped | status | keeps_meta | read_only, path_segment},
     row{"apps", "v1", "controllerrevisions", "ControllerRevision", ""},
     row{"apps", "v1", "daemonsets", "DaemonSet", "ds", status | generation | in_all},
-    row{"apps", "v1", "deployments", "Deployment", "deploy", status | scale | generation | in_all},
+    row{"apps", "v1", "deployments", "Deployment", "deploy",
+        status | keeps_labels | scale | generation | in_all},
     row{"apps", "v1", "replicasets", "ReplicaSet", "rs", status | scale | generation | in_all},
     row{"apps", "v1", "statefulsets", "StatefulSet", "sts", status | scale | generation | in_all},
     row{"autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler", "hpa",
@@ -100,7 +104,7 @@ constexpr std::array rows{
     row{"storage.k8s.io", "v1", "storageclasses", "StorageClass", "sc",
         cluster_scoped | gives_back},
     row{"storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment", "",
-        cluster_scoped | status},
+        cluster_scoped | status | keeps_meta},
     row{"node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", "", cluster_scoped | creates},
     row{"admissionregistration.k8s.io", "v1", "mutatingwebhookconfigurations",
         "MutatingWebhookConfiguration", "",
@@ -115,9 +119,9 @@ constexpr std::array rows{
     row{"coordination.k8s.io", "v1", "leases", "Lease", "", needs_version | creates},
     row{"discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", "", generation},
     row{"flowcontrol.apiserver.k8s.io", "v1", "flowschemas", "FlowSchema", "",
-        cluster_scoped | status | generation},
+        cluster_scoped | status | keeps_meta | generation},
     row{"flowcontrol.apiserver.k8s.io", "v1", "prioritylevelconfigurations",
-        "PriorityLevelConfiguration", "", cluster_scoped | status | generation},
+        "PriorityLevelConfiguration", "", cluster_scoped | status | keeps_meta | generation},
 };
 
 constexpr std::array unserved{
@@ -155,6 +159,9 @@ std::shared_ptr<const resource> make(const row& from) {
   made->creates_on_update = has(creates);
   made->review = has(review);
   made->read_only = has(read_only);
+  if (!has(keeps_meta)) made->status_keeps.clear();
+  if (has(keeps_labels)) made->status_keeps = {"labels"};
+  if (has(keeps_owners)) made->status_keeps = {"ownerReferences"};
   made->deletes_collections = from.plural != "namespaces" && !made->review;
   // Both groups' events are the same objects.
   made->storage_key = from.plural == "events" ? "events" : resource_name(from.plural, from.group);

@@ -86,6 +86,9 @@ struct resource {
   bool read_only = false;           ///< the server writes its objects
   bool returns_deleted = false;     ///< the response to a delete is the object instead of a Status
   bool creates_on_update = false;   ///< an update of an object that is not there creates it
+  /// Fields of metadata that a write of the status leaves as they were.
+  std::vector<std::string_view> status_keeps = {"labels", "annotations", "finalizers",
+                                                "ownerReferences"};
   std::vector<served_version> versions = {};
   std::size_t stored = 0;        ///< index of the version that objects are stored in
   std::string storage_key = {};  ///< "deployments.apps"; two groups may share their objects

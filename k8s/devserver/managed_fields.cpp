@@ -6,6 +6,7 @@
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
 
 #include <initializer_list>
 #include <map>
@@ -19,6 +20,8 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::string_view before_first_apply = "before-first-apply";
+constexpr std::string_view kubectl = "kubectl";
+constexpr std::string_view last_applied = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// Fields without an owner: the API server writes them, or they identify the object.
 const field_set& never_owned() {
@@ -93,10 +96,39 @@ problem conflict_of(const std::map<std::string, std::vector<std::string>>& confl
   return made;
 }
 
+/// Returns the fields of the annotation of `kubectl apply` that the object still has: those may be
+/// applied by kubectl on the server, whoever owns them (apimachinery, lastappliedmanager.go).
+field_set applied_by_client(const json::value& live, const schema& type,
+                            std::string_view api_version) {
+  std::string reason;
+  const auto applied =
+      parse_json(find_string(live, {"metadata", "annotations", last_applied}), reason);
+  if (!applied || find_string(*applied, {"apiVersion"}) != api_version) return {};
+  std::vector<std::string> errors;
+  auto fields = fields_of(*applied, type, errors);
+  if (!errors.empty()) return {};
+  const auto changes = compare_fields(*applied, live, type);
+  for (const auto* const set : {&changes.modified, &changes.added, &changes.removed}) {
+    fields.subtract(*set);
+  }
+  return fields;
+}
+
+/// Updates the annotation of `kubectl apply`, if the object has it.
+void update_last_applied(json::value& merged, json::value applied) {
+  auto* const annotation = devserver::find(merged, {"metadata", "annotations", last_applied});
+  if (annotation == nullptr || *annotation == "") return;
+  if (auto* const given = devserver::find(applied, {"metadata", "annotations"});
+      given != nullptr && given->is_object()) {
+    given->get_object().stable_erase(last_applied);
+  }
+  *annotation = json::serialize(applied) + "\n";
+}
+
 /// Removes changed fields from all managers but `by`; fields that another manager owns are a
-/// conflict unless `force`.
+/// conflict unless they are `free` or `force` is set.
 outcome<void> take_over(field_managers& managers, const field_manager& by,
-                        const field_changes& changes, bool force) {
+                        const field_changes& changes, bool force, const field_set& free = {}) {
   auto written = changes.modified;
   written.unite(changes.added);
   std::map<std::string, std::vector<std::string>> conflicts;
@@ -104,9 +136,11 @@ outcome<void> take_over(field_managers& managers, const field_manager& by,
     if (manager.same(by)) continue;
     auto shared = manager.fields;
     shared.intersect(written);
-    if (!shared.empty() && !force) {
+    auto refused = force ? field_set() : shared;
+    refused.subtract(free);
+    if (!refused.empty()) {
       auto& paths = conflicts[manager.printed()];
-      for (auto& path : printed(shared)) paths.push_back(std::move(path));
+      for (auto& path : printed(refused)) paths.push_back(std::move(path));
     }
     manager.fields.subtract(shared);
     manager.fields.subtract(changes.removed);
@@ -241,8 +275,12 @@ outcome<json::value> apply(const json::value& live, const json::value& applied, 
   const auto unpruned = merged;
   prune(merged, managers, last, type);
   restore_identity(merged, unpruned);
-  const auto taken = take_over(managers, self, changes_between(before, merged, type), force);
+  const auto free = by.manager == kubectl && !live.is_null()
+                        ? applied_by_client(before, type, by.api_version)
+                        : field_set();
+  const auto taken = take_over(managers, self, changes_between(before, merged, type), force, free);
   if (!taken) return taken.error();
+  if (by.manager == kubectl) update_last_applied(merged, applied);
   managers.remove_empty();
   if (merged == before && managers == was && !live.is_null()) return live;
   if (auto* const entry = managers.find(self)) entry->time = by.time;

@@ -25,16 +25,14 @@ void add_wrong(std::vector<cause>& found, const std::string& at, const json::val
 /// The items of a list with their paths.
 template <class Check>
 void each_item(const json::value& of, std::string_view field, const std::string& at, Check check) {
-  const auto* const list = find(of, {field});
-  if (list == nullptr || !list->is_array()) return;
-  for (std::size_t i = 0; i < list->get_array().size(); ++i) {
-    check(list->get_array()[i], at + "." + std::string(field) + "[" + std::to_string(i) + "]");
+  const auto& list = array_at(of, {field});
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    check(list[i], at + "." + std::string(field) + "[" + std::to_string(i) + "]");
   }
 }
 
 bool has_items(const json::value& of, std::string_view field) {
-  const auto* const list = find(of, {field});
-  return list != nullptr && list->is_array() && !list->get_array().empty();
+  return !array_at(of, {field}).empty();
 }
 
 bool is_there(const json::value& of, std::string_view field) {

@@ -93,11 +93,10 @@ void check_annotations(const json::value& object, std::vector<cause>& found) {
 }
 
 void check_owners(const json::value& object, std::vector<cause>& found) {
-  const auto* owners = find(object, {"metadata", "ownerReferences"});
-  if (owners == nullptr || !owners->is_array()) return;
+  const auto& owners = array_at(object, {"metadata", "ownerReferences"});
   std::size_t index = 0;
   std::size_t controllers = 0;
-  for (const auto& owner : owners->get_array()) {
+  for (const auto& owner : owners) {
     const auto at = "metadata.ownerReferences[" + std::to_string(index++) + "]";
     for (const auto* field : {"apiVersion", "kind", "name", "uid"}) {
       if (!find_string(owner, {field}).empty()) continue;
@@ -111,7 +110,7 @@ void check_owners(const json::value& object, std::vector<cause>& found) {
   }
   if (controllers > 1) {
     found.push_back({"metadata.ownerReferences", "FieldValueInvalid",
-                     "Invalid value: " + json::serialize(*owners) +
+                     "Invalid value: " + json::serialize(owners) +
                          ": Only one reference can have Controller set to true."});
   }
 }
@@ -317,9 +316,7 @@ bool is_being_deleted(const json::value& object) noexcept {
 
 std::vector<std::string> finalizers_of(const json::value& object) {
   std::vector<std::string> result;
-  const auto* names = find(object, {"metadata", "finalizers"});
-  if (names == nullptr || !names->is_array()) return result;
-  for (const auto& name : names->get_array()) {
+  for (const auto& name : array_at(object, {"metadata", "finalizers"})) {
     if (name.is_string()) result.emplace_back(view(name.get_string()));
   }
   return result;

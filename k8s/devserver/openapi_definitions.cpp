@@ -45,7 +45,7 @@ json::object value_schema(const builtin_field& field, openapi_version as) {
     case go_type::raw:
       break;
   }
-  return {};
+  return typed("object");
 }
 
 json::array name_list(std::string_view text) {

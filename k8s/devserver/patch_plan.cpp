@@ -24,14 +24,11 @@ void reset_fields(const call& to, json::value& change) {
     return;
   }
   json::object kept;
-  for (const auto* name : {"apiVersion", "kind", "status"}) {
+  for (const auto* name : {"apiVersion", "kind", "metadata", "status"}) {
     if (const auto* value = fields.if_contains(name)) kept[name] = *value;
   }
   auto& metadata = object_in(kept, "metadata");
-  for (const auto* name : {"name", "namespace"}) {
-    const auto* value = find(change, {"metadata", name});
-    if (value != nullptr) metadata[name] = *value;
-  }
+  for (const auto field : to.view.of->status_keeps) metadata.erase(field);
   fields = std::move(kept);
 }
 
@@ -180,6 +177,9 @@ outcome<write_plan> write_planner::patch(const call& to, patch_kind patch_kind,
 outcome<write_plan> write_planner::apply(const call& to, json::value change,
                                          const write_options& with) const {
   if (!change.is_object()) return bad_request("what is applied must be an object");
+  if (to.view.of->custom && !normalize_numbers(change)) {
+    return bad_request(std::string(number_out_of_range));
+  }
   auto good = check_envelope(to, change);
   if (good.has_error()) return good.error();
   good = check_applied(to, change);

@@ -16,9 +16,7 @@ namespace json = boost::json;
 bool keeps_tolerations(const json::value& before, const json::value& pod) {
   const auto tolerations_of = [](const json::value& of) {
     json::array all;
-    const auto* const list = find(of, {"spec", "tolerations"});
-    if (list == nullptr || !list->is_array()) return all;
-    for (auto toleration : list->get_array()) {
+    for (auto toleration : array_at(of, {"spec", "tolerations"})) {
       if (toleration.is_object()) toleration.get_object().erase("tolerationSeconds");
       all.push_back(std::move(toleration));
     }
@@ -49,16 +47,42 @@ json::object fixed_part(const json::value& pod) {
   return fixed;
 }
 
+/// A projected token needs a ServiceAccount.
+void check_token_volumes(const json::value& pod, std::vector<cause>& found) {
+  if (!find_string(pod, {"spec", "serviceAccountName"}).empty()) return;
+  const auto& volumes = array_at(pod, {"spec", "volumes"});
+  for (std::size_t i = 0; i < volumes.size(); ++i) {
+    const auto* const projected = find(volumes[i], {"projected"});
+    if (projected == nullptr) continue;
+    const auto& sources = array_at(*projected, {"sources"});
+    for (std::size_t j = 0; j < sources.size(); ++j) {
+      if (find(sources[j], {"serviceAccountToken"}) == nullptr) continue;
+      found.push_back({"spec.volumes[" + std::to_string(i) + "].projected.sources[" +
+                           std::to_string(j) + "].serviceAccountToken",
+                       "FieldValueForbidden",
+                       "Forbidden: must not be specified when serviceAccountName is not set"});
+    }
+  }
+}
+
 }  // namespace
 
 void check_pod(const json::value& before, const json::value& object, std::vector<cause>& found) {
   const auto* const spec = find(object, {"spec"});
   check_pod_spec(spec == nullptr ? json::value() : *spec, "spec", found);
+  check_token_volumes(object, found);
   if (before.is_null()) return;
   if (!keeps_tolerations(before, object)) {
     found.push_back({"spec.tolerations", "FieldValueForbidden",
                      "Forbidden: existing toleration can not be modified except its "
                      "tolerationSeconds"});
+  }
+  for (const std::string field : {"containers", "initContainers"}) {
+    if (array_at(before, {"spec", field}).size() == array_at(object, {"spec", field}).size())
+      continue;
+    found.push_back({"spec." + field, "FieldValueForbidden",
+                     "Forbidden: pod updates may not add or remove containers"});
+    return;
   }
   if (fixed_part(before) == fixed_part(object)) return;
   found.push_back({"spec", "FieldValueForbidden",

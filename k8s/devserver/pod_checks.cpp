@@ -26,25 +26,19 @@ using texts = std::initializer_list<std::string_view>;
 constexpr std::string_view header_characters =
     "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-const json::array& pod_items(const json::value& of, std::string_view field) {
-  static const json::array none;
-  const auto* const found = find(of, {field});
-  return found != nullptr && found->is_array() ? found->get_array() : none;
-}
-
 class pod_checker {
  public:
   explicit pod_checker(std::vector<cause>& found) : found_(found) {}
 
   void check(const json::value& spec, const std::string& at) {
     std::size_t index = 0;
-    for (const auto& pod_item : pod_items(spec, "volumes")) {
+    for (const auto& pod_item : array_at(spec, {"volumes"})) {
       check_volume(pod_item, at + ".volumes[" + std::to_string(index++) + "]");
     }
-    if (pod_items(spec, "containers").empty()) require(found_, at + ".containers");
+    if (array_at(spec, {"containers"}).empty()) require(found_, at + ".containers");
     for (const auto* field : {"containers", "initContainers"}) {
       index = 0;
-      for (const auto& pod_item : pod_items(spec, field)) {
+      for (const auto& pod_item : array_at(spec, {field})) {
         const bool ends = field == std::string_view("initContainers") &&
                           find_string(pod_item, {"restartPolicy"}) != "Always";
         check_container(pod_item, at + "." + field + "[" + std::to_string(index++) + "]", ends);
@@ -309,7 +303,7 @@ class pod_checker {
   static void each(const json::value& of, std::string_view field, const std::string& at,
                    Check check) {
     std::size_t index = 0;
-    for (const auto& pod_item : pod_items(of, field)) {
+    for (const auto& pod_item : array_at(of, {field})) {
       check(pod_item, at + "." + std::string(field) + "[" + std::to_string(index++) + "]");
     }
   }
@@ -374,14 +368,14 @@ class pod_checker {
   }
 
   void check_action(std::string_view name, const json::value& action, const std::string& at) {
-    if (name == "exec" && pod_items(action, "command").empty()) require(found_, at + ".command");
+    if (name == "exec" && array_at(action, {"command"}).empty()) require(found_, at + ".command");
     if (name != "httpGet" && name != "tcpSocket") return;
     static const json::value zero(0);
     const auto* const port = find(action, {"port"});
     check_port_value(port == nullptr ? zero : *port, at + ".port", found_);
     const auto scheme = find_string(action, {"scheme"});
     if (!scheme.empty()) supported(scheme, {"HTTP", "HTTPS"}, at + ".scheme");
-    for (const auto& header : pod_items(action, "httpHeaders")) {
+    for (const auto& header : array_at(action, {"httpHeaders"})) {
       const std::string field(find_string(header, {"name"}));
       if (!field.empty() && field.find_first_not_of(header_characters) == field.npos) continue;
       invalid(at + ".httpHeaders", json::string(field),

@@ -29,9 +29,9 @@ std::string_view take(std::string_view& text, char separator) {
   return part;
 }
 
-/// Parses one media range with its parameters. Returns false if it can't be served: objects of
-/// custom resources have no protobuf, but their metadata has.
-bool serve(std::string_view range, bool custom, presentation& into) {
+/// Parses one media range with its parameters. Returns false if it can't be served: some objects
+/// have no protobuf, but their metadata has.
+bool serve(std::string_view range, bool has_protobuf, presentation& into) {
   const auto type = take(range, ';');
   into.protobuf = type == protobuf_media_type;
   if (!into.protobuf && type != "application/json" && type != "application/*" && type != "*/*") {
@@ -45,7 +45,7 @@ bool serve(std::string_view range, bool custom, presentation& into) {
     if (name == "as") as = parameter;
     if (name == "v") version = parameter;
   }
-  if (as.empty()) return !into.protobuf || !custom;
+  if (as.empty()) return !into.protobuf || has_protobuf;
   if (version != "v1" && version != "v1beta1") return false;
   into.version = version == "v1" ? "v1" : "v1beta1";
   if (as == "PartialObjectMetadata" || as == "PartialObjectMetadataList") {
@@ -101,14 +101,14 @@ void to_frame(std::string& out, std::size_t from, const presentation& presentati
 }  // namespace
 
 outcome<presentation> negotiate(std::string_view accept, std::string_view include_object,
-                                bool custom, const core::clock& time) {
+                                bool has_protobuf, const core::clock& time) {
   presentation presentation;
   presentation.time = &time;
   if (include_object == "None") presentation.rows = row_objects::none;
   if (include_object == "Object") presentation.rows = row_objects::whole;
   if (trimmed(accept).empty()) return presentation;
   while (!accept.empty()) {
-    if (serve(take(accept, ','), custom, presentation)) return presentation;
+    if (serve(take(accept, ','), has_protobuf, presentation)) return presentation;
   }
   return not_acceptable("application/json");
 }

@@ -26,10 +26,10 @@ struct presentation {
   const core::clock* time = nullptr;  ///< clock of a Table's ages
 };
 
-/// Returns the first accepted media type that can be served, for objects of a custom resource or
+/// Returns the first accepted media type that can be served, for objects that have a protobuf or
 /// others; 406 if none can.
 outcome<presentation> negotiate(std::string_view accept, std::string_view include_object,
-                                bool custom, const core::clock& time);
+                                bool has_protobuf, const core::clock& time);
 
 /// Returns true if the first accepted media type is protobuf.
 bool prefers_protobuf(std::string_view accept);

@@ -251,12 +251,6 @@ std::optional<json::object> read_message(std::string_view bytes, const builtin_t
   return into;
 }
 
-/// Returns true for types that are sent in protobuf: those written by hand have no numbers.
-bool has_protobuf(const builtin_type& type) {
-  const auto fields = fields_of(type);
-  return !fields.empty() && fields.front().number > 0;
-}
-
 // --- writing
 
 void append_varint(std::string& out, std::uint64_t value) {
@@ -392,9 +386,7 @@ std::string list_message(const builtin_type& item, const json::value& list) {
   if (meta != nullptr && metadata != nullptr && metadata->is_object()) {
     append_bytes(made, 1, message_of(*meta, metadata->get_object()));
   }
-  const auto* const items = find(list, {"items"});
-  if (items == nullptr || !items->is_array()) return made;
-  for (const auto& entry : items->get_array()) {
+  for (const auto& entry : array_at(list, {"items"})) {
     if (entry.is_object()) append_bytes(made, 2, message_of(item, entry.get_object()));
   }
   return made;
@@ -407,6 +399,11 @@ problem unsupported(const std::string& reason) {
 }
 
 }  // namespace
+
+bool has_protobuf(std::string_view api_version, std::string_view kind) noexcept {
+  const auto* const type = find_builtin_type(api_version, kind);
+  return type != nullptr && has_protobuf(*type);
+}
 
 outcome<json::value> decode_protobuf(std::string_view body) {
   if (!body.starts_with(magic)) {
@@ -438,9 +435,9 @@ outcome<json::value> decode_protobuf(std::string_view body) {
 bool append_protobuf(std::string& out, const json::value& object) {
   const auto api_version = find_string(object, {"apiVersion"});
   const auto kind = find_string(object, {"kind"});
-  const auto* const type = find_builtin_type(api_version, kind);
-  if (type != nullptr && has_protobuf(*type)) {
-    append_envelope(out, api_version, kind, message_of(*type, object.as_object()));
+  if (has_protobuf(api_version, kind)) {
+    const auto& type = *find_builtin_type(api_version, kind);
+    append_envelope(out, api_version, kind, message_of(type, object.as_object()));
     return true;
   }
   if (!kind.ends_with("List")) return false;

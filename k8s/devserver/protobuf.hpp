@@ -14,6 +14,9 @@ namespace rw::k8s::devserver {
 
 inline constexpr std::string_view protobuf_media_type = "application/vnd.kubernetes.protobuf";
 
+/// Returns true for kinds that are sent in protobuf.
+bool has_protobuf(std::string_view api_version, std::string_view kind) noexcept;
+
 /// Converts an object of a built-in kind, or DeleteOptions, to JSON. Fields with numbers that its
 /// type does not have are skipped. Bounded in depth. 400 if the bytes are malformed, 415 if the
 /// kind is unknown or is not sent in protobuf.

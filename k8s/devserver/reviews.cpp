@@ -17,7 +17,6 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::string_view default_audience = "https://kubernetes.default.svc";
 constexpr std::int64_t shortest_token = 600;  // seconds
 constexpr std::int64_t longest_token = std::int64_t{1} << 32;
 
@@ -135,7 +134,7 @@ outcome<json::value> parse_token_request(const call& to, const http::request& fr
   set_default(spec, "boundObjectRef", nullptr);
   const auto* const audiences = spec.if_contains("audiences");
   if (audiences == nullptr || !audiences->is_array() || audiences->get_array().empty()) {
-    spec["audiences"] = {default_audience};
+    spec["audiences"] = json::array(parts_.audiences.begin(), parts_.audiences.end());
   }
   const auto lifetime = integer_at(*request, {"spec", "expirationSeconds"}).value_or(0);
   if (lifetime >= shortest_token && lifetime <= longest_token) return request;
@@ -208,7 +207,9 @@ json::value reviews::token_of(const call& to, const json::value& review) const {
   if (user.has_error() || !account_exists(*to.in, *user)) {
     return {{"user", json::object()}, {"error", "the token is not valid"}};
   }
-  return {{"authenticated", true}, {"user", user_info(*user)}, {"audiences", {default_audience}}};
+  return {{"authenticated", true},
+          {"user", user_info(*user)},
+          {"audiences", json::array(parts_.audiences.begin(), parts_.audiences.end())}};
 }
 
 outcome<json::value> reviews::status_of(const call& to, const json::value& review) const {

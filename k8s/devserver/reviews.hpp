@@ -18,6 +18,7 @@ class reviews {
   struct parts {
     const core::clock& clock;
     identities& users;
+    const std::vector<std::string>& audiences;  ///< of tokens that name none
     bool authorization;  ///< roles count; otherwise every authenticated user may do everything
   };
 

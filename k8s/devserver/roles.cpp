@@ -19,14 +19,8 @@ namespace json = boost::json;
 
 constexpr std::string_view group_suffix = ".rbac.authorization.k8s.io";
 
-const json::array& list_at(const json::value& from, std::string_view field) {
-  static const json::array none;
-  const auto* found = find(from, {field});
-  return found != nullptr && found->is_array() ? found->get_array() : none;
-}
-
 bool lists(const json::value& rule, std::string_view field, std::string_view wanted) {
-  return std::ranges::any_of(list_at(rule, field), [wanted](const json::value& entry) {
+  return std::ranges::any_of(array_at(rule, {field}), [wanted](const json::value& entry) {
     return entry.is_string() && (entry.get_string() == "*" || view(entry.get_string()) == wanted);
   });
 }
@@ -46,7 +40,7 @@ std::string account_name(const json::value& subject, std::string_view home) {
 }
 
 bool is_bound(const json::value& binding, const identity& user, std::string_view home) {
-  return std::ranges::any_of(list_at(binding, "subjects"), [&](const json::value& subject) {
+  return std::ranges::any_of(array_at(binding, {"subjects"}), [&](const json::value& subject) {
     const auto kind = find_string(subject, {"kind"});
     const auto name = find_string(subject, {"name"});
     if (kind == "User") return name == user.user;
@@ -72,7 +66,7 @@ std::optional<json::array> rules_of(const cluster& in, const json::value& bindin
       in.objects.find((of_cluster ? "clusterroles" : "roles") + std::string(group_suffix));
   const auto role = roles ? roles->find(storage_path(of_cluster ? "" : home, name)) : nullptr;
   if (!role) return std::nullopt;
-  return list_at(role->parse(), "rules");
+  return array_at(role->parse(), {"rules"});
 }
 
 bool any_bound_rule(const cluster& in, std::string_view kind, std::string_view ns,
@@ -89,7 +83,7 @@ bool any_bound_rule(const cluster& in, std::string_view kind, std::string_view n
 
 /// "/api/*" stands for all that begins with "/api/".
 bool names_path(const json::value& rule, std::string_view path) {
-  return std::ranges::any_of(list_at(rule, "nonResourceURLs"), [&](const json::value& entry) {
+  return std::ranges::any_of(array_at(rule, {"nonResourceURLs"}), [&](const json::value& entry) {
     if (!entry.is_string()) return false;
     const auto text = view(entry.get_string());
     return text == path ||
@@ -107,11 +101,11 @@ bool each_right(const json::value& rule, const std::function<bool(const wanted_a
     }
     return all;
   };
-  const auto& limits = list_at(rule, "resourceNames");
+  const auto& limits = array_at(rule, {"resourceNames"});
   const auto names = texts(limits.empty() ? no_name : limits);
-  for (const auto& verb : texts(list_at(rule, "verbs"))) {
-    for (const auto& group : texts(list_at(rule, "apiGroups"))) {
-      for (const auto& resource : texts(list_at(rule, "resources"))) {
+  for (const auto& verb : texts(array_at(rule, {"verbs"}))) {
+    for (const auto& group : texts(array_at(rule, {"apiGroups"}))) {
+      for (const auto& resource : texts(array_at(rule, {"resources"}))) {
         const auto slash = std::min(resource.find('/'), resource.size());
         for (const auto& name : names) {
           const auto below = resource.substr(std::min(slash + 1, resource.size()));
@@ -126,8 +120,8 @@ bool each_right(const json::value& rule, const std::function<bool(const wanted_a
 bool has_right(const cluster& in, const identity& user, std::string_view ns,
                const json::value& rule) {
   const auto held = [&](const rule_taker& take) { return any_rule(in, user, ns, take); };
-  for (const auto& verb : list_at(rule, "verbs")) {
-    for (const auto& path : list_at(rule, "nonResourceURLs")) {
+  for (const auto& verb : array_at(rule, {"verbs"})) {
+    for (const auto& path : array_at(rule, {"nonResourceURLs"})) {
       if (!verb.is_string() || !path.is_string()) return false;
       const auto covers = [&](const json::value& own) {
         return lists(own, "verbs", view(verb.get_string())) &&
@@ -163,7 +157,7 @@ bool grants(const json::value& rule, const wanted_access& wanted) {
       !names_resource(rule, wanted)) {
     return false;
   }
-  const auto& names = list_at(rule, "resourceNames");
+  const auto& names = array_at(rule, {"resourceNames"});
   return names.empty() || std::ranges::any_of(names, [&](const json::value& name) {
            return name.is_string() && !wanted.name.empty() &&
                   view(name.get_string()) == wanted.name;
@@ -204,7 +198,7 @@ outcome<void> check_escalation(const cluster& in, const identity& user, const js
   if (binds ? same("subjects") && same("roleRef") : same("rules")) return {};
   const auto group = std::string(group_suffix.substr(1));
   if (is_allowed(in, user, {binds ? "bind" : "escalate", group, roles, {}, ns, role})) return {};
-  const auto rules = binds ? rules_of(in, object, ns) : std::optional(list_at(object, "rules"));
+  const auto rules = binds ? rules_of(in, object, ns) : std::optional(array_at(object, {"rules"}));
   if (!rules) return not_found({group, roles, role});
   std::string missing;
   for (const auto& rule : *rules) {

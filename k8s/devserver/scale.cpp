@@ -47,9 +47,8 @@ std::string text_of(const json::value& expression) {
   const auto operation = find_string(expression, {"operator"});
   if (operation == "Exists") return key;
   if (operation == "DoesNotExist") return "!" + key;
-  const auto* values = find(expression, {"values"});
-  const auto all = values != nullptr && values->is_array() ? joined(values->get_array()) : "";
-  return key + (operation == "NotIn" ? " notin (" : " in (") + all + ")";
+  return key + (operation == "NotIn" ? " notin (" : " in (") +
+         joined(array_at(expression, {"values"})) + ")";
 }
 
 void add_labels(const json::object& labels, std::vector<std::pair<std::string, std::string>>& to) {
@@ -57,30 +56,6 @@ void add_labels(const json::object& labels, std::vector<std::pair<std::string, s
     if (!value.is_string()) continue;
     to.emplace_back(key, std::string(key) + "=" + std::string(view(value.get_string())));
   }
-}
-
-/// Formats a selector as text, in the order of its keys: a metav1.LabelSelector, a map of labels as
-/// in ReplicationControllers, or a text.
-std::string selector_text(const json::value& selector) {
-  if (selector.is_string()) return std::string(view(selector.get_string()));
-  if (!selector.is_object()) return {};
-  const auto* labels = find(selector, {"matchLabels"});
-  const auto* expressions = find(selector, {"matchExpressions"});
-  std::vector<std::pair<std::string, std::string>> terms;
-  if (labels == nullptr && expressions == nullptr) add_labels(selector.get_object(), terms);
-  if (labels != nullptr && labels->is_object()) add_labels(labels->get_object(), terms);
-  if (expressions != nullptr && expressions->is_array()) {
-    for (const auto& expression : expressions->get_array()) {
-      terms.emplace_back(find_string(expression, {"key"}), text_of(expression));
-    }
-  }
-  std::sort(terms.begin(), terms.end());
-  std::string out;
-  for (const auto& [key, text] : terms) {
-    if (!out.empty()) out += ',';
-    out += text;
-  }
-  return out;
 }
 
 problem wrong_replicas(const served_resource& of, const json::value& object, std::int64_t replicas,
@@ -92,6 +67,26 @@ problem wrong_replicas(const served_resource& of, const json::value& object, std
 }
 
 }  // namespace
+
+std::string selector_text(const json::value& selector) {
+  if (selector.is_string()) return std::string(view(selector.get_string()));
+  if (!selector.is_object()) return {};
+  const auto* labels = find(selector, {"matchLabels"});
+  const auto& expressions = array_at(selector, {"matchExpressions"});
+  std::vector<std::pair<std::string, std::string>> terms;
+  if (labels == nullptr && expressions.empty()) add_labels(selector.get_object(), terms);
+  if (labels != nullptr && labels->is_object()) add_labels(labels->get_object(), terms);
+  for (const auto& expression : expressions) {
+    terms.emplace_back(find_string(expression, {"key"}), text_of(expression));
+  }
+  std::sort(terms.begin(), terms.end());
+  std::string out;
+  for (const auto& [key, text] : terms) {
+    if (!out.empty()) out += ',';
+    out += text;
+  }
+  return out;
+}
 
 group_version_kind scale_kind() {
   return {"autoscaling", "v1", "Scale"};

@@ -23,4 +23,8 @@ boost::json::value scale_of(const served_resource& of, const boost::json::value&
 outcome<void> set_scale(const served_resource& of, boost::json::value& object,
                         const boost::json::value& scale);
 
+/// Formats a selector as text, in the order of its keys: a metav1.LabelSelector, a map of labels as
+/// in ReplicationControllers, or a text.
+std::string selector_text(const boost::json::value& selector);
+
 }  // namespace rw::k8s::devserver

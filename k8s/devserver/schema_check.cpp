@@ -1,4 +1,5 @@
 #include "rw/k8s/devserver/go_text.hpp"
+#include "rw/k8s/devserver/json_access.hpp"
 #include "rw/k8s/devserver/schema_node.hpp"
 
 #include <boost/json/array.hpp>
@@ -44,10 +45,8 @@ void add_alternative(std::vector<cause>& found, const value_path& at, std::strin
 }
 
 bool is_integer(const json::value& value) {
-  if (value.is_int64() || value.is_uint64()) return true;
-  if (!value.is_double()) return false;
-  const auto number = value.get_double();
-  return std::trunc(number) == number && std::abs(number) < 9.3e18;
+  auto read = value;
+  return value.is_number() && normalize_numbers(read) && read.is_int64();
 }
 
 std::string_view kind_of(const json::value& value) {

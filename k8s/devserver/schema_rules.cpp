@@ -25,7 +25,7 @@ std::string shown_type(const json::value& value) {
   if (value.is_array()) return "\"array\"";
   if (value.is_string()) return "\"string\"";
   if (value.is_bool()) return "\"boolean\"";
-  return value.is_double() ? "\"number\"" : "\"integer\"";
+  return value.is_int64() ? "\"integer\"" : "\"number\"";
 }
 
 std::string message_of(const cel_rule& rule, const json::value& value, const json::value* before) {

@@ -123,7 +123,7 @@ class server::implementation {
                collector_.follow(in, of, change);
              }}),
         collector_(executor, {environment.clock, environment.log, writes_, planner_}),
-        reviews_({environment.clock, memory_->users, options_.authorization}),
+        reviews_({environment.clock, memory_->users, options_.audiences, options_.authorization}),
         control_([this] { http_.drop_connections(); }),
         api_({executor, environment.clock, environment.metrics, clusters_, memory_->users, reads_,
               reviews_, writes_, options_.body_bytes, options_.authorization,

@@ -44,9 +44,10 @@ struct server_options {
   std::size_t body_bytes = 3u << 20;    ///< largest request
   service_resolver services = {};       ///< for webhooks; empty: no Service is found
   pod_resolver pods = {};               ///< for proxies of Pods; empty: there are no proxies
-  bool authorization = false;           ///< roles count; otherwise every user may do everything
-  bool refuse_unsupported = false;      ///< what is beyond this server gets 501, not a warning
-  bool test_control = false;            ///< serves /devserver of each cluster (test_control.hpp)
+  std::vector<std::string> audiences = {"https://kubernetes.default.svc"};  ///< of tokens
+  bool authorization = false;       ///< roles count; otherwise every user may do everything
+  bool refuse_unsupported = false;  ///< what is beyond this server gets 501, not a warning
+  bool test_control = false;        ///< serves /devserver of each cluster (test_control.hpp)
   /// For this long after the creation of a CustomResourceDefinition, and up to a second more,
   /// requests for its objects get 429 (kube-apiserver: "storage is (re)initializing").
   std::chrono::milliseconds storage_delay{0};

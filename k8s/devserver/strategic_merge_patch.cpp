@@ -200,7 +200,8 @@ outcome<void> merger::member(json::object& target, std::string_view name, const 
     }
     return list(into.get_array(), change.get_array(), *type, wanted_order);
   }
-  into = without_nulls(change);
+  // An object that is replaced is taken as it is.
+  into = into.is_object() && change.is_object() ? change : without_nulls(change);
   return {};
 }
 

@@ -51,8 +51,7 @@ void append_columns(std::string& out, const served_resource& of) {
     all.push_back(describe({"Name", "string", {}, "name"}));
     for (const auto& column : custom_columns(of)) all.push_back(describe(column));
   } else {
-    for (const auto& column : builtin_layout(of.of->storage_key).columns)
-      all.push_back(describe(column));
+    for (const auto& column : builtin_columns(of.of->storage_key)) all.push_back(describe(column));
   }
   out += json::serialize(all);
 }
@@ -66,7 +65,7 @@ void append_row(std::string& out, const record& record, const served_resource& o
     cells.push_back(json::string(record.name()));
     for (const auto& column : custom_columns(of)) cells.push_back(cell(column, object, now));
   } else {
-    cells = builtin_layout(of.of->storage_key).cells(object, now);
+    cells = builtin_cells(of.of->storage_key, object, now);
   }
   out += "{\"cells\":";
   out += json::serialize(cells);

@@ -10,8 +10,7 @@
 namespace rw::k8s::devserver {
 
 /// Appends meta.k8s.io Table's `columnDefinitions` of a kind, as a JSON array: those of
-/// kube-apiserver's most used kinds, those of a CustomResourceDefinition, name and age for all
-/// others.
+/// table_rows.cpp, or of a CustomResourceDefinition.
 void append_columns(std::string& out, const served_resource& of);
 
 /// Appends one of its rows.

@@ -1,319 +1,200 @@
 #include "rw/k8s/devserver/table_cells.hpp"
 
-#include "rw/core/text.hpp"
 #include "rw/k8s/devserver/json_access.hpp"
+#include "rw/k8s/devserver/json_path.hpp"
+#include "rw/k8s/devserver/scale.hpp"
 #include "rw/k8s/devserver/table.hpp"
 #include "rw/k8s/objects/types.hpp"
 
+#include <boost/json/serialize.hpp>
+
+#include <algorithm>
 #include <map>
+#include <string>
 
 namespace rw::k8s::devserver {
 namespace {
 
 namespace json = boost::json;
 using when = std::chrono::system_clock::time_point;
-using path = std::initializer_list<std::string_view>;
+using texts = std::vector<std::string>;
 
-json::string name_of(const json::value& object) {
-  return json::string(find_string(object, {"metadata", "name"}));
+/// Takes the text up to `separator` off the front.
+std::string_view take(std::string_view& text, char separator) {
+  const auto end = std::min(text.find(separator), text.size());
+  const auto part = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return part;
 }
 
-json::string age(const json::value& object, when now) {
-  return json::string(age_of(object, "creationTimestamp", now));
-}
-
-std::string text_or(const json::value& object, path at, std::string_view otherwise) {
-  const auto text = find_string(object, at);
-  return std::string(text.empty() ? otherwise : text);
-}
-
-std::size_t size_of(const json::value& object, path at) {
-  const auto* value = find(object, at);
-  if (value == nullptr) return 0;
-  if (value->is_array()) return value->get_array().size();
-  return value->is_object() ? value->get_object().size() : 0;
-}
-
-std::int64_t number(const json::value& object, path at) {
-  return integer_at(object, at).value_or(0);
-}
-
-std::string fraction(std::int64_t of, std::int64_t all) {
-  return std::to_string(of) + "/" + std::to_string(all);
-}
-
-json::array plain(const json::value& object, when now) {
-  return {name_of(object), age(object, now)};
-}
-
-json::array created_at(const json::value& object, when) {
-  return {name_of(object), json::string(find_string(object, {"metadata", "creationTimestamp"}))};
-}
-
-json::array config_map(const json::value& object, when now) {
-  return {name_of(object), size_of(object, {"data"}) + size_of(object, {"binaryData"}),
-          age(object, now)};
-}
-
-json::array secret(const json::value& object, when now) {
-  return {name_of(object), json::string(find_string(object, {"type"})), size_of(object, {"data"}),
-          age(object, now)};
-}
-
-json::array namespace_(const json::value& object, when now) {
-  return {name_of(object), json::string(find_string(object, {"status", "phase"})),
-          age(object, now)};
-}
-
-json::array service_account(const json::value& object, when now) {
-  return {name_of(object), size_of(object, {"secrets"}), age(object, now)};
-}
-
-json::array pod(const json::value& object, when now) {
-  std::int64_t ready = 0;
-  std::int64_t restarts = 0;
-  const auto* statuses = find(object, {"status", "containerStatuses"});
-  if (statuses != nullptr && statuses->is_array()) {
-    for (const auto& status : statuses->get_array()) {
-      if (true_at(status, {"ready"})) ++ready;
-      restarts += number(status, {"restartCount"});
-    }
+std::string joined(const texts& parts, std::string_view separator) {
+  std::string all;
+  for (const auto& part : parts) {
+    if (!all.empty()) all += separator;
+    all += part;
   }
-  const auto all = static_cast<std::int64_t>(size_of(object, {"spec", "containers"}));
-  const bool going = !find_string(object, {"metadata", "deletionTimestamp"}).empty();
-  const auto phase = text_or(object, {"status", "phase"}, "Pending");
-  return {name_of(object),
-          json::string(fraction(ready, all)),
-          json::string(going ? "Terminating" : phase),
-          std::to_string(restarts),
-          age(object, now),
-          json::string(text_or(object, {"status", "podIP"}, "<none>")),
-          json::string(text_or(object, {"spec", "nodeName"}, "<none>")),
-          json::string(text_or(object, {"status", "nominatedNodeName"}, "<none>")),
-          size_of(object, {"spec", "readinessGates"}) == 0
-              ? json::string("<none>")
-              : json::string(fraction(
-                    0, static_cast<std::int64_t>(size_of(object, {"spec", "readinessGates"}))))};
-}
-
-/// Names and images of a pod template's containers.
-std::string each_container(const json::value& object, std::string_view field) {
-  std::string text;
-  const auto* const all = find(object, {"spec", "template", "spec", "containers"});
-  if (all == nullptr || !all->is_array()) return text;
-  for (const auto& entry : all->get_array()) {
-    if (!text.empty()) text += ',';
-    text += find_string(entry, {field});
-  }
-  return text;
-}
-
-std::string selector_of(const json::value& object, path at) {
-  std::string text;
-  const auto* const labels = find(object, at);
-  if (labels == nullptr || !labels->is_object()) return "<none>";
-  for (const auto& [key, value] : labels->get_object()) {
-    if (!text.empty()) text += ',';
-    text += std::string(key) + "=" + (value.is_string() ? value.get_string().c_str() : "");
-  }
-  return text.empty() ? "<none>" : text;
-}
-
-void add_template(json::array& cells, const json::value& object, bool selector) {
-  cells.push_back(json::string(each_container(object, "name")));
-  cells.push_back(json::string(each_container(object, "image")));
-  if (selector) {
-    cells.push_back(json::string(selector_of(object, {"spec", "selector", "matchLabels"})));
-  }
-}
-
-json::array deployment(const json::value& object, when now) {
-  json::array cells{name_of(object),
-                    json::string(fraction(number(object, {"status", "readyReplicas"}),
-                                          number(object, {"spec", "replicas"}))),
-                    number(object, {"status", "updatedReplicas"}),
-                    number(object, {"status", "availableReplicas"}), age(object, now)};
-  add_template(cells, object, true);
-  return cells;
-}
-
-json::array stateful_set(const json::value& object, when now) {
-  json::array cells{name_of(object),
-                    json::string(fraction(number(object, {"status", "readyReplicas"}),
-                                          number(object, {"spec", "replicas"}))),
-                    age(object, now)};
-  add_template(cells, object, false);
-  return cells;
-}
-
-json::array replica_set(const json::value& object, when now) {
-  json::array cells{name_of(object), number(object, {"spec", "replicas"}),
-                    number(object, {"status", "replicas"}),
-                    number(object, {"status", "readyReplicas"}), age(object, now)};
-  add_template(cells, object, true);
-  return cells;
-}
-
-json::array daemon_set(const json::value& object, when now) {
-  json::array cells{name_of(object)};
-  for (const auto* field : {"desiredNumberScheduled", "currentNumberScheduled", "numberReady",
-                            "updatedNumberScheduled", "numberAvailable"}) {
-    cells.push_back(number(object, {"status", field}));
-  }
-  cells.push_back(json::string(selector_of(object, {"spec", "template", "spec", "nodeSelector"})));
-  cells.push_back(age(object, now));
-  add_template(cells, object, true);
-  return cells;
-}
-
-std::string ports_of(const json::value& object) {
-  const auto* ports = find(object, {"spec", "ports"});
-  if (ports == nullptr || !ports->is_array() || ports->get_array().empty()) return "<none>";
-  std::string text;
-  for (const auto& port : ports->get_array()) {
-    if (!text.empty()) text += ',';
-    text += std::to_string(number(port, {"port"}));
-    const auto node = number(port, {"nodePort"});
-    if (node > 0) text += ":" + std::to_string(node);
-    text += "/" + text_or(port, {"protocol"}, "TCP");
-  }
-  return text;
-}
-
-json::array service(const json::value& object, when now) {
-  return {name_of(object),
-          json::string(text_or(object, {"spec", "type"}, "ClusterIP")),
-          json::string(text_or(object, {"spec", "clusterIP"}, "<none>")),
-          json::string(text_or(object, {"spec", "externalName"}, "<none>")),
-          json::string(ports_of(object)),
-          age(object, now),
-          json::string(selector_of(object, {"spec", "selector"}))};
-}
-
-json::array event(const json::value& object, when now) {
-  const auto kind = core::lower(text_or(object, {"involvedObject", "kind"}, ""));
-  const auto last =
-      find_string(object, {"lastTimestamp"}).empty()
-          ? age(object, now)
-          : json::string(human_duration(std::chrono::duration_cast<std::chrono::seconds>(
-                now - parse_rfc3339(find_string(object, {"lastTimestamp"})).value_or(when{}))));
-  return {last, json::string(find_string(object, {"type"})),
-          json::string(find_string(object, {"reason"})),
-          json::string(kind + "/" + text_or(object, {"involvedObject", "name"}, "")),
-          json::string(find_string(object, {"message"}))};
-}
-
-json::array lease(const json::value& object, when now) {
-  return {name_of(object), json::string(find_string(object, {"spec", "holderIdentity"})),
-          age(object, now)};
-}
-
-json::array webhooks(const json::value& object, when now) {
-  return {name_of(object), size_of(object, {"webhooks"}), age(object, now)};
-}
-
-json::array binding(const json::value& object, when now) {
-  return {name_of(object),
-          json::string(text_or(object, {"roleRef", "kind"}, "") + "/" +
-                       text_or(object, {"roleRef", "name"}, "")),
-          age(object, now)};
-}
-
-json::array node(const json::value& object, when now) {
-  std::string status = "Unknown";
-  const auto* conditions = find(object, {"status", "conditions"});
-  if (conditions != nullptr && conditions->is_array()) {
-    for (const auto& condition : conditions->get_array()) {
-      if (find_string(condition, {"type"}) != "Ready") continue;
-      status = find_string(condition, {"status"}) == "True" ? "Ready" : "NotReady";
-    }
-  }
-  return {name_of(object), json::string(status), "<none>", age(object, now),
-          json::string(find_string(object, {"status", "nodeInfo", "kubeletVersion"}))};
-}
-
-printer_column text(std::string name) {
-  return {std::move(name), "string", {}};
-}
-
-printer_column count(std::string name) {
-  return {std::move(name), "integer", {}};
-}
-
-/// A column of `kubectl get -o wide`.
-printer_column wide(std::string name) {
-  return {std::move(name), "string", {}, {}, {}, 1};
-}
-
-table_layout layout(std::vector<printer_column> middle, table_layout::cells_maker cells,
-                    bool with_age = true, std::vector<printer_column> last = {}) {
-  std::vector<printer_column> columns{{"Name", "string", {}, "name"}};
-  for (auto& column : middle) columns.push_back(std::move(column));
-  if (with_age) columns.push_back(text("Age"));
-  for (auto& column : last) columns.push_back(std::move(column));
-  return {std::move(columns), cells};
-}
-
-const std::map<std::string_view, table_layout>& layouts() {
-  static const std::map<std::string_view, table_layout> all{
-      {"configmaps", layout({count("Data")}, &config_map)},
-      {"secrets", layout({text("Type"), count("Data")}, &secret)},
-      {"namespaces", layout({text("Status")}, &namespace_)},
-      {"serviceaccounts", layout({count("Secrets")}, &service_account)},
-      {"pods", layout({text("Ready"), text("Status"), text("Restarts")}, &pod, true,
-                      {wide("IP"), wide("Node"), wide("Nominated Node"), wide("Readiness Gates")})},
-      {"services", layout({text("Type"), text("Cluster-IP"), text("External-IP"), text("Port(s)")},
-                          &service, true, {wide("Selector")})},
-      {"nodes",
-       {{{"Name", "string", {}, "name"},
-         text("Status"),
-         text("Roles"),
-         text("Age"),
-         text("Version")},
-        &node}},
-      {"events",
-       {{text("Last Seen"), text("Type"), text("Reason"), text("Object"), text("Message")},
-        &event}},
-      {"deployments.apps",
-       layout({text("Ready"), count("Up-to-date"), count("Available")}, &deployment, true,
-              {wide("Containers"), wide("Images"), wide("Selector")})},
-      {"statefulsets.apps",
-       layout({text("Ready")}, &stateful_set, true, {wide("Containers"), wide("Images")})},
-      {"replicasets.apps",
-       layout({count("Desired"), count("Current"), count("Ready")}, &replica_set, true,
-              {wide("Containers"), wide("Images"), wide("Selector")})},
-      {"daemonsets.apps",
-       layout({count("Desired"), count("Current"), count("Ready"), count("Up-to-date"),
-               count("Available"), text("Node Selector")},
-              &daemon_set, true, {wide("Containers"), wide("Images"), wide("Selector")})},
-      {"leases.coordination.k8s.io", layout({text("Holder")}, &lease)},
-      {"validatingwebhookconfigurations.admissionregistration.k8s.io",
-       layout({count("Webhooks")}, &webhooks)},
-      {"mutatingwebhookconfigurations.admissionregistration.k8s.io",
-       layout({count("Webhooks")}, &webhooks)},
-      {"rolebindings.rbac.authorization.k8s.io", layout({text("Role")}, &binding)},
-      {"clusterrolebindings.rbac.authorization.k8s.io", layout({text("Role")}, &binding)},
-      {"roles.rbac.authorization.k8s.io", layout({text("Created At")}, &created_at, false)},
-      {"clusterroles.rbac.authorization.k8s.io", layout({text("Created At")}, &created_at, false)},
-      {"customresourcedefinitions.apiextensions.k8s.io",
-       layout({text("Created At")}, &created_at, false)},
-  };
   return all;
+}
+
+std::string since(std::string_view time, when now) {
+  return human_duration(
+      std::chrono::duration_cast<std::chrono::seconds>(now - parse_rfc3339(time).value_or(when{})));
+}
+
+/// The short name of a volume's access mode: RWO, ROX, RWX, RWOP.
+std::string capitals(std::string_view mode) {
+  std::string letters;
+  for (const char c : mode) {
+    if (c >= 'A' && c <= 'Z') letters += c == 'M' ? 'X' : c;
+  }
+  return letters;
+}
+
+/// A column with the source of its cells (table_cells.hpp).
+struct column {
+  printer_column shown;
+  char form;
+  std::vector<json_path> paths;
+  std::string otherwise;
+  cell_maker make = nullptr;
+
+  static column parse(std::string_view text);
+  json::value cell(const json::value& object, when now) const;
+
+ private:
+  std::vector<const json::value*> values(const json::value& object) const;
+  std::string text(const json::value& object, when now) const;
+};
+
+/// Returns the source of a column that is the same for all kinds.
+std::string_view common_source(std::string_view name) {
+  static const std::map<std::string_view, std::string_view> all{
+      {"Age", "~.metadata.creationTimestamp!<unknown>"},
+      {"Containers+", ",.spec.template.spec.containers[*].name"},
+      {"Created At:date", ".metadata.creationTimestamp"},
+      {"Images+", ",.spec.template.spec.containers[*].image"},
+      {"Name", ".metadata.name"},
+      {"Selector+", "=.spec.selector!<none>"},
+  };
+  return all.at(name);
+}
+
+column column::parse(std::string_view text) {
+  auto source = text;
+  auto name = take(source, '=');
+  if (source.empty()) source = common_source(name);
+  auto type = name;
+  name = take(type, ':');
+  if (type.empty()) type = "string";
+  column made{{std::string(name), std::string(type), {}}, source.front(), {}, {}};
+  if (name == "Name") made.shown.format = "name";
+  if (name.ends_with('+')) {
+    made.shown.name.pop_back();
+    made.shown.priority = 1;
+    made.shown.format.clear();
+  }
+  if (made.form != '.') source.remove_prefix(1);
+  auto paths = take(source, '!');
+  made.otherwise = source;
+  if (made.form == '@') {
+    made.make = find_cell_maker(paths);
+  } else {
+    while (!paths.empty()) made.paths.push_back(*json_path::parse(take(paths, '+')));
+  }
+  return made;
+}
+
+std::vector<const json::value*> column::values(const json::value& object) const {
+  std::vector<const json::value*> found;
+  for (const auto& path : paths) {
+    for (const auto* const value : path.find(object)) {
+      if (!value->is_null() && *value != "") found.push_back(value);
+    }
+  }
+  return found;
+}
+
+std::string column::text(const json::value& object, when now) const {
+  const auto found = values(object);
+  texts parts;
+  for (const auto* const value : found) {
+    const auto plain =
+        value->is_string() ? std::string(view(value->get_string())) : json::serialize(*value);
+    parts.push_back(form == '=' ? selector_text(*value) : form == '^' ? capitals(plain) : plain);
+  }
+  if (form == '~') return parts.empty() ? otherwise : since(parts.front(), now);
+  std::string more;
+  if (form == '3' && parts.size() > 3) {
+    more = " + " + std::to_string(parts.size() - 3) + " more...";
+    parts.resize(3);
+  }
+  auto all = joined(parts, form == ';' ? ", " : form == '/' ? "/" : ",");
+  return all.empty() ? otherwise : all + more;
+}
+
+json::value column::cell(const json::value& object, when now) const {
+  if (make != nullptr) return make(object, now);
+  const auto found = values(object);
+  if (form == '#') {
+    std::size_t size = 0;
+    for (const auto* const value : found) {
+      if (value->is_array()) size += value->get_array().size();
+      if (value->is_object()) size += value->get_object().size();
+    }
+    return size;
+  }
+  if (form == '%') {
+    const auto number = [&](const json_path& path) {
+      const auto there = path.find(object);
+      return there.empty() ? "0" : json::serialize(*there.front());
+    };
+    return json::string(number(paths.front()) + "/" + number(paths.back()));
+  }
+  if (form != '.') return json::string(text(object, now));
+  if (!found.empty()) return *found.front();
+  if (otherwise == "0") return 0;
+  if (otherwise == "false") return false;
+  if (!otherwise.empty()) return json::string(otherwise);
+  if (shown.type == "boolean") return false;
+  return shown.type == "integer" ? json::value(0) : json::value("");
+}
+
+struct layout {
+  std::vector<printer_column> columns;
+  std::vector<column> sources;
+};
+
+const layout& layout_of(std::string_view storage_key) {
+  static const auto all = [] {
+    std::map<std::string_view, layout> made;
+    for (const auto& row : table_rows()) {
+      layout shared;
+      for (auto rest = row.columns; !rest.empty();) {
+        shared.sources.push_back(column::parse(take(rest, '|')));
+        shared.columns.push_back(shared.sources.back().shown);
+      }
+      auto keys = row.storage_keys;
+      do made[take(keys, ' ')] = shared;
+      while (!keys.empty());
+    }
+    return made;
+  }();
+  const auto at = all.find(storage_key);
+  return at == all.end() ? all.at("") : at->second;
 }
 
 }  // namespace
 
-const table_layout& builtin_layout(std::string_view storage_key) {
-  static const auto plain_layout = layout({}, &plain);
-  const auto at = layouts().find(storage_key);
-  return at == layouts().end() ? plain_layout : at->second;
+const std::vector<printer_column>& builtin_columns(std::string_view storage_key) {
+  return layout_of(storage_key).columns;
 }
 
-std::string age_of(const json::value& object, std::string_view field, when now) {
-  const auto text = find_string(object, {"metadata", field});
-  if (text.empty()) return "<unknown>";
-  return human_duration(
-      std::chrono::duration_cast<std::chrono::seconds>(now - parse_rfc3339(text).value_or(when{})));
+json::array builtin_cells(std::string_view storage_key, const json::value& object, when now) {
+  json::array cells;
+  for (const auto& source : layout_of(storage_key).sources) {
+    cells.push_back(source.cell(object, now));
+  }
+  return cells;
 }
 
 }  // namespace rw::k8s::devserver

@@ -110,14 +110,11 @@ class webhook_check {
   }
 
   void check_rules() const {
-    const auto* rules = find(object_, {"rules"});
-    if (rules == nullptr || !rules->is_array()) return;
     std::size_t index = 0;
-    for (const auto& rule : rules->get_array()) {
+    for (const auto& rule : array_at(object_, {"rules"})) {
       const auto at = "rules[" + std::to_string(index++) + "].";
       for (const auto* field : {"operations", "apiGroups", "apiVersions", "resources"}) {
-        const auto* list = find(rule, {field});
-        if (list != nullptr && list->is_array() && !list->get_array().empty()) continue;
+        if (!array_at(rule, {field}).empty()) continue;
         add(at + field, "FieldValueRequired", "Required value");
       }
     }
@@ -131,10 +128,8 @@ class webhook_check {
 }  // namespace
 
 void check_webhooks(const json::value&, const json::value& object, std::vector<cause>& found) {
-  const auto* hooks = find(object, {"webhooks"});
-  if (hooks == nullptr || !hooks->is_array()) return;
   std::size_t index = 0;
-  for (const auto& hook : hooks->get_array()) {
+  for (const auto& hook : array_at(object, {"webhooks"})) {
     webhook_check(hook, "webhooks[" + std::to_string(index++) + "]", found).check_all();
   }
 }

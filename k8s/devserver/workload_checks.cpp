@@ -68,10 +68,8 @@ void check_job_template(const json::value& template_spec, const std::string& at,
 
 /// Containers mount the claims of a StatefulSet like volumes.
 json::value with_claims_as_volumes(json::value object) {
-  const auto* const claims = find(object, {"spec", "volumeClaimTemplates"});
-  if (claims == nullptr || !claims->is_array()) return object;
   std::vector<std::string> names;
-  for (const auto& claim : claims->get_array()) {
+  for (const auto& claim : array_at(object, {"spec", "volumeClaimTemplates"})) {
     names.emplace_back(find_string(claim, {"metadata", "name"}));
   }
   auto& spec = object_in(object_in(object_in(object.as_object(), "spec"), "template"), "spec");
@@ -237,31 +235,29 @@ void check_role_binding(const json::value& before, const json::value& object,
                      "Unsupported value: " + json::serialize(json::value(role)) +
                          ": supported values: \"Role\", \"ClusterRole\""});
   }
-  if (const auto* const subjects = find(object, {"subjects"});
-      subjects != nullptr && subjects->is_array()) {
-    for (std::size_t i = 0; i < subjects->get_array().size(); ++i) {
-      const auto at = "subjects[" + std::to_string(i) + "]";
-      const auto& subject = subjects->get_array()[i];
-      const auto kind = find_string(subject, {"kind"});
-      if (find_string(subject, {"name"}).empty()) require(found, at + ".name");
-      check_choice(found, at + ".kind", kind, {"ServiceAccount", "User", "Group"});
-      const auto of = find_string(subject, {"apiGroup"});
-      if (kind == "ServiceAccount") {
-        check_choice(found, at + ".apiGroup", of, {""});
-        for (const auto& error : dns_subdomain_errors(find_string(subject, {"name"}))) {
-          if (find_string(subject, {"name"}).empty()) break;
-          found.push_back(
-              {at + ".name", "FieldValueInvalid",
-               "Invalid value: " + json::serialize(json::value(find_string(subject, {"name"}))) +
-                   ": " + error});
-        }
-        if (find_string(object, {"kind"}) == "ClusterRoleBinding" &&
-            find_string(subject, {"namespace"}).empty()) {
-          require(found, at + ".namespace");
-        }
-      } else if (kind == "User" || kind == "Group") {
-        check_choice(found, at + ".apiGroup", of, {group});
+  const auto& subjects = array_at(object, {"subjects"});
+  for (std::size_t i = 0; i < subjects.size(); ++i) {
+    const auto at = "subjects[" + std::to_string(i) + "]";
+    const auto& subject = subjects[i];
+    const auto kind = find_string(subject, {"kind"});
+    if (find_string(subject, {"name"}).empty()) require(found, at + ".name");
+    check_choice(found, at + ".kind", kind, {"ServiceAccount", "User", "Group"});
+    const auto of = find_string(subject, {"apiGroup"});
+    if (kind == "ServiceAccount") {
+      check_choice(found, at + ".apiGroup", of, {""});
+      for (const auto& error : dns_subdomain_errors(find_string(subject, {"name"}))) {
+        if (find_string(subject, {"name"}).empty()) break;
+        found.push_back(
+            {at + ".name", "FieldValueInvalid",
+             "Invalid value: " + json::serialize(json::value(find_string(subject, {"name"}))) +
+                 ": " + error});
       }
+      if (find_string(object, {"kind"}) == "ClusterRoleBinding" &&
+          find_string(subject, {"namespace"}).empty()) {
+        require(found, at + ".namespace");
+      }
+    } else if (kind == "User" || kind == "Group") {
+      check_choice(found, at + ".apiGroup", of, {group});
     }
   }
   const auto* const was = find(before, {"roleRef"});

@@ -91,6 +91,7 @@ outcome<write_plan> write_planner::finish_create(const call& to, json::value obj
     track_sent(object, *schema_of(to.view), writer_of(to, with));
   }
   if (!to.view.of->custom) {
+    store_empty_lists(to, object);
     begin_builtin_life(*to.view.of, object, now());
     warn_of_builtin(*to.view.of, object, *to.warnings);
   }
@@ -170,6 +171,9 @@ outcome<write_plan> write_planner::finish_update(const call& to, record_ptr befo
   if (good.has_error()) return good.error();
   good = report_gaps(to, object, false);
   if (good.has_error()) return good.error();
+  // They are kept, and have no owner from then on.
+  const bool drops_finalizers =
+      is_namespace(to) && to.subresource.empty() && find(object, {"spec", "finalizers"}) == nullptr;
   keep_other_parts(to, old, object);
   if (tells_empty) keep_other_parts(to, old, sent);
   fill_defaults(to, object, applied);
@@ -177,10 +181,17 @@ outcome<write_plan> write_planner::finish_update(const call& to, record_ptr befo
   tidy_metadata(object);
   // Before the server adds fields, which have no owner.
   if (tracks) {
+    json::value whole;
+    if (drops_finalizers) {
+      whole = object.at("spec");
+      object.at("spec").as_object().erase("finalizers");
+    }
     track_update(old, object, *type, writer_of(to, with),
                  tells_empty ? fields_with_empty_parts(sent, *type) : field_set());
+    if (drops_finalizers) object.at("spec") = std::move(whole);
   }
   if (!to.view.of->custom) {
+    store_empty_lists(to, object);
     carry_allocated(*to.view.of, old, object);
     if (to.subresource.empty()) warn_of_builtin(*to.view.of, object, *to.warnings);
   }
@@ -236,6 +247,7 @@ outcome<void> write_planner::adopt(const call& to, write_plan& plan, json::value
   good = check_object(to, plan.old, object);
   if (good.has_error()) return good.error();
   tidy_metadata(object);
+  if (!to.view.of->custom) store_empty_lists(to, object);
   plan.object = std::move(object);
   if (plan.effect == write_plan::action::nothing && plan.object != plan.old) {
     plan.effect = write_plan::action::put;

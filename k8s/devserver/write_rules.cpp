@@ -72,9 +72,7 @@ bool is_namespace(const call& to) noexcept {
 }
 
 bool holds_content(const call& to, const json::value& object) {
-  if (!is_namespace(to)) return false;
-  const auto* held = find(object, {"spec", "finalizers"});
-  return held != nullptr && held->is_array() && !held->get_array().empty();
+  return is_namespace(to) && !array_at(object, {"spec", "finalizers"}).empty();
 }
 
 outcome<void> check_room(const call& to) {
@@ -97,16 +95,19 @@ outcome<void> check_room(const call& to) {
 
 outcome<void> prune_unknown(const call& to, json::value& object, const write_options& with) {
   std::vector<std::string> removed;
+  std::string undecodable;
   if (const auto* const type = to.view.of->custom ? nullptr : builtin_type_of(to.view)) {
-    const auto undecodable = decode_builtin(*type, object, removed);
-    if (!undecodable.empty()) {
-      return bad_request(to.view.of->kind + " in version \"" + to.view.version->name +
-                         "\" cannot be handled as a " + to.view.of->kind + ": " + undecodable);
-    }
+    undecodable = decode_builtin(*type, object, removed);
   } else {
+    if (!normalize_numbers(object)) undecodable = number_out_of_range;
     prune_metadata(object, removed);
     if (to.view.version->type) to.view.version->type->prune(object, removed);
   }
+  const auto refuse = [&](const std::string& error) {
+    return bad_request(to.view.of->kind + " in version \"" + to.view.version->name +
+                       "\" cannot be handled as a " + to.view.of->kind + ": " + error);
+  };
+  if (!undecodable.empty()) return refuse(undecodable);
   if (with.unknown_fields == field_validation::ignore) return {};
   std::string all;
   const auto add = [&](const std::string& right, const std::string& field) {
@@ -118,9 +119,7 @@ outcome<void> prune_unknown(const call& to, json::value& object, const write_opt
   for (const auto& field : with.duplicate_fields) add("duplicate", field);
   for (const auto& field : removed) add("unknown", field);
   if (all.empty() || with.unknown_fields == field_validation::warn) return {};
-  return bad_request(to.view.of->kind + " in version \"" + to.view.version->name +
-                     "\" cannot be handled as a " + to.view.of->kind +
-                     ": strict decoding error: " + all);
+  return refuse("strict decoding error: " + all);
 }
 
 outcome<void> report_gaps(const call& to, const json::value& object, bool creates) {
@@ -142,13 +141,9 @@ outcome<void> report_gaps(const call& to, const json::value& object, bool create
       gaps.push_back(std::string(label) + ": this API server enforces no standards of pods");
     }
   } else if (of.storage_key.ends_with("webhookconfigurations.admissionregistration.k8s.io")) {
-    const auto* const webhooks = find(object, {"webhooks"});
-    const auto has_conditions = [](const json::value& webhook) {
-      const auto* const conditions = find(webhook, {"matchConditions"});
-      return conditions != nullptr && conditions->is_array() && !conditions->get_array().empty();
-    };
-    if (webhooks != nullptr && webhooks->is_array() &&
-        std::ranges::any_of(webhooks->get_array(), has_conditions)) {
+    if (std::ranges::any_of(array_at(object, {"webhooks"}), [](const json::value& webhook) {
+          return !array_at(webhook, {"matchConditions"}).empty();
+        })) {
       gaps.emplace_back("matchConditions: this API server evaluates no rules");
     }
   }
@@ -166,6 +161,11 @@ void fill_defaults(const call& to, json::value& object, bool applied) {
     if (const auto* const type = builtin_type_of(to.view)) fill_typed_defaults(*type, object);
     fill_builtin_defaults(*to.view.of, object);
   }
+}
+
+void store_empty_lists(const call& to, json::value& object) {
+  const auto* const type = builtin_type_of(to.view);
+  if (type != nullptr && has_protobuf(*type)) store_empty_as_null(*type, object);
 }
 
 outcome<void> check_object(const call& to, const json::value& before, const json::value& object) {
@@ -193,7 +193,7 @@ outcome<void> check_rights(const call& to, const json::value& before, const json
 bool same_generation(const call& to, const json::value& before, const json::value& after) {
   if (!same_spec(before.get_object(), after.get_object())) return false;
   // Annotations of a Deployment are a part of what its controller does.
-  if (to.view.of->storage_key == "deployments.apps") {
+  if (to.view.of->storage_key == "deployments.apps" && to.subresource.empty()) {
     const auto* const was = find(before, {"metadata", "annotations"});
     const auto* const is = find(after, {"metadata", "annotations"});
     const json::value none;
@@ -225,7 +225,7 @@ void keep_other_parts(const call& to, const json::value& before, json::value& af
     keep(object_in(fields, "spec"), "finalizers", field_of(before, {"spec", "finalizers"}));
     return;
   }
-  const auto managers = field_of(after, {"metadata", "managedFields"});
+  const auto metadata = field_of(after, {"metadata"});
   const bool status = to.subresource == "status";
   const std::string_view part = status                                    ? "status"
                                 : to.subresource == "ephemeralcontainers" ? "ephemeralContainers"
@@ -235,7 +235,13 @@ void keep_other_parts(const call& to, const json::value& before, json::value& af
   auto& into = status ? after.get_object() : object_in(after.get_object(), "spec");
   const bool none = !status && written.is_array() && written.get_array().empty();
   keep(into, part, none ? json::value() : written);
-  keep(object_in(after.get_object(), "metadata"), "managedFields", managers);
+  auto& kept = object_in(after.get_object(), "metadata");
+  keep(kept, "managedFields", field_of(metadata, {"managedFields"}));
+  if (!status) return;
+  for (const std::string_view field : {"labels", "annotations", "finalizers", "ownerReferences"}) {
+    if (std::ranges::count(to.view.of->status_keeps, field) > 0) continue;
+    keep(kept, field, field_of(metadata, {field}));
+  }
 }
 
 outcome<void> check_version(const call& to, const json::value& before, const json::value& after) {

@@ -37,6 +37,9 @@ outcome<void> report_gaps(const call& to, const boost::json::value& object, bool
 /// `applied`: the object is not what a client has sent as a whole, and nulls in it are values.
 void fill_defaults(const call& to, boost::json::value& object, bool applied);
 
+/// Makes empty lists of a built-in object null, as they are stored.
+void store_empty_lists(const call& to, boost::json::value& object);
+
 /// Checks the object; `before` is null if it is new.
 outcome<void> check_object(const call& to, const boost::json::value& before,
                            const boost::json::value& object);
@@ -50,8 +53,9 @@ bool same_generation(const call& to, const boost::json::value& before,
                      const boost::json::value& after);
 
 /// Restores the parts of `before` that the request must not write. The status subresource writes
-/// status only, that of a namespace's finalizers those only, and all others write everything else.
-/// Each writes managedFields.
+/// status and the metadata that the kind does not keep (resource::status_keeps), that of a
+/// namespace's finalizers those only, and all others write everything else. Each writes
+/// managedFields.
 void keep_other_parts(const call& to, const boost::json::value& before, boost::json::value& after);
 
 /// 409 if the object has a resourceVersion other than the current one; 422 if it must have one.

@@ -3,8 +3,8 @@
 #include "rw/k8s/devserver/builtin_decoding.hpp"
 #include "rw/k8s/devserver/builtin_rules.hpp"
 #include "rw/k8s/devserver/conversion.hpp"
-#include "rw/k8s/devserver/duplicate_fields.hpp"
 #include "rw/k8s/devserver/json_access.hpp"
+#include "rw/k8s/devserver/json_reader.hpp"
 #include "rw/k8s/devserver/protobuf.hpp"
 #include "rw/k8s/devserver/selection.hpp"
 #include "rw/k8s/devserver/write_rules.hpp"
@@ -35,18 +35,18 @@ bool is_protobuf(const http::request& from) {
   return media_type(from) == protobuf_media_type;
 }
 
-outcome<json::value> parse_body(const call& to, const http::request& from, bool yaml = false) {
+/// Fields that the body has twice are added to `duplicates`; a body of YAML can't have any.
+outcome<json::value> parse_body(const call& to, const http::request& from, repeated_fields repeated,
+                                bool yaml, std::vector<std::string>* duplicates) {
   std::string reason;
-  auto value = parse_json(from.body, reason);
-  if (!value && yaml) value = parse_yaml(from.body, reason);
+  if (auto read = read_json(from.body, repeated, reason)) {
+    if (duplicates != nullptr) *duplicates = std::move(read->duplicates);
+    return std::move(read->value);
+  }
+  auto value = yaml ? parse_yaml(from.body, reason) : std::nullopt;
   if (value) return std::move(*value);
   return bad_request("the object provided is unrecognized (must be of type " + to.view.of->kind +
                      "): couldn't get version/kind; json parse error: " + reason);
-}
-
-/// A body of YAML can't have a field twice, and in protobuf that means something else.
-std::vector<std::string> duplicates_in(const http::request& from) {
-  return from.body.starts_with('{') ? duplicate_fields(from.body) : std::vector<std::string>();
 }
 
 outcome<patch_kind> parse_patch_kind(const call& to, const http::request& from) {
@@ -144,10 +144,14 @@ outcome<void> check_still_possible(const call& to, const write_plan& plan) {
 
 }  // namespace
 
-outcome<json::value> parse_object(const call& to, const http::request& from) {
+outcome<json::value> parse_object(const call& to, const http::request& from,
+                                  std::vector<std::string>* duplicates) {
   const auto type = media_type(from);
-  if (type.empty() || type == "application/json") return parse_body(to, from);
-  if (type == "application/yaml") return parse_body(to, from, true);
+  const bool yaml = type == "application/yaml";
+  if (yaml || type.empty() || type == "application/json") {
+    const auto repeated = to.view.of->custom ? repeated_fields::replaced : repeated_fields::merged;
+    return parse_body(to, from, repeated, yaml, duplicates);
+  }
   if (is_protobuf(from) && !to.view.of->custom) return decode_protobuf(from.body);
   return unsupported_media_type("application/json, application/yaml, " +
                                 std::string(protobuf_media_type));
@@ -173,13 +177,14 @@ outcome<json::value> parse_part(const call& to, const http::request& from) {
 }
 
 asio::awaitable<void> writes::create(call to, const http::request& from, http::response& into) {
-  auto object = parse_object(to, from);
+  std::vector<std::string> duplicates;
+  auto object = parse_object(to, from, &duplicates);
   auto with = write_options::parse(to);
   if (object.has_error() || with.has_error()) {
     answer(into, object.has_error() ? object.error() : with.error());
     return {};
   }
-  with->duplicate_fields = duplicates_in(from);
+  with->duplicate_fields = std::move(duplicates);
   auto make_plan = [this, to, object = std::move(*object), with = *with] {
     return parts_.planner.create(to, object, with);
   };
@@ -188,13 +193,14 @@ asio::awaitable<void> writes::create(call to, const http::request& from, http::r
 }
 
 asio::awaitable<void> writes::update(call to, const http::request& from, http::response& into) {
-  auto object = parse_object(to, from);
+  std::vector<std::string> duplicates;
+  auto object = parse_object(to, from, &duplicates);
   auto with = write_options::parse(to);
   if (object.has_error() || with.has_error()) {
     answer(into, object.has_error() ? object.error() : with.error());
     return {};
   }
-  with->duplicate_fields = duplicates_in(from);
+  with->duplicate_fields = std::move(duplicates);
   auto make_plan = [this, to, object = std::move(*object), with = *with] {
     return parts_.planner.update(to, object, with);
   };
@@ -214,12 +220,14 @@ asio::awaitable<void> writes::patch(call to, const http::request& from, http::re
     answer(into, good.error());
     return {};
   }
-  auto change = parse_body(to, from, *patch_kind == patch_kind::apply);
+  std::vector<std::string> duplicates;
+  auto change = parse_body(to, from, repeated_fields::replaced, *patch_kind == patch_kind::apply,
+                           &duplicates);
   if (change.has_error()) {
     answer(into, change.error());
     return {};
   }
-  if (*patch_kind != patch_kind::json) with->duplicate_fields = duplicates_in(from);
+  if (*patch_kind != patch_kind::json) with->duplicate_fields = std::move(duplicates);
   auto make_plan = [this, to, patch_kind = *patch_kind, change = std::move(*change), with = *with] {
     return parts_.planner.patch(to, patch_kind, change, with);
   };

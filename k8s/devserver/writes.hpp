@@ -19,8 +19,10 @@ namespace rw::k8s::devserver {
 using write_observer = std::function<void(const std::shared_ptr<cluster>& in, const resource& of,
                                           const change& change)>;
 
-/// Parses a request's object: JSON, YAML or protobuf.
-outcome<boost::json::value> parse_object(const call& to, const http::request& from);
+/// Parses a request's object: JSON, YAML or protobuf. Sets `duplicates` to the paths of fields that
+/// JSON has twice.
+outcome<boost::json::value> parse_object(const call& to, const http::request& from,
+                                         std::vector<std::string>* duplicates = nullptr);
 
 /// Parses an object that is created below another: a Binding, Eviction or TokenRequest.
 outcome<boost::json::value> parse_part(const call& to, const http::request& from);

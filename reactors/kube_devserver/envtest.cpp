@@ -103,6 +103,8 @@ api_server_plan plan_of(const kube_apiserver_settings& settings) {
     options.client_ca = need(tls::read_file(settings.client_ca_file), "--client-ca-file");
   }
   if (!settings.token_file.empty()) plan.tokens = read_tokens(settings.token_file);
+  if (!settings.issuers.empty()) options.audiences = settings.issuers;
+  if (!settings.audiences.empty()) options.audiences = settings.audiences;
   options.authorization = std::ranges::count(settings.authorization, "RBAC") > 0;
   options.refuse_unsupported = settings.behaviour.refuse_unsupported;
   options.version = settings.behaviour.version;

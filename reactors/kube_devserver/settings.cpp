@@ -91,8 +91,11 @@ void describe_kube_apiserver(CLI::App& app, kube_apiserver_settings& to) {
   accept(app, "--allow-privileged", "privileged containers are always allowed");
   accept(app, "--disable-admission-plugins", "there is no admission but webhooks");
   accept(app, "--service-cluster-ip-range", "addresses of Services are from 10.0.0.0/16");
-  for (const auto* flag : {"--service-account-issuer", "--service-account-key-file",
-                           "--service-account-signing-key-file"}) {
+  add(app, "--service-account-issuer", to.issuers, "URL",
+      "Audience of tokens of ServiceAccounts without --api-audiences");
+  add(app, "--api-audiences", to.audiences, "NAME,...",
+      "Audiences of tokens of ServiceAccounts that request none");
+  for (const auto* flag : {"--service-account-key-file", "--service-account-signing-key-file"}) {
     accept(app, flag, "only this server verifies the tokens that it issues");
   }
   describe_behaviour(app, to.behaviour);

@@ -47,6 +47,8 @@ struct kube_apiserver_settings {
   std::string client_ca_file;
   std::string token_file;
   std::vector<std::string> authorization = {"AlwaysAllow"};
+  std::vector<std::string> issuers;
+  std::vector<std::string> audiences;    ///< empty: the issuers
   std::vector<std::string> ineffective;  ///< flags that it does not know
   server_behaviour behaviour;
 };

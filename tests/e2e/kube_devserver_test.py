@@ -262,6 +262,16 @@ class Envtest(harness.TestCase):
         guest.expect(200, "GET", "/api/v1/secrets")
         self.stop()
 
+    def test_audience_of_a_token_is_the_issuer(self):
+        self.laps, self.last = {}, time.monotonic()
+        self.start_control_plane()
+        user = Api(self, self.port, self.context(self.user))
+        accounts = "/api/v1/namespaces/default/serviceaccounts"
+        user.expect(201, "POST", accounts, {"metadata": {"name": "a"}})
+        spec = user.expect(201, "POST", f"{accounts}/a/token", {"spec": {}})["spec"]
+        self.assertEqual(spec["audiences"], [f"https://127.0.0.1:{self.port}/"])
+        self.stop()
+
     def test_server_makes_the_certificate_that_is_missing_and_names_flags_without_effect(self):
         folder = self.folder / "empty"
         (self.folder / "tokens.csv").write_text('secret-1,ada,1,"writers,system:masters"\nsecret-2,bob,2\n')

@@ -196,8 +196,8 @@ class Known:
     def covers(self, what, path):
         if what == "map empty":
             return any(self.covers("map " + one, path) for one in self.empty)
-        if path.startswith("ok/409 "):  # a conflict with the owner, at a field without indices
-            path, what = path.replace("ok/409 ", "managed "), what.replace("[]", "")
+        if conflict := re.match("(ok/409|409/...?) ", path):  # with the owner in one version only, at a field without indices
+            path, what = "managed " + path[conflict.end():], what.replace("[]", "")
         if not what.startswith("managed "):  # who owns it, too
             path = path.removeprefix("managed ")
         if re.match("[0-9]+ ", what):
@@ -363,14 +363,15 @@ class Run:
         a, b = (normal(server.with_uid(answer), asked) for server, answer in zip(self.servers, (a, b)))
         if a.get("kind") != b.get("kind"):
             a, b = {"kind": a.get("kind")}, {"kind": b.get("kind")}
-        alike = True
+        found = []
         for path, left, right in differences(a, b):
             path = re.sub(r"^(items\[\]\.)?managed\.", "managed ", path).removeprefix("items[].")
-            known = self.known.take(request["kind"], path)
-            if not known:
+            found.append((path, left, right, self.known.take(request["kind"], path)))
+        alike = not any((known or "").startswith("map ") and not path.startswith("managed ") for path, _, _, known in found)
+        for path, left, right, known in found:
+            # A request that changes the map in one version only is a new generation there.
+            if not known and (alike or path != "metadata.generation"):
                 self.report(request, path, left, right, history)
-            elif known.startswith("map ") and not path.startswith("managed "):
-                alike = False
         return alike
 
     def report(self, request, path, left, right, history):
