@@ -5,6 +5,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <deque>
@@ -30,8 +31,10 @@ class deadline {
   }
   ~deadline() { release(); }
 
+  /// A time that has passed expires at the next tick.
   void arm(time_point deadline) noexcept {
-    state_->at->store(deadline.time_since_epoch().count(), std::memory_order_relaxed);
+    state_->at->store(std::max(deadline.time_since_epoch().count(), gone + 1),
+                      std::memory_order_relaxed);
   }
   void disarm() noexcept { arm(time_point::max()); }
 

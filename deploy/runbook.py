@@ -30,10 +30,10 @@ def named(entry):
 
 
 def alerts(entries):
-    yield row("alert", "meaning", "first command", "next step")
-    yield "| --- | --- | --- | --- |\n"
+    yield row("alert", "meaning", "usual causes", "first command", "next step")
+    yield "| --- | --- | --- | --- | --- |\n"
     for each in entries:
-        yield row(f"{named(each)}: {each['fires']}", each["meaning"], *each["commands"], each["nextStep"])
+        yield row(f"{named(each)}: {each['fires']}", each["meaning"], each["causes"], *each["commands"], each["nextStep"])
 
 
 def reasons(entries):

@@ -438,8 +438,8 @@ def main():
             errors.append(f"{name[2]}: its anchor is {name[1]}")
     for row, name in zip(rows, named):
         cells = re.split(r"(?<!\\) \| ", row.rstrip(" |"))
-        if len(cells) != 4 or not all(cells):
-            errors.append(f"a row of the runbook has not four columns: {row[:80]}")
+        if len(cells) != 5 or not all(cells):
+            errors.append(f"a row of the runbook has not five columns: {row[:80]}")
         elif name and f"{described(cells[1])}\n" not in RULES.read_text().split(f"- alert: {name[2]}\n")[-1].split("- alert: ")[0]:
             errors.append(f"{name[2]}: not the meaning in the runbook: {described(cells[1])}")
     for alert in re.split(r"(?m)^        - alert: ", RULES.read_text())[1:]:

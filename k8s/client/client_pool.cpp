@@ -128,7 +128,10 @@ result<std::shared_ptr<client>> client_pool::get(const std::string& cluster,
   try {
     made = make(std::move(*config));
   } catch (const boost::system::system_error& e) {
-    return failure{.code = errc::not_configured, .message = e.what()};
+    // Without the text of the code, which says that there are no credentials.
+    const std::string text(e.what());
+    return failure{.code = errc::not_configured,
+                   .message = text.substr(0, text.rfind(": " + e.code().message()))};
   }
   const auto before = clients_.size();
   clients_.use(cluster) = {made, from, end_of_life()};

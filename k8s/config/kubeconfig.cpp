@@ -294,7 +294,8 @@ result<config> kubeconfig_set::find(const std::string& context) const {
   const auto user = fields.text("user");
   config out;
   if (auto ns = fields.text("namespace"); !ns.empty()) out.ns = std::move(ns);
-  out.source = location + " of " + found->second.file;
+  const auto& file = found->second.file;  // or "of runtime-1"
+  out.source = location + (file.starts_with("of ") ? " " : " of ") + file;
   if (cluster.empty()) fields.wrong("cluster is missing");
   const auto in_clusters = all.clusters.find(cluster);
   if (in_clusters == all.clusters.end()) {

@@ -31,10 +31,10 @@ std::string text(std::string_view of) {
 /// "Applied", "Applying" (half of it may be there), "LastGood" (an earlier revision is in place) or
 /// "NotApplied".
 std::string_view phase_of(const unit_state& unit) {
-  if (unit.is_applied()) return "Applied";
+  if (unit.is_applied()) return "Applied"_reason;
   const bool begun = unit.applied.empty() && !unit.applying.empty();
   if (begun && (unit.failed || unit.kept || unit.lost)) return "Applying"_reason;
-  return unit.applied.empty() ? "NotApplied"_reason : "LastGood";
+  return unit.applied.empty() ? "NotApplied"_reason : "LastGood"_reason;
 }
 
 /// What is wrong with the sources, or with their revision on the runtime; empty: nothing.
@@ -128,7 +128,7 @@ class status_writer {
     write_texts();
     if (input_.decided.reason == "Deleting"_reason) {
       status()["state"] = "Deleting";
-      set("Ready", {{true, "False", "Deleting"_reason, input_.failed}});
+      set("Ready"_reason, {{true, "False", "Deleting"_reason, input_.failed}});
     } else if (input_.observed) {
       write_installation();
       if (!shadow()) write_units();
@@ -209,7 +209,7 @@ class status_writer {
     if (runs.empty()) runs = "unknown";
     const auto& skipped = state_.proof.skipped;
     const auto is = [this](installation of) { return installation_ == of; };
-    set("Installed",
+    set("Installed"_reason,
         {{is(installation::not_started), "False", "NotStarted"_reason,
           "the Deployment does not exist"},
          {!state_.proof.error.empty(), "False", "NotMutating"_reason, state_.proof.error},
@@ -233,7 +233,7 @@ class status_writer {
       const auto time = same && unit.contains("lastAppliedTime")
                             ? unit["lastAppliedTime"]
                             : json::value(k8s::format_time(now_));
-      const auto phase = now.withheld && !now.failed ? "Waiting" : phase_of(now);
+      const auto phase = now.withheld && !now.failed ? "Waiting"_reason : phase_of(now);
       unit = {{"name", to_string(of)}, {"phase", phase}};
       if (!now.applied.empty()) {
         unit["digest"] = now.applied;
@@ -274,7 +274,7 @@ class status_writer {
       }
     }
     const std::string in_shadow = "nothing is written in this mode";
-    set("Compatible",
+    set("Compatible"_reason,
         {{valid && !missing.empty(), "False", "SourceMissing"_reason, missing},
          {valid, "True", "Validated"_reason, "the sources are valid, and the runtime takes them"},
          {true, "False", rejection_reason(state_), error_}});
@@ -284,24 +284,25 @@ class status_writer {
     const std::string why_lost =
         "the content in place is not stored: until a newer one takes its place, it is neither "
         "checked nor repaired";
-    set("ConfigurationSynced",
+    set("ConfigurationSynced"_reason,
         {{shadow(), "False", "Shadow"_reason, in_shadow},
          {lost, "Unknown", "ContentLost"_reason, why_lost},
          {waits, "False", "WaitingForRollout"_reason, "the newest content waits for its turn"},
          {synced, "True", "Synced"_reason, "both units are in place"},
          {true, "False", unsynced.first, unsynced.second}});
-    set("InStep",
+    set("InStep"_reason,
         {{shadow() && !valid, "Unknown", "NotCompatible"_reason, error_},
          {shadow() && differences.empty(), "True", "NothingToWrite"_reason, "nothing differs"},
          {shadow(), "False", "WouldWrite"_reason, describe(differences, most_listed)}});
-    set("Ready", {{shadow(), "Unknown", "Shadow"_reason, in_shadow},
-                  {valid && lost, "False", "ContentLost"_reason, why_lost},
-                  {ready && synced, "True", "Ready"_reason,
-                   "both units are in place, and the Deployment runs"},
-                  {!valid, "False", "Rejected"_reason, error_},
-                  {!state_.proof.error.empty(), "False", "NotMutating"_reason, state_.proof.error},
-                  {ready, "False", "NotSynced"_reason, {}},
-                  {true, "False", to_string(installation_), {}}});
+    set("Ready"_reason,
+        {{shadow(), "Unknown", "Shadow"_reason, in_shadow},
+         {valid && lost, "False", "ContentLost"_reason, why_lost},
+         {ready && synced, "True", "Ready"_reason,
+          "both units are in place, and the Deployment runs"},
+         {!valid, "False", "Rejected"_reason, error_},
+         {!state_.proof.error.empty(), "False", "NotMutating"_reason, state_.proof.error},
+         {ready, "False", "NotSynced"_reason, {}},
+         {true, "False", to_string(installation_), {}}});
     const auto& version = state_.at(unit::bootstrapper).version;
     const bool upgrade =
         !previous_version_.empty() && !version.empty() && previous_version_ != version;
@@ -333,9 +334,9 @@ class status_writer {
     const auto& message = unreachable ? input_.failed : decided.message;
     status()["state"] = reason == "Suspended"_reason ? "Suspended" : "Unknown";
     const auto* const is = rejected ? "False" : "Unknown";
-    if (rejected) set("Compatible", {{true, is, reason, message}});
-    set("Ready", {{true, is, reason, message}});
-    set("ConfigurationSynced", {{true, "Unknown", reason, message}});
+    if (rejected) set("Compatible"_reason, {{true, is, reason, message}});
+    set("Ready"_reason, {{true, is, reason, message}});
+    set("ConfigurationSynced"_reason, {{true, "Unknown", reason, message}});
     set(runtime_condition, {{true, is, rejected ? configuration_failed : status_unknown, message}});
     const auto is_half_applied = [](const unit_state& of) {
       return of.changed && of.applied.empty();

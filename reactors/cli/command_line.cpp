@@ -55,36 +55,16 @@ std::string trim(std::string& text) {
   return "";
 }
 
-/// True for "tcp://10.0.0.11:6379", as kubelet writes the variable NAME_PORT of a Service
-/// (kubernetes.io/docs/concepts/services-networking/service, Environment variables).
-bool is_service_link(const std::string& value) {
-  for (const std::string_view scheme : {"tcp://", "udp://", "sctp://"}) {
-    if (!value.starts_with(scheme)) continue;
-    const auto parsed = core::parse_host_port(value.substr(scheme.size()));
-    return parsed && parsed->port != 0;
-  }
-  return false;
-}
-
 /// Gives every flag an environment variable: its name after `prefix`. A command that does not run
 /// has none, so that a variable of another command can't prevent its start; neither has a flag
-/// whose variable is one of a Service, which is added to `links`. Lists may have blanks after
-/// commas.
+/// whose variable is one of a Service, which is added to `links`.
 void finish_options(CLI::App& app, const std::string& prefix,
                     const std::vector<std::string>& arguments, bool runs,
                     std::vector<std::string>& links) {
+  allow_blanks(app);
   for (auto* option : app.get_options({})) {
-    if (option->get_delimiter() != '\0') option->transform(validator(trim, ""));
-    auto name = option->get_envname();
-    // A flag without a value has a variable only where it was given one.
-    const bool is_flag = option->get_items_expected_max() == 0;
-    if (!option->nonpositional() || (is_flag && name.empty())) continue;
-    if (name.empty()) {
-      name = prefix + option->get_lnames().front();
-      std::ranges::transform(name, name.begin(), [](unsigned char c) {
-        return c == '-' ? '_' : static_cast<char>(std::toupper(c));
-      });
-    }
+    const auto name = variable_of(*option, prefix);
+    if (name.empty()) continue;
     const auto* const value = runs ? std::getenv(name.c_str()) : nullptr;
     const bool linked = value != nullptr && is_service_link(value);
     if (linked) links.push_back(name);
@@ -139,10 +119,17 @@ std::vector<std::string> without_aliases(std::vector<std::string> arguments,
   return arguments;
 }
 
-/// `help COMMAND...` means `COMMAND... --help`.
-std::vector<std::string> without_help_command(std::vector<std::string> arguments) {
-  if (arguments.empty() || arguments.front() != "help") return arguments;
-  arguments.erase(arguments.begin());
+/// `help COMMAND...`, also after the flags of a program with commands, means `COMMAND... --help`.
+std::vector<std::string> without_help_command(std::vector<std::string> arguments,
+                                              const CLI::App& program, bool has_commands) {
+  auto at = arguments.begin();
+  while (has_commands && at != arguments.end() && at->starts_with('-')) {
+    const auto* const flag = program.get_option_no_throw(*at);  // none: it has its value with it
+    const bool takes_next = flag != nullptr && flag->get_items_expected_min() > 0;
+    at += takes_next && std::next(at) != arguments.end() ? 2 : 1;
+  }
+  if (at == arguments.end() || *at != "help") return arguments;
+  arguments.erase(at);
   arguments.emplace_back("--help");
   return arguments;
 }
@@ -340,6 +327,37 @@ std::string command_line::as_given(std::string message) const {
   return message;
 }
 
+std::string variable_of(const CLI::Option& option, const std::string& prefix) {
+  auto name = option.get_envname();
+  // A flag without a value has a variable only where it was given one.
+  const bool is_flag = option.get_items_expected_max() == 0;
+  if (!option.nonpositional() || is_flag || !name.empty()) {
+    return option.nonpositional() ? name : std::string();
+  }
+  name = prefix + option.get_lnames().front();
+  std::ranges::transform(name, name.begin(), [](unsigned char c) {
+    return c == '-' ? '_' : static_cast<char>(std::toupper(c));
+  });
+  return name;
+}
+
+void allow_blanks(CLI::App& app) {
+  for (auto* option : app.get_options({})) {
+    if (option->get_delimiter() != '\0') option->transform(validator(trim, ""));
+  }
+}
+
+/// "tcp://10.0.0.11:6379", as kubelet writes the variable NAME_PORT of a Service
+/// (kubernetes.io/docs/concepts/services-networking/service, Environment variables).
+bool is_service_link(const std::string& value) {
+  for (const std::string_view scheme : {"tcp://", "udp://", "sctp://"}) {
+    if (!value.starts_with(scheme)) continue;
+    const auto parsed = core::parse_host_port(value.substr(scheme.size()));
+    return parsed && parsed->port != 0;
+  }
+  return false;
+}
+
 void parse(CLI::App& parser, const std::vector<std::string>& arguments) {
   std::vector<std::string> out;
   for (const auto& each : arguments) {
@@ -353,8 +371,6 @@ void parse(CLI::App& parser, const std::vector<std::string>& arguments) {
 
 command_line parse_command_line(const std::string& program, const std::string& about,
                                 const std::vector<command>& commands, int argc, char** argv) {
-  const auto arguments = without_help_command(
-      without_aliases(std::vector<std::string>(argv + 1, argv + argc), commands));
   command_line result;
   std::string level = "info";
   CLI::App parser(about, program);
@@ -368,6 +384,8 @@ command_line parse_command_line(const std::string& program, const std::string& a
                               "Least level that is logged; commands that print a report log errors "
                               "alone by default");
   log_level->check(CLI::IsMember({"debug", "info", "warning", "warn", "error"}));
+  const auto arguments = without_help_command(
+      without_aliases(std::vector<std::string>(argv + 1, argv + argc), commands), parser, !single);
   if (!single) finish_options(parser, "", arguments, true, result.service_links);
   const auto names_command = [&](const std::string& argument) {
     return std::ranges::find(commands, argument, &command::name) != commands.end();

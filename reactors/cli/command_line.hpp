@@ -11,7 +11,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace rw::cli {
 
@@ -29,6 +30,16 @@ struct command_line {
   /// Returns a message about flags, with the names of settings as the user gave them.
   std::string as_given(std::string message) const;
 };
+
+/// Returns the environment variable of an option: its flag in capitals after `prefix`, or the name
+/// that it has; empty: it has none.
+std::string variable_of(const CLI::Option& option, const std::string& prefix);
+
+/// Lets the elements of lists have blanks around them.
+void allow_blanks(CLI::App& app);
+
+/// True for the value of a variable that describes a Service (`command_line::service_links`).
+bool is_service_link(const std::string& value);
 
 /// Parses arguments, of which `--flag=` sets an empty value: CLI11 alone would take the next
 /// argument as the value. Throws `CLI::ParseError`.

@@ -92,6 +92,11 @@ std::string for_fish(const CLI::App& of) {
       out += begin + quoted_for_fish("__fish_seen_subcommand_from " + command->get_name()) +
              " -f -a " + quoted_for_fish(reasons) + "\n";
     }
+    if (command->get_name() == "help") {
+      std::string names;
+      for (const auto* each : commands_in(of)) names += each->get_name() + " ";
+      out += begin + "'__fish_seen_subcommand_from help' -f -a " + quoted_for_fish(names) + "\n";
+    }
     for (const auto* option : options_in(*command)) {
       for (const auto& name : option->get_lnames()) {
         out += begin + quoted_for_fish("__fish_seen_subcommand_from " + command->get_name()) +

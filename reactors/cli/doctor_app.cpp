@@ -3,13 +3,13 @@
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/bootstrapper/resource.hpp"
 #include "rw/reactors/certificates/rendering.hpp"
+#include "rw/reactors/cli/doctor_gateway.hpp"
 #include "rw/reactors/cli/manager_manifests.hpp"
 #include "rw/reactors/gateway_secret/rotation.hpp"
 #include "rw/reactors/runtime_rollout/resource.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 #include "rw/reactors/shared/status_reason.hpp"
 #include "rw/reactors/shared/trust_bundle.hpp"
-#include "rw/reactors/watcher_installer/access.hpp"
 #include "rw/reactors/watcher_installer/watcher_installer.hpp"
 
 #include <boost/json/array.hpp>
@@ -243,13 +243,12 @@ asio::awaitable<void> doctor_app::check_certificate(std::string name, std::strin
   }
   const auto now = this->now();
   const auto problem = read_trust_bundle(*got).problem;
-  const auto placeholder = std::ranges::find_if(read->dns_names(), is_placeholder);
-  if (placeholder != read->dns_names().end()) {
+  if (const auto placeholder = find_placeholder(*read)) {
     co_await report_by_settings(
         failed, "certificates",
         place + ": its certificate is for " + *placeholder + ", a placeholder of the manifests",
-        "kubectl apply -f deploy/pki/cert-manager.yaml (or gardener.yaml), "
-        "with the host of the Gateway in dnsNames");
+        pki_command(leader_.gardener_certificates ? "deploy/pki/gardener.yaml"
+                                                  : "deploy/pki/cert-manager.yaml"));
   } else if (!read->valid_at(now)) {
     co_await report_by_settings(failed, "certificates",
                                 place + ": its certificate is valid from " +
@@ -273,39 +272,14 @@ asio::awaitable<void> doctor_app::check_certificate(std::string name, std::strin
 asio::awaitable<void> doctor_app::check_gateway() {
   const k8s::object_key key{leader_.gateway_namespace, leader_.gateway_name};
   const auto got = co_await kcp_->get(gateways_type(), key);
-  const std::string remedy = "kubectl apply -f deploy/pki/gateway.yaml, with KCP's host";
-  const std::string reason(to_string(status_reason::gateway_invalid));
-  if (!got) {
-    co_await report_by_settings(failed, "gateway", got.error().message, remedy, reason);
-    co_return;
-  }
-  const auto address = watcher_installer::address_of(k8s::object::from_text(json::serialize(*got)),
-                                                     key.name, std::nullopt);
-  if (!address) {
-    co_await report_by_settings(failed, "gateway", address.error().message, remedy, reason);
-    co_return;
-  }
-  if (is_placeholder(address->host)) {
-    co_await report_by_settings(failed, "gateway",
-                                "Gateway " + key.name + " has the placeholder " + address->host +
-                                    " of the manifests as its host",
-                                remedy);
-    co_return;
-  }
-  const auto& server = got->at("spec").at("servers").as_array().front();
-  const auto secret = k8s::find_string(server, {"tls", "credentialName"});
-  const auto mode = k8s::find_string(server, {"tls", "mode"});
-  if (secret != gateway_secret_name || mode != "MUTUAL") {
-    co_await report_by_settings(not_proven, "gateway",
-                                "Gateway " + key.name +
-                                    " does not ask for certificates with Secret " +
-                                    std::string(gateway_secret_name) + " (tls.mode MUTUAL)",
-                                remedy);
-    co_return;
-  }
-  gateway_is_valid_ = true;
-  co_await report_by_settings(
-      proven, "gateway", "events go to " + address->host + ":" + std::to_string(address->port));
+  auto found = got ? cli::check_gateway(*got, key.name)
+                   : finding{.state = failed,
+                             .message = got.error().message,
+                             .remedy = pki_command("deploy/pki/gateway.yaml"),
+                             .reason = std::string(to_string(status_reason::gateway_invalid))};
+  gateway_is_valid_ = found.state == proven;
+  co_await report_by_settings(found.state, "gateway", std::move(found.message),
+                              std::move(found.remedy), std::move(found.reason));
 }
 
 asio::awaitable<void> doctor_app::check_watchers() {
@@ -318,7 +292,7 @@ asio::awaitable<void> doctor_app::check_watchers() {
   const auto& all = got->at("items").as_array();
   if (all.empty()) {
     co_await report(not_proven, "watchers", "there is no Watcher, so nothing is watched",
-                    "kubectl apply -f deploy/samples/watcher.yaml, for instance");
+                    "for instance: kubectl apply -f deploy/samples/watcher.yaml");
   }
   std::size_t well = 0;
   const k8s::object_key heartbeats{std::string(kcp_namespace), heartbeat_routes_name};
@@ -362,7 +336,9 @@ asio::awaitable<void> doctor_app::check_watchers() {
   }
   if (well == routed.size() && valid) {
     co_await report(proven, "watchers",
-                    std::to_string(all.size()) + " Watchers are valid, and are routed");
+                    all.size() == 1
+                        ? std::string("1 Watcher is valid, and is routed")
+                        : std::to_string(all.size()) + " Watchers are valid, and are routed");
   }
 }
 

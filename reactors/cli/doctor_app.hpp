@@ -101,8 +101,7 @@ class doctor_app final : public app {
   work<void> report(finding finding);
 
   static constexpr std::size_t most_lines = 50;  ///< about runtimes, of one check
-  static constexpr std::string_view apply_manager =
-      "kubectl apply -k deploy/manager (deploy/README.md)";
+  static constexpr std::string_view apply_manager = "kubectl apply -k deploy/manager";
 
   std::chrono::system_clock::time_point now() const;
 

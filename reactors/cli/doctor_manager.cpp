@@ -72,9 +72,9 @@ asio::awaitable<void> doctor_app::check_manager() {
         !got.next.empty() ? got.next
         : settings_.manager
             ? std::string("give a manager's address and, from outside, --token-file")
-            : "kubectl -n " + settings_.lease_namespace +
-                  " port-forward pod/NAME 8080, with the pod that leads, and --manager "
-                  "127.0.0.1:8080";
+            : "repeat it with --manager 127.0.0.1:8080, where this runs beside it, with NAME as "
+              "the pod that leads: kubectl -n " +
+                  settings_.lease_namespace + " port-forward pod/NAME 8080";
     co_await report(got.no_way ? not_proven : failed, "manager", got.error, remedy);
     co_return;
   }
@@ -107,7 +107,7 @@ asio::awaitable<void> doctor_app::check_manager() {
     if (++told > most_lines) continue;
     co_await report({ill ? failed : not_proven, "manager",
                      kyma + ": " + reason + ": " + std::string(k8s::find_string(row, {"message"})),
-                     "`runtime-watcher status --name " + kyma + " -o wide`", reason, kyma});
+                     "runtime-watcher status --name " + kyma + " -o wide", reason, kyma});
   }
   if (told > 0) co_return;
   co_await report(proven, "manager", "it names no fault beyond those above");

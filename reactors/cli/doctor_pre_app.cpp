@@ -33,6 +33,11 @@ asio::awaitable<std::string> read_user(k8s::client* api) {
   co_return read ? std::string(k8s::find_string(*read, {"status", "userInfo", "username"})) : "";
 }
 
+void expect_response(const k8s::failure& error) {
+  if (error.is(k8s::errc::not_found) || error.is(k8s::errc::forbidden)) return;
+  throw std::runtime_error("KCP: " + error.message);
+}
+
 doctor_pre_app::doctor_pre_app(services& with, doctor_settings settings)
     : app(with),
       settings_(std::move(settings)),

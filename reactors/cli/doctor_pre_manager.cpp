@@ -2,15 +2,13 @@
 
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/certificates/rendering.hpp"
+#include "rw/reactors/cli/doctor_gateway.hpp"
 #include "rw/reactors/cli/doctor_pre_checks.hpp"
+#include "rw/reactors/shared/fleet_verdict.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 #include "rw/reactors/shared/trust_bundle.hpp"
-#include "rw/reactors/watcher_installer/access.hpp"
 #include "rw/reactors/watcher_installer/lifecycle_manager_lease.hpp"
 #include "rw/tls/certificate.hpp"
-
-#include <boost/json/array.hpp>
-#include <boost/json/serialize.hpp>
 
 #include <utility>
 
@@ -21,8 +19,6 @@ namespace asio = boost::asio;
 namespace json = boost::json;
 using certificates::issuer_kind;
 using enum finding_state;
-
-constexpr std::string_view pki_remedy = "kubectl apply -f deploy/pki/";
 
 issuer_kind issuer_of(const manager_settings& of) {
   return of.gardener_certificates ? issuer_kind::gardener : issuer_kind::cert_manager;
@@ -35,13 +31,14 @@ k8s::resource_type issuers_type(issuer_kind of) {
   return out;
 }
 
-std::string pki_command(const manager_settings& of) {
-  return std::string(pki_remedy) +
-         (of.gardener_certificates ? "gardener.yaml" : "cert-manager.yaml");
+std::string issuer_command(const manager_settings& of) {
+  return pki_command(of.gardener_certificates ? "deploy/pki/gardener.yaml"
+                                              : "deploy/pki/cert-manager.yaml");
 }
 
 /// A request that failed. What may not be read proves nothing.
 finding failed_request(std::string check, const k8s::failure& error, std::string remedy) {
+  expect_response(error);
   if (error.is(k8s::errc::not_found)) {
     return {failed, std::move(check), error.message, std::move(remedy)};
   }
@@ -56,23 +53,12 @@ std::string root_error(const json::value& secret, std::chrono::system_clock::tim
   if (!read)
     return "has no usable " + std::string(certificate_entry) + ": " + read.error().message();
   if (!read->is_ca()) return "has a certificate of no authority";
+  if (const auto host = find_placeholder(*read)) {
+    return "has a certificate for " + *host + ", a placeholder of the manifests";
+  }
   if (read->valid_at(now)) return "";
   return "has a certificate that is valid from " + k8s::format_time(read->not_before()) + " to " +
          k8s::format_time(read->not_after()) + " only";
-}
-
-/// What is wrong with the Gateway; empty: nothing.
-std::string gateway_error(const json::value& gateway, const std::string& name) {
-  const auto address = watcher_installer::address_of(
-      k8s::object::from_text(json::serialize(gateway)), name, std::nullopt);
-  if (!address) return address.error().message;
-  const auto& server = gateway.at("spec").at("servers").as_array().front();
-  if (k8s::find_string(server, {"tls", "credentialName"}) == gateway_secret_name &&
-      k8s::find_string(server, {"tls", "mode"}) == "MUTUAL") {
-    return "";
-  }
-  return "Gateway " + name + " does not ask for certificates with Secret " +
-         std::string(gateway_secret_name) + " (tls.mode MUTUAL)";
 }
 
 asio::awaitable<void> check_settings(pre_context* with) {
@@ -83,10 +69,16 @@ asio::awaitable<void> check_settings(pre_context* with) {
   } else if (!with->planned.error.empty()) {
     co_await with->journal.report({failed, "settings",
                                    "the manager would not start: " + with->planned.error,
-                                   "correct the arguments of its Deployment (deploy/settings.md)"});
+                                   "correct its Deployment (deploy/settings.md)"});
+  } else if (!with->planned.unknown.empty()) {
+    const auto& names = with->planned.unknown;
+    co_await with->journal.report(
+        {not_proven, "settings",
+         "the manifests do not have these values, and the defaults are assumed: " +
+             first_of(names, names.size())});
   } else {
     co_await with->journal.report(
-        {proven, "settings", "the manager accepts the arguments of its Deployment"});
+        {proven, "settings", "the manager accepts the settings of its Deployment"});
   }
 }
 
@@ -96,6 +88,7 @@ asio::awaitable<bool> is_served(pre_context* with, k8s::resource_type type, std:
   const auto found = co_await with->kcp.find(gvk);
   if (found) co_return true;
   auto text = gvk.kind + " (" + gvk.api_version() + ") is not served";
+  expect_response(found.error());
   if (!found.error().is(k8s::errc::not_found)) text += ": " + found.error().message;
   co_await with->journal.report({failed, "kinds", std::move(text), std::move(remedy)});
   co_return false;
@@ -107,31 +100,39 @@ asio::awaitable<bool> check_certificates_kind(pre_context* with) {
   const bool gardener = wanted == issuer_kind::gardener;
   const auto other = gardener ? issuer_kind::cert_manager : issuer_kind::gardener;
   const auto has_other = co_await with->kcp.find(certificates::certificates_type(other).gvk);
+  if (!has_other) expect_response(has_other.error());
   std::string remedy = gardener ? "install Gardener's cert-management"
-                                : "helm install cert-manager jetstack/cert-manager -n cert-manager "
-                                  "--create-namespace --set crds.enabled=true";
+                                : "helm install cert-manager cert-manager --repo "
+                                  "https://charts.jetstack.io -n cert-manager --create-namespace "
+                                  "--set crds.enabled=true";
   if (has_other) {
-    remedy = gardener
-                 ? "leave the Component deploy/manager/gardener out: KCP has cert-manager"
-                 : "add the Component deploy/manager/gardener: KCP has Gardener's "
-                   "cert-management; then kubectl kustomize . | runtime-watcher doctor --pre -f -";
+    remedy = gardener ? "leave the Component deploy/manager/gardener out: KCP has cert-manager"
+                      : "add the Component deploy/manager/gardener, as KCP has Gardener's "
+                        "cert-management, and "
+                        "check again: kubectl kustomize . | runtime-watcher doctor --pre -f -";
   }
   const bool served =
       co_await is_served(with, certificates::certificates_type(wanted), std::move(remedy));
   co_return served;
 }
 
+/// The command that applies the definition of a kind of Kyma's.
+std::string definition_command(const std::string& repository, const std::string& group,
+                               const std::string& plural) {
+  return "kubectl apply -f https://raw.githubusercontent.com/kyma-project/" + repository +
+         "/main/config/crd/bases/" + group + ".kyma-project.io_" + plural + ".yaml";
+}
+
 asio::awaitable<void> check_kinds(pre_context* with) {
   with->journal.begin("kinds");
   const auto& settings = with->planned.settings;
   std::vector<std::pair<k8s::resource_type, std::string>> needed{
-      {kymas_type(), "kubectl apply -k github.com/kyma-project/lifecycle-manager/config/crd"},
+      {kymas_type(), definition_command("lifecycle-manager", "operator", "kymas")},
       {gateways_type(), "istioctl install"},
       {virtual_services_type(), "istioctl install"}};
   if (settings.runtime_config.mode != bootstrapper_mode::off) {
-    needed.emplace_back(
-        runtimes_type(),
-        "kubectl apply -k github.com/kyma-project/infrastructure-manager/config/crd");
+    needed.emplace_back(runtimes_type(), definition_command("infrastructure-manager",
+                                                            "infrastructuremanager", "runtimes"));
   }
   bool all = true;
   for (auto& [type, remedy] : needed) {
@@ -154,7 +155,7 @@ asio::awaitable<void> check_issuer(pre_context* with) {
       settings.gardener_certificates ? settings.issuer_namespace : settings.istio_namespace,
       settings.issuer};
   const auto got = co_await with->kcp.get(type, key);
-  const auto remedy = pki_command(settings);
+  const auto remedy = issuer_command(settings);
   if (!got) {
     co_await with->journal.report(failed_request("issuer", got.error(), remedy));
     co_return;
@@ -173,7 +174,7 @@ asio::awaitable<void> check_root(pre_context* with) {
   with->journal.begin("root certificate");
   const k8s::object_key key{with->planned.settings.istio_namespace, std::string(klm_watcher_name)};
   const auto got = co_await with->kcp.get(secrets_type(), key);
-  const auto remedy = pki_command(with->planned.settings);
+  const auto remedy = issuer_command(with->planned.settings);
   if (!got) {
     co_await with->journal.report(failed_request("root", got.error(), remedy));
     co_return;
@@ -194,18 +195,12 @@ asio::awaitable<void> check_gateway(pre_context* with) {
   if (!found) co_return;  // see kinds
   const k8s::object_key key{settings.gateway_namespace, settings.gateway_name};
   const auto got = co_await with->kcp.get(gateways_type(), key);
-  const auto remedy = std::string(pki_remedy) + "gateway.yaml";
-  if (!got) {
-    co_await with->journal.report(failed_request("gateway", got.error(), remedy));
-    co_return;
-  }
-  const auto error = gateway_error(*got, key.name);
-  if (error.empty()) {
-    co_await with->journal.report(
-        {proven, "gateway", "Gateway " + k8s::to_string(key) + " takes events"});
-  } else {
-    co_await with->journal.report({failed, "gateway", error, remedy});
-  }
+  auto checked =
+      got ? cli::check_gateway(*got, key.name)
+          : failed_request("gateway", got.error(), pki_command("deploy/pki/gateway.yaml"));
+  // What `doctor` leaves to its probes is not tried here.
+  if (got && checked.state == not_proven) checked.state = failed;
+  co_await with->journal.report(std::move(checked));
 }
 
 /// Whether another manager of the same objects runs: lifecycle-manager, or an earlier installation.
@@ -232,6 +227,7 @@ asio::awaitable<void> check_leases(pre_context* with) {
   }
   const auto own =
       co_await with->kcp.get(k8s::leases_type(), {settings.lease_namespace, settings.lease_name});
+  if (!own) expect_response(own.error());
   if (!own || !is_held(*own, now, klm.patience)) co_return;
   co_await with->journal.report({proven, "lease",
                                  "a manager runs already, " + k8s::read_lease(*own).holder +

@@ -12,8 +12,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <iterator>
+#include <map>
 #include <utility>
 
 namespace rw::cli {
@@ -58,20 +60,100 @@ std::string built_in_manifests() {
   return out;
 }
 
-/// The arguments of the container that runs the manager, without the command's name.
-std::optional<std::vector<std::string>> manager_arguments(const json::value& deployment) {
-  const auto* const containers =
-      k8s::find_array(deployment, {"spec", "template", "spec", "containers"});
-  for (const auto& container : containers == nullptr ? json::array() : *containers) {
+/// The container that runs the manager; null: the Deployment has none.
+const json::value* manager_container(const json::value& deployment) {
+  const auto* const all = k8s::find_array(deployment, {"spec", "template", "spec", "containers"});
+  if (all == nullptr) return nullptr;
+  const auto found = std::ranges::find_if(*all, [](const json::value& container) {
     const auto* const args = k8s::find_array(container, {"args"});
-    if (args == nullptr || args->empty() || args->front() != "manager") continue;
-    std::vector<std::string> out;
-    for (std::size_t i = 1; i < args->size(); ++i) {
-      out.emplace_back((*args)[i].is_string() ? (*args)[i].get_string() : "");
-    }
-    return out;
+    return args != nullptr && !args->empty() && args->front() == "manager";
+  });
+  return found == all->end() ? nullptr : &*found;
+}
+
+/// Variables of a container; nothing: the manifests do not have the value.
+using variables = std::map<std::string, std::optional<std::string>, std::less<>>;
+
+variables variables_of(const json::value& container) {
+  variables out;
+  const auto* const all = k8s::find_array(container, {"env"});
+  for (const auto& each : all == nullptr ? json::array() : *all) {
+    const auto* const value = k8s::find(each, {"value"});
+    const bool is_literal = value != nullptr || k8s::find(each, {"valueFrom"}) == nullptr;
+    out[std::string(k8s::find_string(each, {"name"}))] =
+        is_literal ? std::optional<std::string>(k8s::find_string(each, {"value"})) : std::nullopt;
   }
-  return std::nullopt;
+  return out;
+}
+
+/// Replaces $(NAME) by the variable, as kubelet does (Kubernetes API reference, "Container", args);
+/// nothing: its value is not known.
+std::optional<std::string> expanded(std::string text, const variables& by) {
+  for (auto at = text.find("$("); at != text.npos; at = text.find("$(", at)) {
+    const auto end = text.find(')', at);
+    if (end == text.npos) break;
+    const auto found = by.find(std::string_view(text).substr(at + 2, end - at - 2));
+    if (found != by.end() && !found->second) return std::nullopt;
+    if (found != by.end()) text.replace(at, end + 1 - at, *found->second);
+    at += found != by.end() ? found->second->size() : 2;
+  }
+  return text;
+}
+
+/// The arguments without the command's name. Those whose value is not known go to `unknown`.
+std::vector<std::string> arguments_of(const json::value& container, const variables& by,
+                                      std::vector<std::string>& unknown) {
+  std::vector<std::string> out;
+  const auto& args = *k8s::find_array(container, {"args"});
+  for (std::size_t i = 1; i < args.size(); ++i) {
+    const auto given = args[i].is_string() ? std::string(args[i].get_string()) : "";
+    if (auto text = expanded(given, by)) {
+      out.push_back(std::move(*text));
+    } else {
+      unknown.push_back(given.substr(0, given.find('=')));
+    }
+  }
+  return out;
+}
+
+/// Sets what no argument has set to its variable, as the program does, and adds to `unknown`. Flags
+/// are noted in `line`.
+void take_variables(CLI::App& app, const variables& from, std::vector<std::string>& unknown,
+                    command_line& line) {
+  for (auto* option : app.get_options({})) {
+    const auto found = from.find(variable_of(*option, command().variable_prefix));
+    if (found == from.end() || option->count() > 0) continue;
+    if (!found->second) {
+      unknown.push_back(found->first);
+    } else if (!found->second->empty() && !is_service_link(*found->second)) {
+      line.variables["--" + option->get_lnames().front()] = found->first;
+      option->add_result(*found->second);
+      option->run_callback();
+    }
+  }
+}
+
+/// Reads the settings of the container as the program does.
+void read_settings(const json::value& container, planned_manager& into) {
+  command_line line;
+  try {
+    CLI::App app;
+    describe_manager(app, into.settings);
+    allow_blanks(app);
+    std::string log_level;  // a flag of the program, which it takes behind the command as well
+    app.add_option("--log-level", log_level);
+    for (const auto* file : {"--rollout-prometheus-ca", "--rollout-prometheus-token-file"}) {
+      app.get_option(file)->get_validator()->active(false);  // it is the pod's
+    }
+    const auto environment = variables_of(container);
+    parse(app, arguments_of(container, environment, into.unknown));
+    take_variables(app, environment, into.unknown, line);
+    for (const auto* pods : {"--pod-ip", "POD_IP"}) std::erase(into.unknown, pods);
+    if (k8s::find_array(container, {"envFrom"}) != nullptr) into.unknown.emplace_back("envFrom");
+    check_manager(into.settings);
+  } catch (const std::exception& error) {
+    into.error = line.as_given(error.what());
+  }
 }
 
 bool is_of_kind(const json::value& object, std::string_view kind) {
@@ -102,23 +184,11 @@ std::vector<json::value> read_manifests(const std::vector<std::string>& files) {
 planned_manager find_manager(const std::vector<json::value>& objects) {
   planned_manager out;
   for (const auto& object : objects) {
-    const auto arguments =
-        is_of_kind(object, "Deployment") ? manager_arguments(object) : std::nullopt;
-    if (!arguments) continue;
+    const auto* const container =
+        is_of_kind(object, "Deployment") ? manager_container(object) : nullptr;
+    if (container == nullptr) continue;
     out.exists = true;
-    try {
-      CLI::App app;
-      describe_manager(app, out.settings);
-      std::string log_level;  // a flag of the program, which it takes behind the command as well
-      app.add_option("--log-level", log_level);
-      for (const auto* file : {"--rollout-prometheus-ca", "--rollout-prometheus-token-file"}) {
-        app.get_option(file)->get_validator()->active(false);  // it is the pod's
-      }
-      parse(app, *arguments);
-      check_manager(out.settings);
-    } catch (const std::exception& error) {
-      out.error = error.what();
-    }
+    read_settings(*container, out);
     break;
   }
   return out;

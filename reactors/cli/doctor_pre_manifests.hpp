@@ -19,9 +19,12 @@ std::vector<boost::json::value> read_manifests(const std::vector<std::string>& f
 
 /// The settings of the manager that the objects install.
 struct planned_manager {
-  manager_settings settings = {};  ///< the defaults, but for the arguments of its Deployment
-  std::string error = {};          ///< why the manager would reject these; empty: it does not
-  bool exists = false;             ///< there is such a Deployment
+  /// The defaults, but for the arguments and variables of its Deployment.
+  manager_settings settings = {};
+  std::string error = {};  ///< why the manager would reject these; empty: it does not
+  /// Flags and variables whose values the manifests do not have; the defaults are assumed.
+  std::vector<std::string> unknown = {};
+  bool exists = false;  ///< there is such a Deployment
 };
 planned_manager find_manager(const std::vector<boost::json::value>& objects);
 

@@ -3,6 +3,7 @@
 #include "rw/k8s/objects/manifests.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/cli/doctor_pre_checks.hpp"
+#include "rw/reactors/cli/shell_word.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
@@ -24,7 +25,7 @@ namespace json = boost::json;
 using enum finding_state;
 
 constexpr std::string_view app_label = "app.kubernetes.io/name";
-constexpr std::string_view rbac_group = "rbac.authorization.k8s.io";
+constexpr std::string_view installer_role = "runtime-watcher-installer";
 
 std::string title_of(const json::value& object) {
   return std::string(k8s::find_string(object, {"kind"})) + " " +
@@ -72,9 +73,11 @@ std::string foreign_conflicts(const k8s::failure& error) {
   return out;
 }
 
-/// Ends the command where KCP does not respond any longer.
-void expect_response(const k8s::failure& error) {
-  if (k8s::is_unhealthy(error)) throw std::runtime_error("KCP: " + error.message);
+/// Likewise of a dry run: KCP says whatever it has against the object, also that a webhook failed.
+void expect_verdict(const k8s::failure& error) {
+  const bool is_verdict = error.is(k8s::errc::conflict) || error.is(k8s::errc::server_error) ||
+                          k8s::is_permanent(error);
+  if (!is_verdict) expect_response(error);
 }
 
 struct object_kind {
@@ -98,15 +101,10 @@ class manifest_check {
   work<k8s::result<bool>> check_owner(const object_kind* of, const json::value* object);
   work<k8s::result<json::value>> try_to_apply(const object_kind* of, const json::value* object);
   work<bool> report_rejection(const json::value* object, k8s::failure error);
-  work<std::vector<access_right>> missing_in_kcp(std::vector<access_right> rights);
-  work<std::vector<access_right>> missing_to_write(const object_kind* of,
-                                                   const json::value* object);
   work<void> report_missing_rights();
   std::string apply_command(const json::value& object) const;
 
   pre_context& shared_;
-  std::set<std::string> created_;                             ///< namespaces by the manifests
-  std::set<std::string> existing_;                            ///< namespaces
   std::map<std::string, bool> namespaces_;                    ///< whether each may exist
   std::map<std::string, std::vector<access_right>> missing_;  ///< rights, by namespace
   std::size_t accepted_ = 0;                                  ///< objects by a dry run
@@ -116,31 +114,34 @@ class manifest_check {
 /// The command that applies the object, and takes its fields over from other clients.
 std::string manifest_check::apply_command(const json::value& object) const {
   std::string out = "kubectl apply --server-side --force-conflicts";
-  for (const auto& file : shared_.settings.manifests) out += " -f " + file;
-  if (!shared_.settings.manifests.empty()) return out;
+  const auto& files = shared_.settings.manifests;
+  for (const auto& file : files) out += " -f " + shell_word(file);
+  if (std::ranges::find(files, "-") != files.end()) out.insert(0, "with the same input: ");
+  if (!files.empty()) return out;
   const bool defines = k8s::find_string(object, {"kind"}) == "CustomResourceDefinition";
   return out + (defines ? " -f deploy/crds" : " -k deploy/manager");
 }
 
 asio::awaitable<void> manifest_check::check_namespaces() {
   shared_.journal.begin("namespaces");
+  std::set<std::string> created;
   std::set<std::string> needed{std::string(kcp_namespace),
                                shared_.planned.settings.istio_namespace};
   for (const auto& object : shared_.objects) {
     const auto key = k8s::key_of(object);
-    if (k8s::find_string(object, {"kind"}) == "Namespace") created_.insert(key.name);
+    if (k8s::find_string(object, {"kind"}) == "Namespace") created.insert(key.name);
     if (!key.ns.empty()) needed.insert(key.ns);
   }
   std::string missing;
   std::string command;
   for (const auto& name : needed) {
     const auto got = co_await shared_.kcp.get(namespaces_type(), {{}, name}, true);
-    if (got) existing_.insert(name);
+    if (!got) expect_response(got.error());
     // What may not be read may exist: a dry run shows it.
     namespaces_[name] = got || !got.error().is(k8s::errc::not_found);
-    if (namespaces_[name] || created_.contains(name)) continue;
+    if (namespaces_[name] || created.contains(name)) continue;
     missing += (missing.empty() ? "" : ", ") + name;
-    command += (command.empty() ? "" : " && ") + ("kubectl create namespace " + name);
+    command += (command.empty() ? "" : " && ") + ("kubectl create namespace " + shell_word(name));
   }
   if (missing.empty()) {
     co_await shared_.journal.report(
@@ -176,7 +177,10 @@ asio::awaitable<k8s::result<bool>> manifest_check::check_owner(const object_kind
   const auto key = k8s::key_of(*object);
   const auto live = co_await shared_.kcp.get(of->type, key);
   if (!live && live.error().is(k8s::errc::not_found)) co_return true;
-  if (!live) co_return live.error();
+  if (!live) {
+    expect_response(live.error());
+    co_return live.error();
+  }
   if (app.empty() || k8s::label(*live, app_label) == app) co_return true;
   if (of->type == namespaces_type()) co_return true;  // it may be prepared for the installation
   auto text = title_of(*object) + " exists without the label " + std::string(app_label) + "=" +
@@ -186,7 +190,7 @@ asio::awaitable<k8s::result<bool>> manifest_check::check_owner(const object_kind
   }
   auto command = "if it is not needed: kubectl " +
                  (key.ns.empty() ? std::string() : "-n " + key.ns + " ") + "delete " +
-                 k8s::to_string(of->type) + " " + key.name;
+                 k8s::to_string(of->type) + " " + shell_word(key.name);
   co_await shared_.journal.report({failed, "names", std::move(text), std::move(command)});
   co_return false;
 }
@@ -201,41 +205,6 @@ asio::awaitable<k8s::result<json::value>> manifest_check::try_to_apply(const obj
   options.force = true;
   tried = co_await shared_.kcp.apply(of->type, *object, options);
   co_return tried;
-}
-
-/// Returns those of the rights that the kubeconfig's user does not have in KCP.
-asio::awaitable<std::vector<access_right>> manifest_check::missing_in_kcp(
-    std::vector<access_right> rights) {
-  auto missing = co_await find_missing(&shared_.kcp, std::move(rights));
-  if (!missing) throw std::runtime_error("KCP: " + missing.error().message);
-  co_return std::move(*missing);
-}
-
-/// Returns the rights that kubectl lacks to apply an object.
-asio::awaitable<std::vector<access_right>> manifest_check::missing_to_write(
-    const object_kind* of, const json::value* object) {
-  const auto& type = of->type;
-  const auto ns = type.namespaced ? k8s::key_of(*object).ns : std::string();
-  std::vector<access_right> rights;
-  for (const auto* verb : {"get", "create", "patch"}) {
-    rights.push_back({verb, type.gvk.group, type.plural, "", ns});
-  }
-  auto out = co_await missing_in_kcp(std::move(rights));
-  if (type.gvk.group != rbac_group) co_return out;
-  auto granted = granted_rights(*object, shared_.objects);
-  const auto beyond = co_await missing_in_kcp(std::move(granted));
-  if (beyond.empty()) co_return out;
-  // Who lacks what a role grants needs a right to grant it all the same.
-  const auto role_kind = k8s::find_string(*object, {"roleRef", "kind"});
-  access_right special{"escalate", std::string(rbac_group), type.plural, "", ns};
-  if (!role_kind.empty()) {
-    special.verb = "bind";
-    special.resource = role_kind == "Role" ? "roles" : "clusterroles";
-  }
-  std::vector<access_right> only{std::move(special)};
-  const auto lacking = co_await missing_in_kcp(std::move(only));
-  std::ranges::copy(lacking, std::back_inserter(out));
-  co_return out;
 }
 
 /// Reports what a dry run of the object has shown, but for missing rights and objects. Returns true
@@ -271,15 +240,18 @@ asio::awaitable<void> manifest_check::check_object(const json::value* object) {
     }
     if (!tried) {
       error = tried.error();
-      expect_response(*error);
+      expect_verdict(*error);
       const bool is_reported = co_await report_rejection(object, *error);
       if (is_reported) co_return;
     }
   }
   if (error && shared_.user.empty()) shared_.user = user_in(error->message);
-  const auto lacking = co_await missing_to_write(&*of, object);
-  std::ranges::copy(lacking, std::back_inserter(missing_[ns]));
-  if (!lacking.empty()) co_return;
+  const written_object written{object, of->type, ns};
+  const std::vector<std::string> verbs{"get", "create", "patch"};
+  const auto lacking = co_await missing_to_write(&shared_.kcp, written, verbs, &shared_.objects);
+  if (!lacking) throw std::runtime_error("KCP: " + lacking.error().message);
+  std::ranges::copy(*lacking, std::back_inserter(missing_[ns]));
+  if (!lacking->empty()) co_return;
   if (!error || error->is(k8s::errc::not_found)) {
     ++reviewed_;
     co_return;
@@ -298,14 +270,9 @@ asio::awaitable<void> manifest_check::report_missing_rights() {
     if (rights.empty()) continue;
     all = false;
     const auto place = ns.empty() ? std::string("the cluster") : "namespace " + ns;
-    auto command = grant_command(shared_.user, rights);
-    if (created_.contains(ns) && !existing_.contains(ns)) {
-      command.insert(0, "kubectl create namespace " + ns +
-                            " --dry-run=client -o yaml | kubectl apply -f - && ");
-    }
     co_await shared_.journal.report({failed, "rights",
                                      user + " may not, in " + place + ": " + text_of(rights),
-                                     std::move(command)});
+                                     grant_command(shared_.user, installer_role, rights)});
   }
   if (!all) co_return;
   co_await shared_.journal.report(

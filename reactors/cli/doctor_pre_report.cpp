@@ -1,5 +1,7 @@
 #include "rw/reactors/cli/doctor_pre_report.hpp"
 
+#include "rw/reactors/cli/shell_word.hpp"
+
 #include <boost/json/object.hpp>
 
 #include <algorithm>
@@ -14,7 +16,6 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t pre_check_width = 14;
-constexpr std::string_view role_name = "runtime-watcher-installer";
 
 /// The resources that rights have the same verbs for, by these verbs; all separated by commas.
 std::map<std::string, std::string> resources_by_verbs(const std::vector<access_right>& rights,
@@ -35,16 +36,6 @@ std::map<std::string, std::string> resources_by_verbs(const std::vector<access_r
     append(out[all], resource);
   }
   return out;
-}
-
-/// "'it'\''s'" for a shell, where it has other than harmless characters.
-std::string shell_word(std::string_view text) {
-  constexpr std::string_view harmless =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:@/=,";
-  if (!text.empty() && text.find_first_not_of(harmless) == text.npos) return std::string(text);
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
 }
 
 }  // namespace
@@ -91,19 +82,27 @@ std::string subject_flag(std::string_view user) {
   return "--serviceaccount=" + shell_word(user.substr(account.size()));
 }
 
-std::string grant_command(std::string_view user, const std::vector<access_right>& rights) {
+std::string reconcile_command(std::string_view ns, const std::string& described) {
+  const auto kubectl = ns.empty() ? std::string("kubectl ") : "kubectl -n " + shell_word(ns) + " ";
+  return kubectl + "create " + described + " --dry-run=client -o yaml | " + kubectl +
+         "auth reconcile -f -";
+}
+
+std::string grant_command(std::string_view user, std::string_view role_name,
+                          const std::vector<access_right>& rights) {
   const auto& ns = rights.front().ns;
   const std::string role = ns.empty() ? "clusterrole" : "role";
-  const auto kubectl =
-      ns.empty() ? std::string("kubectl create ") : "kubectl -n " + ns + " create ";
   std::string out;
   std::size_t number = 0;
   for (const auto& [verbs, resources] : resources_by_verbs(rights, ",")) {
     const auto name =
         std::string(role_name) + (++number > 1 ? "-" + std::to_string(number) : std::string());
-    out += (out.empty() ? "" : " && ") + kubectl + role + " " + name + " --verb=" + verbs +
-           " --resource=" + resources + " && " + kubectl + role + "binding " + name + " --" + role +
-           "=" + name + " " + subject_flag(user);
+    out +=
+        (out.empty() ? "" : " && ") +
+        reconcile_command(ns, role + " " + name + " --verb=" + verbs + " --resource=" + resources) +
+        " && " +
+        reconcile_command(
+            ns, role + "binding " + name + " --" + role + "=" + name + " " + subject_flag(user));
   }
   return out;
 }

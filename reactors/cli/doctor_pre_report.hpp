@@ -32,9 +32,14 @@ boost::json::value json_of(pre_group group, const finding& of);
 /// roles.rbac.authorization.k8s.io".
 std::string text_of(const std::vector<access_right>& rights);
 
-/// Returns the kubectl commands, in one line, that grant `user` rights, which are of one namespace,
-/// or of the cluster.
-std::string grant_command(std::string_view user, const std::vector<access_right>& rights);
+/// Returns the kubectl commands, in one line, that give `user` rights, which are of one namespace,
+/// or of the cluster, by roles of a name. They may be repeated, also with further rights.
+std::string grant_command(std::string_view user, std::string_view role_name,
+                          const std::vector<access_right>& rights);
+
+/// Returns the command that makes a role or a binding (the arguments of `kubectl create`) what it
+/// is to be, whether it exists or not. `ns` may be empty.
+std::string reconcile_command(std::string_view ns, const std::string& described);
 
 /// Returns the flag of kubectl's that names a user or ServiceAccount as a subject; with a
 /// placeholder where the user is not known.

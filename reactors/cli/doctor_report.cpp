@@ -89,12 +89,13 @@ std::optional<finding> check_orphan(const json::value& bootstrapper, bool may_re
   const bool late = since && now > *since + std::chrono::minutes(2);
   if (may_release && !late) return std::nullopt;
   const auto name = k8s::key_of(bootstrapper).name;
-  return finding{
-      finding_state::failed, "bootstrappers",
-      "RuntimeBootstrapper " + name + " is deleted, and the manager, in mode off, " +
-          (may_release ? "has not released it" : "may not release it"),
-      bootstrapper::release_command(name) +
-          (may_release ? "" : ", or grant deploy/manager/bootstrapper/rbac-direct.yaml")};
+  return finding{finding_state::failed, "bootstrappers",
+                 "RuntimeBootstrapper " + name + " is deleted, and the manager, in mode off, " +
+                     (may_release ? "has not released it" : "may not release it"),
+                 may_release
+                     ? bootstrapper::release_command(name)
+                     : "grant deploy/manager/bootstrapper/rbac-direct.yaml, or release it: " +
+                           bootstrapper::release_command(name)};
 }
 
 bool is_placeholder(std::string_view host) noexcept {

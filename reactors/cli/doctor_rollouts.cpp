@@ -72,7 +72,7 @@ asio::awaitable<void> doctor_app::check_rollouts() {
         "Namespace " + leader_.state_namespace +
             " does not exist: no roll-out is completed, as its content can't be stored",
         "kubectl create namespace " + leader_.state_namespace +
-            ", and the rights of deploy/manager/rbac.yaml");
+            " && kubectl apply -f deploy/manager/rbac.yaml");
   }
   std::string phases;
   for (const auto* const name : {"watcher", "bootstrapper"}) {

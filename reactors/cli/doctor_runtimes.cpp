@@ -71,7 +71,7 @@ asio::awaitable<std::optional<finding>> doctor_app::check_installation(k8s::clie
       *k8s::well_known_type("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration");
   const auto deployments = *k8s::well_known_type("apps/v1", "Deployment");
   const auto remedy =
-      "`runtime-watcher status --name " + kyma + " -o wide` shows why the manager did not write it";
+      "see why the manager did not write it: runtime-watcher status --name " + kyma + " -o wide";
   const auto configuration =
       co_await runtime->get(configurations, {{}, std::string(skr_webhook_name)}, true);
   if (!configuration) {

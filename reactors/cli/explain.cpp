@@ -23,7 +23,7 @@ consteval bool is_complete() {
     for (const auto& each : group.entries) {
       const bool alert = !each.fires.empty();
       const bool has_all =
-          alert ? !each.commands.empty() && !each.next.empty()
+          alert ? !each.commands.empty() && !each.next.empty() && !each.causes.empty()
                 : !group.commands.empty() && each.causes.empty() == each.next.empty();
       if (each.meaning.empty() || !has_all || find_entry(each.word) != &each) return false;
     }

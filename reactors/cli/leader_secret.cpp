@@ -4,6 +4,7 @@
 #include "rw/k8s/objects/base64.hpp"
 #include "rw/k8s/objects/qualified_name.hpp"
 #include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/cli/shell_word.hpp"
 
 #include <utility>
 
@@ -37,8 +38,8 @@ std::string pod_of(std::string_view holder) {
 }
 
 std::string port_forward_command(std::string_view ns, std::string_view pod, std::uint16_t port) {
-  std::string out = "kubectl -n ";
-  return out.append(ns).append(" port-forward pod/").append(pod) + " " + std::to_string(port);
+  return "kubectl -n " + shell_word(ns) + " port-forward pod/" + shell_word(pod) + " " +
+         std::to_string(port);
 }
 
 std::string text_of_leader(const k8s::observed_leader& leader, std::string_view lease_ns,

@@ -15,7 +15,7 @@ constexpr auto doctor_exit_codes =
     "Exit code   doctor                                   doctor --pre\n"
     "0           no check failed, but for --tolerate      no check failed\n"
     "3           a check failed                           a check failed\n"
-    "1           the command failed                       KCP did not respond\n"
+    "1           the command failed                       a request to KCP failed\n"
     "2           a flag or the kubeconfig is invalid      the same, or a manifest is no YAML";
 
 constexpr auto diff_exit_codes =

@@ -212,7 +212,7 @@ std::string what_to_try(const std::string& kcp, bootstrapper_mode mode,
            kcp + " -n kcp-system get runtimerollouts -w\n" + kcp +
            " -n kcp-system get configmap runtime-bootstrapper-manifests -o yaml |\n"
            "    sed 's/rt-bootstrapper:1.0.0/rt-bootstrapper:crash/' |" +
-           kcp + " replace -f -\n";
+           kcp.substr(1) + " replace -f -\n";
   }
   return out + "One runtime in a different mode (off, signal, shadow, direct):\n" + kcp +
          " -n kcp-system annotate --overwrite runtime " + first_runtime + " " +

@@ -3,6 +3,7 @@
 #include "rw/core/text.hpp"
 #include "rw/k8s/objects/qualified_name.hpp"
 #include "rw/reactors/cli/runtimes_view.hpp"
+#include "rw/reactors/cli/shell_word.hpp"
 #include "rw/reactors/dev/dev_app.hpp"
 #include "rw/reactors/dev/manifests.hpp"
 
@@ -88,7 +89,8 @@ std::string dev_app::commands_to_try() const {
   std::ostringstream page;
   page << admin_.address();
   const auto command = [&](const std::string& words, const std::string& address) {
-    return "  " + program() + " " + words + " --kubeconfig " + clusters_.kcp().file +
+    return "  " + cli::shell_word(program()) + " " + words + " --kubeconfig " +
+           cli::shell_word(clusters_.kcp().file) +
            (is_proxied || address.empty() ? "" : " " + address + " " + page.str()) + "\n";
   };
   return "See what the manager knows of it, check it, and see how roll-outs stand:\n" +
@@ -101,20 +103,20 @@ void dev_app::say_what_to_try() const {
   services_.log.info("the system is up", {{"runtimes", nodes_.size()}, {"dir", settings_.dir}});
   if (settings_.json) return;
   const auto& first = clusters_.runtimes().front();
-  const auto kcp = "  kubectl --kubeconfig " + clusters_.kcp().file;
+  const auto kcp = "  kubectl --kubeconfig " + cli::shell_word(clusters_.kcp().file);
+  const auto dir = cli::shell_word(settings_.dir);
   std::string text = "KCP and " + std::to_string(nodes_.size()) + " runtimes are up. ";
   if (settings_.bare) {
-    text += "Watch something, and add a runtime to KCP:\n" + kcp + " apply -f " + settings_.dir +
-            "/watcher.yaml -f " + settings_.dir + "/access-" + first.name + ".yaml -f " +
-            settings_.dir + "/kyma-" + first.name + ".yaml" +
-            (configuration_ ? " -f " + settings_.dir + "/runtime-" + first.name + ".yaml" : "") +
-            "\n";
+    text += "Watch something, and add a runtime to KCP:\n" + kcp + " apply -f " + dir +
+            "/watcher.yaml -f " + dir + "/access-" + first.name + ".yaml -f " + dir + "/kyma-" +
+            first.name + ".yaml" +
+            (configuration_ ? " -f " + dir + "/runtime-" + first.name + ".yaml" : "") + "\n";
   } else {
     text += "How they are:\n" + kcp + " get watchers,kymas,events -A\n";
   }
   text +=
       "Change what is watched on a runtime, and see the event here:\n  kubectl --kubeconfig " +
-      first.file +
+      cli::shell_word(first.file) +
       " -n kyma-system patch kyma default --type merge -p '{\"spec\":{\"channel\":\"fast\"}}'\n";
   if (configuration_) text += what_to_try(kcp, settings_.bootstrapper, first.name);
   if (manager_) text += commands_to_try();

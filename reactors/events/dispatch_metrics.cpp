@@ -124,7 +124,8 @@ dispatch_metrics::manager_series& dispatch_metrics::series_of(const std::string&
       core::make_gauge(registry_, "rw_dispatch_manager_events",
                        "Events that are not delivered yet, by manager", with),
       core::make_gauge(registry_, "rw_dispatch_manager_oldest_event_seconds",
-                       "Time since the latest change of the oldest undelivered event, by manager",
+                       "Time since the latest change of the oldest undelivered event, or since a "
+                       "resync fails, by manager",
                        with),
       core::make_counter(registry_, "rw_dispatch_manager_failures_total",
                          "Failed requests, by manager", with)};

@@ -451,6 +451,7 @@ void schedule::report(const std::function<void(const figures&)>& to) const {
   for (const auto* destination : ring_) {
     auto oldest = destination->events.oldest();
     if (destination->changes) oldest = std::min(oldest, objects_.oldest_of(*destination->changes));
+    if (owes(*destination)) oldest = std::min(oldest, destination->resync_fails_since);
     const bool only_some =
         destination->refused && destination->accepts_others && !destination->breaker.open();
     to({destination->manager, destination->known == evidence::real,

@@ -161,10 +161,11 @@ class schedule {
   /// One manager's figures, for the metrics.
   struct figures {
     const std::string& manager;
-    bool real;                      ///< it has answered something else than 404
-    std::size_t events;             ///< not delivered yet
-    std::size_t delayed;            ///< of these, waiting for a backoff
-    core::time_point oldest;        ///< latest change of the one that waits longest; max(): none
+    bool real;            ///< it has answered something else than 404
+    std::size_t events;   ///< not delivered yet
+    std::size_t delayed;  ///< of these, waiting for a backoff
+    /// Latest change of the event that waits longest, or since when a resync fails; max(): neither.
+    core::time_point oldest;
     bool open;                      ///< its breaker lets only probes pass
     const rejected_event* refused;  ///< since then its receiver accepts others; null: there is none
   };

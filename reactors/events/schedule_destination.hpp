@@ -50,6 +50,8 @@ struct schedule::destination {
   /// When the latest resync was sent: what waited then need not be.
   core::time_point resync_sent = core::time_point::max();
   bool has_resync = false;  ///< it is under way
+  /// Since when a resync that is owed has had no answer, or the failure of a server.
+  core::time_point resync_fails_since = core::time_point::max();
   evidence known = evidence::none;
   std::optional<rejected_event> refused;  ///< of those that are not ended, the first one noticed
   bool accepts_others = false;            ///< since then

@@ -1,5 +1,6 @@
 #include "rw/reactors/events/schedule_destination.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace rw::dispatch {
@@ -41,6 +42,9 @@ void schedule::on_resync(destination& destination, resync_account::outcome endin
                          core::time_point now) {
   auto& changes = *destination.changes;
   destination.has_resync = false;
+  destination.resync_fails_since = ending == resync_account::outcome::failed
+                                       ? std::min(destination.resync_fails_since, now)
+                                       : core::time_point::max();
   if (ending == resync_account::outcome::taken) {
     tell_waiting(destination, now);
     // Its receiver is there.

@@ -100,7 +100,7 @@ void fleet_health::assess(record& runtime, const heartbeat& content, moment at) 
     runtime.reason = events_wait;
     runtime.waits_for = content.oldest_manager;
     const auto& name = content.oldest_manager;
-    runtime.message = "an event has waited for " + seconds(waits) + ": see whether " +
+    runtime.message = "an event or a resync has waited for " + seconds(waits) + ": see whether " +
                       (name.empty() ? "its manager" : name) + " accepts events";
   } else if (content.oldest_undelivered > options_.undelivered) {
     runtime.reason = events_refused;

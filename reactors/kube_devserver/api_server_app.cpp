@@ -1,6 +1,7 @@
 #include "rw/reactors/kube_devserver/api_server_app.hpp"
 
 #include "rw/k8s/devserver/server_memory.hpp"
+#include "rw/reactors/cli/shell_word.hpp"
 #include "rw/reactors/cli/write_file.hpp"
 
 #include <boost/asio/signal_set.hpp>
@@ -104,11 +105,11 @@ void api_server_app::log_clusters() {
   }
   for (const auto& cluster : plan_.clusters) {
     const auto file = plan_.dir + "/" + cluster + ".kubeconfig";
-    services_.log.info("cluster is up",
-                       {{"cluster", cluster},
-                        {"url", server_.url(cluster)},
-                        {"kubeconfig", file},
-                        {"try", "kubectl --kubeconfig " + file + " get namespaces"}});
+    services_.log.info("cluster is up", {{"cluster", cluster},
+                                         {"url", server_.url(cluster)},
+                                         {"kubeconfig", file},
+                                         {"try", "kubectl --kubeconfig " + cli::shell_word(file) +
+                                                     " get namespaces"}});
   }
 }
 

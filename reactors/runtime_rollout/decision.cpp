@@ -13,8 +13,8 @@
 namespace rw::runtime_rollout {
 namespace {
 
-constexpr std::array<std::string_view, 4> phase_names = {"Canary"_reason, "Waves"_reason, "Paused",
-                                                         "Completed"_reason};
+constexpr std::array<std::string_view, 4> phase_names = {"Canary"_reason, "Waves"_reason,
+                                                         "Paused"_reason, "Completed"_reason};
 static_assert(find_entry(state::by_hand) && find_entry(state::no_prometheus) &&
               find_entry(state::not_verified));
 

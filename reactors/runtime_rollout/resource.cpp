@@ -140,9 +140,9 @@ void set_conditions(const rollout_decision& decided, json::value& object, std::i
   const auto set = [&](const char* type, bool is) {
     k8s::set_condition(object, {type, is ? "True" : "False", reason, message, generation}, now);
   };
-  set("Ready", done && !stalled && !is_partial(decided));
-  set("Reconciling", (!done || catches_up) && !stalled);
-  set("Stalled", stalled);
+  set("Ready"_reason, done && !stalled && !is_partial(decided));
+  set("Reconciling"_reason, (!done || catches_up) && !stalled);
+  set("Stalled"_reason, stalled);
 }
 
 void set_pinned(const std::string& revision, const state& next,
@@ -167,7 +167,8 @@ void set_pinned(const std::string& revision, const state& next,
   const auto reason = is                       ? "Revision"_reason
                       : pinned.refused.empty() ? "None"_reason
                                                : pinned.refused;
-  k8s::set_condition(object, {"Pinned", is ? "True" : "False", reason, message, generation}, now);
+  k8s::set_condition(object, {"Pinned"_reason, is ? "True" : "False", reason, message, generation},
+                     now);
 }
 
 }  // namespace
@@ -349,7 +350,7 @@ std::optional<json::value> next_status(const json::value& object, const rollout_
                                     : "no other writer applied the content";
   k8s::set_condition(
       out,
-      {"WavesBypassed", bypassed ? "True" : "False",
+      {"WavesBypassed"_reason, bypassed ? "True" : "False",
        bypassed ? "WrittenByOthers"_reason : "None"_reason, text, k8s::generation_of(object)},
       now);
   set_conditions(decided, out, k8s::generation_of(object), now);
@@ -371,10 +372,10 @@ std::optional<json::value> unreadable_status(const json::value& object, const st
         {type, is ? "True" : "False", "ContentLost"_reason, message, k8s::generation_of(object)},
         now);
   };
-  set("Ready", false);
-  set("Reconciling", false);
-  set("Stalled", true);
-  set("Pinned", false);
+  set("Ready"_reason, false);
+  set("Reconciling"_reason, false);
+  set("Stalled"_reason, true);
+  set("Pinned"_reason, false);
   if (before != nullptr && *before == out.at("status")) return std::nullopt;
   return std::move(out.as_object()["status"]);
 }

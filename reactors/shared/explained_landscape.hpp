@@ -47,6 +47,12 @@ inline constexpr explanation landscape_conditions[] = {
 /// Reasons of the condition VirtualService of a Watcher; with `Watcher` before them those of
 /// Events.
 inline constexpr explanation watcher_reasons[] = {
+    {"VirtualService", "the Watcher's events are routed to its operator",
+     "where it is False: its Gateway is missing or has no hosts, or KCP rejects the VirtualService",
+     "runtime-watcher explain REASON, with the condition's reason"},
+    {"Error", "the Watcher is invalid, or can't be routed; its last valid content stays in use",
+     "the reason of its condition VirtualService",
+     "runtime-watcher explain REASON, with that reason"},
     {"Processing", "the Watcher is new, and its VirtualService is being written"},
     {"Invalid", "the object is invalid; its last valid content stays in use",
      "the message names the fields",

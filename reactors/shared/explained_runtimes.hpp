@@ -175,7 +175,8 @@ inline constexpr explanation runtime_reasons[] = {
     {"CertificateExpires", "the watcher's certificate expires within 72 hours, and is not renewed",
      "the issuer does not renew it, or the runtime is unreachable", next_steps::certificates},
     {"EventsWait",
-     "an operator has taken no event of the runtime for 30 s; they wait, and none is lost",
+     "an operator has taken no event of the runtime for 30 s, or no resync; they wait, and none is "
+     "lost",
      "the operator is down, hangs, or is not routed", next_steps::operators},
     {"EventsRefused",
      "an operator rejects an event with a 4xx and takes others, for 30 s; the event is sent again",

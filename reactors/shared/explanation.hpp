@@ -9,7 +9,7 @@ namespace rw {
 struct explanation {
   std::string_view word = {};  ///< in CamelCase
   std::string_view meaning = {};
-  std::string_view causes = {};    ///< the usual ones; empty: nothing is wrong, or `next` has them
+  std::string_view causes = {};    ///< the usual ones; empty: nothing is wrong
   std::string_view next = {};      ///< what to do about it; empty: nothing
   std::string_view commands = {};  ///< what to look at first; empty: the group's
   std::string_view fires = {};     ///< of an alert: when; empty: it is a reason

@@ -67,8 +67,8 @@ constexpr const explanation* explain(std::string_view word) noexcept {
   return nullptr;
 }
 
-/// A reason as the product says it: `"WatcherSilent"_reason`. One without an entry does not
-/// compile.
+/// A reason, a condition's type or a phase as the product says it: `"WatcherSilent"_reason`. One
+/// without an entry does not compile.
 consteval const char* operator""_reason(const char* word, std::size_t size) {
   if (explain({word, size}) == nullptr) throw "this reason has no entry in explanation_groups";
   return word;

@@ -114,9 +114,9 @@ struct heartbeat {
   std::string source = {};            ///< effective: webhook, watch or both
   event_counts events = {};
   std::vector<operator_losses> losses = {};         ///< by manager; at most `max_heartbeat_losses`
-  std::chrono::milliseconds oldest_undelivered{0};  ///< 0: nothing waits
-  /// The manager of the event that waits longest, of those that accept every event or none. Empty:
-  /// nothing waits, or the version does not say so.
+  std::chrono::milliseconds oldest_undelivered{0};  ///< an event, or a failing resync; 0: none
+  /// The manager of what waits longest, of those that accept every event or none. Empty: nothing
+  /// waits, or the version does not say so.
   std::string oldest_manager = {};
   std::optional<refused_event> refused = {};
   /// Mean time from acceptance to delivery since the last heartbeat; nothing was delivered: none.

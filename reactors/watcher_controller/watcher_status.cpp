@@ -15,7 +15,7 @@ namespace json = boost::json;
 constexpr std::size_t message_limit = 4096;  // the schema's is 32768, more than a person reads
 
 k8s::condition virtual_service_is(std::string status, std::string reason, std::string message) {
-  return {"VirtualService", std::move(status), std::move(reason), std::move(message)};
+  return {"VirtualService"_reason, std::move(status), std::move(reason), std::move(message)};
 }
 
 }  // namespace
@@ -35,8 +35,8 @@ desired_status ready(std::string_view unobserved, bool status_field) {
 }
 
 desired_status failed(const watcher_error& error) {
-  return {"Error", virtual_service_is("False", error.reason,
-                                      core::middle_cut(error.message, message_limit))};
+  return {"Error"_reason, virtual_service_is("False", error.reason,
+                                             core::middle_cut(error.message, message_limit))};
 }
 
 desired_status deleting() {

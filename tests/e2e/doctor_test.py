@@ -310,7 +310,7 @@ class Doctor(harness.TestCase):
         self.start_manager()
         self.until_well()
         kubeconfig = (self.dev.folder / "kcp.yaml").read_text()
-        for ahead, text in ((-95, r"9\d s ahead of KCP's"), (95, r"9\d s behind KCP's")):
+        for ahead, text in ((-95, r"9\d s ahead of KCP's"), (95, r"9\d s behind KCP's"), (12, r"1\d s behind KCP's")):
             front = ClockFront(kubeconfig, ahead)
             self.addCleanup(front.server_close)
             self.addCleanup(front.shutdown)

@@ -13,10 +13,10 @@ from harness import BINARY, ROOT, runtime_watcher
 RULES = ROOT / "deploy" / "monitoring" / "prometheus-rule.yaml"
 # What the sources have in quotes in the form of a reason, and which is none: kinds, condition types and words of others.
 NO_REASONS = {
-    "AdmissionReview", "ClusterRole", "ClusterTrustBundle", "ConfigMap", "ConfigurationSynced", "CustomResourceDefinition", "DoesNotExist",
-    "EndpointSlice", "EndpointSlices", "InStep", "LastGood", "ManuallyTriggered", "MutatingWebhookConfiguration", "NetworkPolicy",
-    "NotIn", "PodScheduled", "ReplicaFailure", "ReplicaSet", "RuntimeBootstrapper", "RuntimeBootstrapperReady", "RuntimeDefault",
-    "RuntimeRollout", "SelfSubjectAccessReview", "SelfSubjectReview", "ValidatingWebhookConfiguration", "VirtualService"}
+    "AdmissionReview", "ClusterRole", "ClusterTrustBundle", "ConfigMap", "CustomResourceDefinition", "DoesNotExist",
+    "EndpointSlice", "EndpointSlices", "ManuallyTriggered", "MutatingWebhookConfiguration", "NetworkPolicy",
+    "NotIn", "PodScheduled", "ReplicaFailure", "ReplicaSet", "RuntimeBootstrapper", "RuntimeDefault",
+    "RuntimeRollout", "SelfSubjectAccessReview", "SelfSubjectReview", "ValidatingWebhookConfiguration"}
 
 
 class Explain(unittest.TestCase):

@@ -159,13 +159,23 @@ class Fleet(harness.TestCase):
         self.start_manager("--skr-image", "example.com/runtime-watcher:next")
         self.until_all_say("degraded", "the roll-out of watcher is paused")
 
-    def test_operator_that_accepts_no_events_is_named(self):
-        self.begin(4, second_operator=True)
-        self.until_all_say("well")
+    def add_second_operator(self):
         watcher = self.kcp.get(f"{WATCHERS}/kyma")
         spec = {**watcher["spec"], "manager": "second-operator", "serviceInfo": {**watcher["spec"]["serviceInfo"], "name": "second-operator"}}
         self.kcp.request("POST", WATCHERS, {**{key: watcher[key] for key in ("apiVersion", "kind")}, "spec": spec,
                                             "metadata": {"namespace": "kcp-system", "name": "second-operator"}})
+
+    def test_operator_that_is_owed_a_resync_alone_is_named(self):
+        self.begin(2, second_operator=True)
+        self.until_all_say("well")
+        self.operator.is_dead = True
+        self.add_second_operator()
+        self.until_all_say("degraded", "^degraded: events of 2 of 2 runtimes wait for second-operator$")
+
+    def test_operator_that_accepts_no_events_is_named(self):
+        self.begin(4, second_operator=True)
+        self.until_all_say("well")
+        self.add_second_operator()
         wait_until(lambda: len(self.operator.senders) == 4, PATIENCE, lambda: f"the operator is told to resync by all: {len(self.operator.senders)}", every=0.2)
         self.operator.is_dead = True
         for i in range(1, 5):

@@ -76,7 +76,11 @@ BOOST_AUTO_TEST_CASE(help_of_a_command_is_printed_by_the_command_help) {
   BOOST_TEST(printed({"help"}) == printed({"--help"}));
   BOOST_TEST(says(printed({"help"}), "help COMMAND [SUBCOMMAND]"));
   BOOST_TEST(says(printed({"--log-level", "debug", "help"}), "help COMMAND [SUBCOMMAND]"));
+  BOOST_TEST(printed({"--log-level", "debug", "help", "status"}) == printed({"status", "--help"}));
+  BOOST_TEST(printed({"--log-level=debug", "help", "status"}) == printed({"status", "--help"}));
   BOOST_TEST(says(printed({"completion", "bash"}), "help) words=\"webhook listen "));
+  BOOST_TEST(says(printed({"completion", "fish"}),
+                  "'__fish_seen_subcommand_from help' -f -a 'webhook listen "));
 }
 
 BOOST_AUTO_TEST_CASE(user_to_impersonate_is_a_flag_of_the_commands_for_people) {

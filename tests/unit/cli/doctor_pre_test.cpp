@@ -1,9 +1,11 @@
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/cli/doctor_pre_manifests.hpp"
 #include "rw/reactors/cli/doctor_pre_report.hpp"
+#include "rw/reactors/cli/shell_word.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/test/unit_test.hpp>
 
@@ -13,6 +15,7 @@
 #include <iterator>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace rw::doctor_pre_test {
 BOOST_AUTO_TEST_SUITE(doctor_pre)
@@ -27,19 +30,32 @@ BOOST_AUTO_TEST_CASE(rights_are_grouped_by_their_verbs_and_granted_by_one_line) 
                                          {"get", "", "services", "", "home"},
                                          {"patch", "g.io", "things", "status", "home"}};
   BOOST_TEST(text_of(rights) == "get, patch deployments.apps, services; patch things.g.io/status");
-  BOOST_TEST(grant_command("alice", rights) ==
-             "kubectl -n home create role runtime-watcher-installer --verb=get,patch "
-             "--resource=deployments.apps,services && "
-             "kubectl -n home create rolebinding runtime-watcher-installer "
-             "--role=runtime-watcher-installer --user=alice && "
-             "kubectl -n home create role runtime-watcher-installer-2 --verb=patch "
-             "--resource=things.g.io/status && "
-             "kubectl -n home create rolebinding runtime-watcher-installer-2 "
-             "--role=runtime-watcher-installer-2 --user=alice");
-  BOOST_TEST(grant_command("system:serviceaccount:a:b", {{"get", "", "nodes"}}) ==
-             "kubectl create clusterrole runtime-watcher-installer --verb=get --resource=nodes && "
-             "kubectl create clusterrolebinding runtime-watcher-installer "
-             "--clusterrole=runtime-watcher-installer --serviceaccount=a:b");
+  const std::string at_home = " --dry-run=client -o yaml | kubectl -n home auth reconcile -f -";
+  BOOST_TEST(grant_command("alice", "installer", rights) ==
+             "kubectl -n home create role installer --verb=get,patch "
+             "--resource=deployments.apps,services" +
+                 at_home +
+                 " && kubectl -n home create rolebinding installer --role=installer --user=alice" +
+                 at_home +
+                 " && kubectl -n home create role installer-2 --verb=patch "
+                 "--resource=things.g.io/status" +
+                 at_home +
+                 " && kubectl -n home create rolebinding installer-2 --role=installer-2 "
+                 "--user=alice" +
+                 at_home);
+  const std::string anywhere = " --dry-run=client -o yaml | kubectl auth reconcile -f -";
+  BOOST_TEST(grant_command("system:serviceaccount:a:b", "installer", {{"get", "", "nodes"}}) ==
+             "kubectl create clusterrole installer --verb=get --resource=nodes" + anywhere +
+                 " && kubectl create clusterrolebinding installer --clusterrole=installer "
+                 "--serviceaccount=a:b" +
+                 anywhere);
+}
+
+BOOST_AUTO_TEST_CASE(words_of_a_command_are_quoted_for_a_shell) {
+  BOOST_TEST(shell_word("deploy/crds") == "deploy/crds");
+  BOOST_TEST(shell_word("") == "''");
+  BOOST_TEST(shell_word("my file's") == "'my file'\\''s'");
+  BOOST_TEST(shell_word("\xc3\xa4's\\") == "$'\\303\\244\\'s\\\\'");
 }
 
 BOOST_AUTO_TEST_CASE(subject_is_one_word_for_a_shell) {
@@ -100,6 +116,31 @@ BOOST_AUTO_TEST_CASE(manager_has_the_settings_of_its_deployment) {
   arguments.push_back("--log-level=debug");
   BOOST_TEST(find_manager(objects).error.empty(), find_manager(objects).error);
   BOOST_TEST(find_manager(objects).settings.istio_namespace == "mesh");
+  auto& container = deployment->at_pointer("/spec/template/spec/containers/0").as_object();
+  const auto planned_by = [&](const char* text) {
+    container["env"] = json::parse(text);
+    return find_manager(objects);
+  };
+  const auto literal = planned_by(
+      R"([{"name": "RW_ISSUER", "value": "another"}, {"name": "RW_ISTIO_NAMESPACE", "value": "b"},
+          {"name": "RW_XFCC_TRUSTED_PROXIES", "value": "fd00::/8, 10.0.0.0/8"},
+          {"name": "RW_EVENTS_PORT", "value": "tcp://10.0.0.11:6379"}, {"name": "RW_LANDSCAPE"}])");
+  BOOST_TEST(literal.error == "");
+  BOOST_TEST(literal.settings.issuer == "another");
+  BOOST_TEST(literal.settings.istio_namespace == "mesh", "a flag overrides its variable");
+  BOOST_TEST(literal.unknown.empty());
+  const auto invalid = planned_by(R"([{"name": "RW_CERTIFICATES", "value": "acme"}])");
+  BOOST_TEST(invalid.error.find("RW_CERTIFICATES") != std::string::npos, invalid.error);
+  arguments.push_back("--gateway-name=$(NAME)-1");
+  arguments.push_back("--issuer=$(FROM_ELSEWHERE)");
+  const auto expanded = planned_by(
+      R"([{"name": "NAME", "value": "gate"}, {"name": "POD_IP", "valueFrom": {"fieldRef": {}}},
+          {"name": "FROM_ELSEWHERE", "valueFrom": {"configMapKeyRef": {}}},
+          {"name": "RW_LANDSCAPE", "valueFrom": {"secretKeyRef": {}}}])");
+  BOOST_TEST(expanded.error == "");
+  BOOST_TEST(expanded.settings.gateway_name == "gate-1");
+  BOOST_TEST(expanded.unknown == std::vector<std::string>({"--issuer", "RW_LANDSCAPE"}),
+             boost::test_tools::per_element());
   arguments.push_back("--no-such-flag");
   BOOST_TEST(find_manager(objects).error.find("--no-such-flag") != std::string::npos);
   objects.erase(deployment);

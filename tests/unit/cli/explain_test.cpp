@@ -45,7 +45,16 @@ BOOST_AUTO_TEST_CASE(alert_has_its_expression_and_first_command) {
   const auto text = rw::cli::explanation_text({.word = "ManagerHasNoLeader"});
   BOOST_TEST(contains(text, "FIRES:\n  `leader_election_master_status"));
   BOOST_TEST(contains(text, "LOOK AT FIRST:\n  `kubectl get lease"));
-  BOOST_TEST(!contains(text, "USUAL CAUSES"));
+  BOOST_TEST(contains(text, "USUAL CAUSES:\n  the pods do not start; "));
+}
+
+BOOST_AUTO_TEST_CASE(condition_types_and_phases_have_an_entry) {
+  for (const auto* const word :
+       {"Installed", "ConfigurationSynced", "Compatible", "InStep", "RuntimeBootstrapperReady",
+        "Ready", "Reconciling", "Stalled", "Pinned", "Paused", "WavesBypassed", "VirtualService",
+        "Applied", "LastGood", "Waiting", "Error"}) {
+    BOOST_TEST(rw::explain(word) != nullptr, word);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(reasons_of_runtimes_have_their_entries_in_order) {

@@ -74,6 +74,23 @@ BOOST_AUTO_TEST_CASE(deadline_that_passes_calls_its_action_once) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(deadline_before_all_times_expires_at_the_next_tick) {
+  kennel k;
+  k.run([&]() -> asio::awaitable<void> {
+    int calls = 0;
+    auto limit = k.dog.watch(k.context.get_executor(), [&] { ++calls; });
+    limit.arm(core::time_point::min());
+    co_await k.pass(1);
+    BOOST_TEST(calls == 1);
+    auto other = k.dog.watch(k.context.get_executor(), [] {});  // has no place in common with it
+    limit.arm(k.time.now() + 100ms);
+    other.arm(k.time.now() + 500ms);
+    co_await k.pass(1);
+    BOOST_TEST(calls == 2);
+    other.disarm();
+  });
+}
+
 BOOST_AUTO_TEST_CASE(deadline_that_is_moved_or_disarmed_in_time_does_nothing) {
   kennel k;
   k.run([&]() -> asio::awaitable<void> {

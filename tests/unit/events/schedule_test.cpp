@@ -1357,6 +1357,33 @@ BOOST_AUTO_TEST_CASE(resync_is_a_request_of_its_own_and_opens_no_breaker) {
   BOOST_TEST(o.plan.empty());
 }
 
+BOOST_AUTO_TEST_CASE(operator_that_is_owed_a_resync_alone_waits_since_its_first_failure) {
+  observing o;
+  o.objects.set_live(o.table, true, o.now);
+  o.objects.set_managers({"m"}, o.now);
+  const auto oldest = [&o] {
+    auto out = core::time_point::max();
+    o.plan.report(
+        [&](const rw::dispatch::schedule::figures& each) { out = std::min(out, each.oldest); });
+    return out;
+  };
+  BOOST_TEST((oldest() == core::time_point::max()));
+  const auto begin = o.now;
+  for (int i = 0; i < 3; ++i) {
+    o.plan.on_response(o.next(), {503}, o.now);
+    BOOST_TEST((oldest() == begin));
+    o.now += 5min;
+  }
+  o.plan.on_response(o.next(), {.status = 404}, o.now);  // it, or another, responds
+  BOOST_TEST((oldest() == core::time_point::max()));
+  o.now += 5min;
+  o.plan.on_response(o.next(), {503}, o.now);
+  BOOST_TEST((oldest() == o.now));
+  o.now += 5min;
+  o.plan.on_response(o.next(), {.status = 200, .resync_taken = true}, o.now);
+  BOOST_TEST((oldest() == core::time_point::max()));
+}
+
 BOOST_AUTO_TEST_CASE(resync_that_is_taken_tells_what_waits_for_its_backoff) {
   observing o;
   o.objects.set_live(o.table, true, o.now);

@@ -157,7 +157,7 @@ BOOST_FIXTURE_TEST_CASE(operator_that_accepts_no_events_is_named_until_the_runti
   receive(one);
   BOOST_TEST(under_test.find(a)->waits_for == "klm");
   BOOST_TEST(under_test.find(a)->message ==
-             "an event has waited for 31 s: see whether klm accepts events");
+             "an event or a resync has waited for 31 s: see whether klm accepts events");
   pass(50s);
   BOOST_TEST(silent() == "a");
   BOOST_TEST(under_test.find(a)->waits_for == "");
