@@ -192,7 +192,7 @@ std::optional<json::value> discover(const cluster& in, const std::vector<std::st
   }
   if (path[0] == "api" && path.size() == 1) {
     return json::value{{"kind", "APIVersions"},
-                       {"versions", {"v1"}},
+                       {"versions", json::array{"v1"}},
                        {"serverAddressByClientCIDRs", json::array()}};
   }
   if (path[0] == "api" && path.size() == 2) return resources_of(in, "", path[1]);

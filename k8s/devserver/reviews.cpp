@@ -28,7 +28,7 @@ json::value user_info(const identity& user) {
   json::object info{{"username", user.user},
                     {"groups", json::array(user.groups.begin(), user.groups.end())}};
   if (!user.credential.empty()) {
-    info["extra"] = {{"authentication.kubernetes.io/credential-id", {"JTI=" + user.credential}}};
+    info["extra"] = {{"authentication.kubernetes.io/credential-id", json::array{"JTI=" + user.credential}}};
   }
   return info;
 }
@@ -82,18 +82,18 @@ identity subject_of(const json::value& review) {
 /// What every user may do: the cluster roles system:basic-user, system:discovery and
 /// system:public-info-viewer.
 void add_common_rules(json::array& resources, json::array& paths) {
-  resources.push_back({{"verbs", {"create"}},
-                       {"apiGroups", {"authorization.k8s.io"}},
+  resources.push_back({{"verbs", json::array{"create"}},
+                       {"apiGroups", json::array{"authorization.k8s.io"}},
                        {"resources", {"selfsubjectaccessreviews", "selfsubjectrulesreviews"}}});
-  resources.push_back({{"verbs", {"create"}},
-                       {"apiGroups", {"authentication.k8s.io"}},
-                       {"resources", {"selfsubjectreviews"}}});
-  paths.push_back({{"verbs", {"get"}},
+  resources.push_back({{"verbs", json::array{"create"}},
+                       {"apiGroups", json::array{"authentication.k8s.io"}},
+                       {"resources", json::array{"selfsubjectreviews"}}});
+  paths.push_back({{"verbs", json::array{"get"}},
                    {"nonResourceURLs",
                     {"/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi",
                      "/openapi/*", "/readyz", "/version", "/version/"}}});
   paths.push_back(
-      {{"verbs", {"get"}},
+      {{"verbs", json::array{"get"}},
        {"nonResourceURLs", {"/healthz", "/livez", "/readyz", "/version", "/version/"}}});
 }
 

@@ -139,8 +139,8 @@ bool has_right(const cluster& in, const identity& user, std::string_view ns,
 
 const json::array& every_right() {
   static const json::array all{
-      {{"verbs", {"*"}}, {"apiGroups", {"*"}}, {"resources", {"*"}}},
-      {{"verbs", {"*"}}, {"nonResourceURLs", {"*"}}},
+      {{"verbs", json::array{"*"}}, {"apiGroups", json::array{"*"}}, {"resources", json::array{"*"}}},
+      {{"verbs", json::array{"*"}}, {"nonResourceURLs", json::array{"*"}}},
   };
   return all;
 }

@@ -247,7 +247,8 @@ BOOST_FIXTURE_TEST_CASE(webhook_warns_of_a_collection_once_for_each_text, hooked
   watch_config_maps();
   hook.answer([](const json& asked) {
     const bool last = text(asked, "/oldObject/metadata/name") == "c";
-    return json{{"allowed", true}, {"warnings", {last ? "of the last" : "of the others"}}};
+    return json{{"allowed", true},
+                {"warnings", boost::json::array{last ? "of the last" : "of the others"}}};
   });
   const auto answer = server.http("DELETE", path(config_maps));
   BOOST_TEST(answer.status == 200u);
@@ -420,12 +421,13 @@ BOOST_FIXTURE_TEST_CASE(webhook_knows_of_a_dry_run, hooked) {
 
 BOOST_FIXTURE_TEST_CASE(webhook_with_side_effects_has_no_dry_run, hooked) {
   // v1 has only webhooks without side effects on a dry run, which v1beta1 could have.
-  refuse(api.create(webhook_configurations, object(webhook_configurations, hook.name(),
-                                                   {{"webhooks",
-                                                     {{{"name", hook.name()},
-                                                       {"admissionReviewVersions", {"v1"}},
-                                                       {"clientConfig", {{"url", hook.url()}}},
-                                                       {"sideEffects", "Some"}}}}})),
+  refuse(api.create(webhook_configurations,
+                    object(webhook_configurations, hook.name(),
+                           {{"webhooks",
+                             {{{"name", hook.name()},
+                               {"admissionReviewVersions", boost::json::array{"v1"}},
+                               {"clientConfig", {{"url", hook.url()}}},
+                               {"sideEffects", "Some"}}}}})),
          {422, "Invalid", "sideEffects: Unsupported value: \"Some\""});
 }
 

@@ -9,7 +9,7 @@ using namespace rw::conformance;
 namespace {
 
 json held(json object) {
-  return with(std::move(object), "/metadata/finalizers", {"example.com/hold"});
+  return with(std::move(object), "/metadata/finalizers", boost::json::array{"example.com/hold"});
 }
 
 /// A sandbox whose ConfigMaps lose their finalizers at the end.
@@ -160,7 +160,8 @@ BOOST_FIXTURE_TEST_CASE(deletion_that_is_held_is_a_new_generation, sandbox) {
 }
 
 BOOST_FIXTURE_TEST_CASE(finalizer_has_a_qualified_name, sandbox) {
-  refuse(api.create(config_maps, here(with(config_map("a"), "/metadata/finalizers", {"plain"}))),
+  refuse(api.create(config_maps, here(with(config_map("a"), "/metadata/finalizers",
+                                           boost::json::array{"plain"}))),
          {422, "Invalid", "name is neither a standard finalizer name nor is it fully qualified"});
 }
 

@@ -317,7 +317,7 @@ BOOST_FIXTURE_TEST_CASE(match_conditions_are_admitted_with_a_warning, sandbox) {
       {"webhooks",
        boost::json::array{
            {{"name", "a.example.com"},
-            {"admissionReviewVersions", {"v1"}},
+            {"admissionReviewVersions", boost::json::array{"v1"}},
             {"sideEffects", "None"},
             {"clientConfig", {{"url", "https://127.0.0.1:1/"}}},
             {"matchConditions", boost::json::array{{{"name", "a"}, {"expression", "true"}}}}}}}};
@@ -383,7 +383,8 @@ BOOST_FIXTURE_TEST_CASE(dependent_with_another_owner_stays, sandbox) {
 BOOST_FIXTURE_TEST_CASE(deletion_in_the_foreground_takes_the_dependents_first, sandbox) {
   const auto owner = create(config_maps, config_map("owner"));
   auto owned = owned_by(object(secrets, "owned"), owner, true);
-  create(secrets, with(std::move(owned), "/metadata/finalizers", {"example.com/hold"}));
+  create(secrets,
+         with(std::move(owned), "/metadata/finalizers", boost::json::array{"example.com/hold"}));
   remove(config_maps, "owner", {.propagation = "Foreground"});
   eventually([&] { return has(get(secrets, "owned"), "/metadata/deletionTimestamp"); });
   BOOST_TEST(there(config_maps, "owner"));
@@ -416,7 +417,8 @@ BOOST_FIXTURE_TEST_CASE(namespace_waits_for_finalizers_in_it, sandbox) {
   const auto name = server.unique("conformance");
   create(namespaces, object(namespaces, name));
   auto held = with(config_map("a"), "/metadata/namespace", name);
-  ok(api.create(config_maps, with(std::move(held), "/metadata/finalizers", {"example.com/hold"})));
+  ok(api.create(config_maps, with(std::move(held), "/metadata/finalizers",
+                                  boost::json::array{"example.com/hold"})));
   remove(namespaces, name);
   eventually(
       [&] { return has(ok(api.get(config_maps, {name, "a"})), "/metadata/deletionTimestamp"); });

@@ -228,8 +228,8 @@ BOOST_FIXTURE_TEST_CASE(watches_all_see_every_event, sandbox) {
 }
 
 BOOST_FIXTURE_TEST_CASE(object_with_a_finalizer_is_modified_and_later_deleted, sandbox) {
-  const auto made =
-      create(config_maps, with(config_map("a"), "/metadata/finalizers", {"example.com/wait"}));
+  const auto made = create(config_maps, with(config_map("a"), "/metadata/finalizers",
+                                             boost::json::array{"example.com/wait"}));
   watching seen(*this, config_maps, all(), made);
   remove(config_maps, "a");
   BOOST_TEST(has(seen.expect("MODIFIED", "a"), "/metadata/deletionTimestamp"));

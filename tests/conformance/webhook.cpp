@@ -62,7 +62,7 @@ std::string webhook::ca_bundle() const {
 
 void webhook::call_for(json rules, json members) {
   auto entry = json{{"name", name_},
-                    {"admissionReviewVersions", {"v1"}},
+                    {"admissionReviewVersions", boost::json::array{"v1"}},
                     {"clientConfig", {{"url", url()}, {"caBundle", ca_bundle()}}},
                     {"rules", std::move(rules)},
                     {"sideEffects", "None"},
@@ -202,10 +202,11 @@ boost::asio::awaitable<void> webhook::wait_for_the_end() {
 }
 
 json rule(const k8s::resource_type& type, json operations, std::string_view resource) {
-  return {{"apiGroups", {type.gvk.group}},
-          {"apiVersions", {type.gvk.version}},
+  return {{"apiGroups", boost::json::array{type.gvk.group}},
+          {"apiVersions", boost::json::array{type.gvk.version}},
           {"operations", std::move(operations)},
-          {"resources", {resource.empty() ? std::string_view(type.plural) : resource}}};
+          {"resources",
+           boost::json::array{resource.empty() ? std::string_view(type.plural) : resource}}};
 }
 
 webhook::decision patch_by(json operations) {
