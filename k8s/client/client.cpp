@@ -3,6 +3,7 @@
 #include "rw/k8s/client/call.hpp"
 #include "rw/k8s/client/discovery.hpp"
 #include "rw/k8s/client/session.hpp"
+#include "rw/k8s/client/write_preview.hpp"
 #include "rw/k8s/objects/read_json.hpp"
 #include "rw/k8s/objects/status.hpp"
 #include "rw/k8s/objects/types.hpp"
@@ -60,6 +61,24 @@ asio::awaitable<result<json::value>> ask(session_ptr api, call request, call_opt
       request.operation == verb::list ? list_defect(*value) : defect(*value, request.kind);
   if (!reason.empty()) co_return bad_response(request, *response, reason);
   co_return std::move(*value);
+}
+
+/// Tries a write that sends `body`, null where it is a deletion, and collects it.
+asio::awaitable<result<json::value>> preview(session_ptr api, std::shared_ptr<write_preview> into,
+                                             tried_write write, call request, json::value body,
+                                             call_options bounds) {
+  auto read = get_call(write.type, write.key, false, api->configuration().ns);
+  auto live = co_await ask(api, std::move(read), bounds);
+  if (!live && !live.error().is(errc::not_found)) co_return live.error();
+  auto tried = co_await ask(api, std::move(request), bounds);
+  const bool creates = !live && !body.is_null();
+  const bool has_no_place = !tried && tried.error().is(errc::not_found);
+  if (creates && has_no_place && into->makes_room_for(write.type, write.key)) tried = body;
+  if (!tried) co_return tried;
+  if (live) write.live = std::move(*live);
+  if (!body.is_null()) write.next = *tried;
+  into->add(std::move(write));
+  co_return tried;
 }
 
 /// The same as text, of which only the first byte is looked at.
@@ -210,10 +229,12 @@ class client::implementation {
                                              write_options options, call_options bounds,
                                              std::string_view content_type = "application/json") {
     if (options.field_manager.empty()) options.field_manager = api->options().field_manager;
+    const bool collects = by.preview_ && !options.dry_run;
     options.dry_run = options.dry_run || by.is_dry();
-    return ask(
-        api, guarded(write_call(verb, content_type, type, std::move(key), body, options, ns()), by),
-        bounds);
+    auto request = guarded(write_call(verb, content_type, type, key, body, options, ns()), by);
+    if (!collects) return ask(api, std::move(request), bounds);
+    return preview(api, by.preview_, {.type = type, .key = std::move(key)}, std::move(request),
+                   body, bounds);
   }
 
   /// The call, as that copy of the client may make it.
@@ -263,6 +284,12 @@ client client::dry(std::shared_ptr<const bool> is_dry) const {
   if (dry_) throw std::logic_error("the client is dry already");
   auto out = *this;
   out.dry_ = std::move(is_dry);
+  return out;
+}
+
+client client::previewing(std::shared_ptr<write_preview> into) const {
+  auto out = *this;
+  out.preview_ = std::move(into);
   return out;
 }
 
@@ -334,11 +361,12 @@ asio::awaitable<result<json::value>> client::apply(resource_type type, value obj
 
 asio::awaitable<result<json::value>> client::remove(resource_type type, object_key key,
                                                     delete_options options, call_options bounds) {
+  const bool collects = preview_ && !options.dry_run;
   options.dry_run = options.dry_run || is_dry();
-  return ask(
-      impl_->api,
-      implementation::guarded(remove_call(type, std::move(key), options, impl_->ns()), *this),
-      bounds);
+  auto request = implementation::guarded(remove_call(type, key, options, impl_->ns()), *this);
+  if (!collects) return ask(impl_->api, std::move(request), bounds);
+  return preview(impl_->api, preview_, {.type = std::move(type), .key = std::move(key)},
+                 std::move(request), nullptr, bounds);
 }
 
 asio::awaitable<result<json::value>> client::remove_all(resource_type type, selection objects,

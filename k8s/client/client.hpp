@@ -24,6 +24,8 @@
 
 namespace rw::k8s {
 
+class write_preview;
+
 struct client_options {
   std::string name = "kube";  ///< in logs and as the metrics' label `client`
   /// The program's name, for the server's log and audit; must be set.
@@ -161,8 +163,9 @@ using opened_watch = std::unique_ptr<http::opened_exchange>;
 /// `rw_kube_rate_limited_seconds_total`. A series is made when it is first needed.
 ///
 /// A client is a handle: a copy shares its connections, its discovery and its rate limit, and costs
-/// nothing. `fenced` and `dry` give copies that cannot write past a fence, or cannot write at all;
-/// there is no way back from such a copy, and a second `fenced` or `dry` is a std::logic_error.
+/// nothing. `fenced`, `dry` and `previewing` give copies that cannot write past a fence, or not at
+/// all; there is no way back from such a copy, and a second `fenced` or `dry` is a
+/// std::logic_error.
 ///
 /// Objects are JSON values; typed views of some kinds stand in k8s/objects/types.hpp. Everything
 /// happens on one executor (thread or strand); two threads in it at once end the process
@@ -188,7 +191,11 @@ class client {
   /// is true, so that nothing is persisted; writing requests of `raw` are not sent then
   /// (`errc::bad_request`). Null: as it is.
   client dry(std::shared_ptr<const bool> is_dry) const;
-  bool is_dry() const noexcept { return dry_ && *dry_; }
+  /// Returns a copy whose writes are tried only, as those of a dry one, and collected, each with
+  /// the object before it, which takes a further read. Dry runs that the caller asks for, and
+  /// `remove_all`, are not collected.
+  client previewing(std::shared_ptr<write_preview> into) const;
+  bool is_dry() const noexcept { return preview_ || (dry_ && *dry_); }
   /// True for copies of one client, whatever they may write.
   bool shares_connections_with(const client& other) const noexcept { return impl_ == other.impl_; }
 
@@ -285,6 +292,7 @@ class client {
   std::shared_ptr<implementation> impl_;
   std::shared_ptr<const fence> writes_;
   std::shared_ptr<const bool> dry_;
+  std::shared_ptr<write_preview> preview_;
 };
 
 }  // namespace rw::k8s

@@ -159,13 +159,27 @@ asio::awaitable<void> client_pool::close() {
   co_await closer_->tasks.join();
 }
 
-std::shared_ptr<client> dry(const std::shared_ptr<client>& of, std::shared_ptr<const bool> is_dry) {
+namespace {
+
+/// The copy of a pool's client, which keeps that.
+std::shared_ptr<client> holding(const std::shared_ptr<client>& of, client copy) {
   struct holder {
     std::shared_ptr<client> kept;
     client copy;
   };
-  auto clients = std::make_shared<holder>(holder{of, of->dry(std::move(is_dry))});
+  auto clients = std::make_shared<holder>(holder{of, std::move(copy)});
   return {clients, &clients->copy};
+}
+
+}  // namespace
+
+std::shared_ptr<client> dry(const std::shared_ptr<client>& of, std::shared_ptr<const bool> is_dry) {
+  return holding(of, of->dry(std::move(is_dry)));
+}
+
+std::shared_ptr<client> previewing(const std::shared_ptr<client>& of,
+                                   std::shared_ptr<write_preview> into) {
+  return holding(of, of->previewing(std::move(into)));
 }
 
 bool is_unhealthy(const failure& error) noexcept {

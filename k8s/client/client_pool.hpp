@@ -102,6 +102,9 @@ class client_pool {
 
 /// Returns a pool's client as `client::dry` does. It keeps the pool's.
 std::shared_ptr<client> dry(const std::shared_ptr<client>& of, std::shared_ptr<const bool> is_dry);
+/// Likewise, as `client::previewing` does.
+std::shared_ptr<client> previewing(const std::shared_ptr<client>& of,
+                                   std::shared_ptr<write_preview> into);
 
 /// True if a failure says something about the connection or the credentials rather than about the
 /// request: then the cluster's client is not worth keeping.

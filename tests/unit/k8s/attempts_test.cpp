@@ -1,12 +1,15 @@
 #include "rw/k8s/client/client.hpp"
 #include "rw/k8s/client/fence.hpp"
 #include "rw/k8s/client/retry.hpp"
+#include "rw/k8s/client/write_preview.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
@@ -337,6 +340,76 @@ BOOST_AUTO_TEST_CASE(dry_client_has_nothing_persisted) {
   BOOST_TEST(f.script.last().target.find("dryRun") == std::string::npos);
   BOOST_TEST(f.call(api.raw("POST", "/x", "", "")).has_value());
   BOOST_CHECK_THROW(api.dry(is_dry), std::logic_error);
+}
+
+BOOST_AUTO_TEST_CASE(previewing_client_collects_what_would_be_written) {
+  api_fixture f;
+  const auto into = std::make_shared<write_preview>();
+  auto api = f.use(f.config(), api_fixture::quick()).previewing(into);
+  const auto map_of = [](const char* name, const char* value) {
+    return boost::json::value{{"kind", "ConfigMap"},
+                              {"apiVersion", "v1"},
+                              {"metadata", {{"name", name}, {"namespace", "team"}, {"uid", value}}},
+                              {"data", {{"k", value}}}};
+  };
+  // What there is, then what a dry run would leave.
+  f.script.answers([&](const seen_request& request, http::response& into) {
+    const bool reads = request.method == "GET";
+    const bool is_dry = request.target.find("dryRun=All") != std::string::npos ||
+                        request.body.find(R"("dryRun":["All"])") != std::string::npos;
+    BOOST_TEST((reads || is_dry), request.target);
+    into.headers.add("content-type", "application/json");
+    into.body = boost::json::serialize(map_of("a", reads ? "old" : "new"));
+  });
+  const write_options tried{.field_manager = "test", .dry_run = true};
+  BOOST_TEST(f.call(api.apply(config_maps, map_of("a", "tried"), tried)).has_value());
+  BOOST_TEST(into->writes().empty());
+  BOOST_TEST(f.call(api.apply(config_maps, map_of("a", "sent"))).has_value());
+  BOOST_TEST(f.call(api.remove(config_maps, {"team", "b"})).has_value());
+  BOOST_TEST_REQUIRE(into->writes().size() == 2u);
+  const auto& applied = into->writes().at(0);
+  BOOST_TEST(applied.live.at("data").at("k") == "old");
+  BOOST_TEST(applied.next.at("data").at("k") == "new");
+  BOOST_TEST(!applied.next.at("metadata").as_object().contains("uid"));
+  BOOST_TEST(into->writes().at(1).live.is_object());
+  BOOST_TEST(into->writes().at(1).next.is_null());
+  BOOST_TEST(f.call(api.raw("POST", "/x", "", "")).error().is(errc::bad_request));
+}
+
+BOOST_AUTO_TEST_CASE(write_preview_has_the_last_state_that_differs_and_a_bound) {
+  const boost::json::value live{{"data", 1}};
+  write_preview all(200);
+  const auto add = [&](std::string name, boost::json::value next) {
+    all.add({.type = config_maps, .key = {"team", std::move(name)}, .live = live, .next = next});
+  };
+  add("a", {{"data", 2}});
+  add("a", live);  // the dry run of a later write, such as one of managedFields
+  BOOST_TEST((all.writes().at(0).next == boost::json::value{{"data", 2}}));
+  add("a", {{"data", 3}});
+  BOOST_TEST((all.writes().at(0).next == boost::json::value{{"data", 3}}));
+  add("b", {{"data", std::string(300, 'x')}});
+  BOOST_TEST(all.writes().at(1).left_out);
+  BOOST_TEST(all.writes().at(1).next.is_null());
+  add("c", {{"data", 2}});
+  BOOST_TEST(!all.writes().at(2).left_out);
+}
+
+BOOST_AUTO_TEST_CASE(write_preview_knows_the_places_that_earlier_writes_would_make) {
+  write_preview all;
+  BOOST_TEST(!all.makes_room_for(config_maps, {"team", "a"}));
+  all.add({.type = {{"", "v1", "Namespace"}, "namespaces", false},
+           .key = {{}, "team"},
+           .next = boost::json::object()});
+  BOOST_TEST(all.makes_room_for(config_maps, {"team", "a"}));
+  BOOST_TEST(!all.makes_room_for(config_maps, {"other", "a"}));
+  const resource_type widgets{{"example.com", "v1", "Widget"}, "widgets"};
+  BOOST_TEST(!all.makes_room_for(widgets, {"other", "a"}));
+  all.add({.type = {{"apiextensions.k8s.io", "v1", "CustomResourceDefinition"},
+                    "customresourcedefinitions",
+                    false},
+           .key = {{}, "widgets.example.com"},
+           .next = {{"spec", {{"group", "example.com"}, {"names", {{"kind", "Widget"}}}}}}});
+  BOOST_TEST(all.makes_room_for(widgets, {"other", "a"}));
 }
 
 BOOST_AUTO_TEST_CASE(fence_is_asked_again_before_each_attempt) {
