@@ -28,7 +28,7 @@ bool direct_sync::is_used(std::string_view source) const {
 asio::awaitable<resource_writer::ended> direct_sync::ask_gate(pass* in, std::string digest) {
   if (gate_ == nullptr) co_return std::nullopt;
   if (!usual_.used_by(in->view)) {
-    gate_->leave(in->to.key);
+    if (!in->is_preview) gate_->leave(in->to.key);
     co_return std::nullopt;
   }
   const auto loaded = co_await usual_.load(environment_.clock.wall());
@@ -47,7 +47,8 @@ asio::awaitable<resource_writer::ended> direct_sync::ask_gate(pass* in, std::str
   const content_revisions desired{
       usual_content::revision_of(of.desired, shares && credentials.removal),
       usual_content::revision_of(completed ? completed->digest : std::string(), completed_removal)};
-  if (gate_->admit(in->to.key, content, desired, rollout_facts(*in))) {
+  if (in->is_preview ? gate_->still_admits(in->to.key, content.digest)
+                     : gate_->admit(in->to.key, content, desired, rollout_facts(*in))) {
     in->admitted = content.digest;
     co_return std::nullopt;
   }

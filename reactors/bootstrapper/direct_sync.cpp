@@ -192,10 +192,9 @@ asio::awaitable<k8s::reconcile_result> direct_sync::stand_by(pass* in) {
   co_return reported;
 }
 
-asio::awaitable<k8s::reconcile_result> direct_sync::run_sync(pass* in) {
-  const auto& key = in->to.key;
+/// Sets what the runtime is to have; how the pass ends if that fails.
+asio::awaitable<resource_writer::ended> direct_sync::resolve(pass* in) {
   auto& state = in->input.state;
-  if (!in->direct()) drift_.unwatch(key);
   diagnostics unused;
   in->view = read_resource(in->resource, options_.defaults, unused);
   state = read_state(in->resource);
@@ -214,14 +213,20 @@ asio::awaitable<k8s::reconcile_result> direct_sync::run_sync(pass* in) {
       co_await revisions_.resolve(in->view, environment_.clock.wall(), std::move(pinned), &state);
   if (!resolved) co_return result::error(resolved.error());
   if (!not_pinned.empty()) state.at(unit::bootstrapper).warnings.push_back(not_pinned);
-  if (in->direct()) {
-    auto ended = co_await ask_gate(in, digest);
-    settle_removal(in);
-    if (!ended) {
-      ended = co_await writer_.set_finalizer(&in->resource, std::string(finalizer), true);
-    }
-    if (ended) co_return *ended;
+  if (!in->direct()) co_return std::nullopt;
+  auto ended = co_await ask_gate(in, digest);
+  settle_removal(in);
+  co_return ended;
+}
+
+asio::awaitable<k8s::reconcile_result> direct_sync::run_sync(pass* in) {
+  const auto& key = in->to.key;
+  if (!in->direct()) drift_.unwatch(key);
+  auto ended = co_await resolve(in);
+  if (!ended && in->direct()) {
+    ended = co_await writer_.set_finalizer(&in->resource, std::string(finalizer), true);
   }
+  if (ended) co_return *ended;
   const bool connected = co_await connect(&in->to, kcp_.client_name(key), kcp_.kubeconfig_of(key));
   if (!connected) drift_.unwatch(key);
   if (in->to.deferred && gate_ != nullptr) {
@@ -243,18 +248,7 @@ asio::awaitable<k8s::result<void>> direct_sync::execute(pass* in) {
   for (auto& each : state.units) {
     if (in->direct()) co_await revisions_.keep(&each);
   }
-  // What has changed there, or may have while nobody watched, may be what it rejected the revision
-  // for.
-  const auto expected = expected_on(key);
-  const bool unseen = options_.watch_runtimes && expected.versions.empty();
-  if (unseen || drift_.changed(key)) rejected_.erase(key);
-  const auto rejected = rejected_.find(key);
-  for (std::size_t i = 0; rejected != rejected_.end() && i < state.units.size(); ++i) {
-    auto& known = rejected->second[i];
-    if (environment_.clock.now() < known.until) state.units[i].skipped = known;
-    // A change since the attempt ends it, also one that its watch has yet to tell.
-    if (!state.units[i].skipped.digest.empty()) state.left = expected;
-  }
+  skip_rejected(in);
   request.may_write = [this, key] { return may(key, action::sync); };
   request.may_begin = [this, in](unit of, const revision_ptr& to) {
     if (!has_lost_turn(*in, of, to)) return true;
@@ -358,32 +352,6 @@ asio::awaitable<k8s::reconcile_result> direct_sync::finish(pass* in) {
   auto reported =
       co_await report(in, failed ? result::error(*failed) : result::requeue_after(again));
   co_return reported;
-}
-
-/// A revision that was rejected is not tried again before the resync, or before something changes
-/// on the runtime, since its first writes may have been taken; one of an unknown kind was not
-/// written. Returns true if a rejection has ended in this pass.
-bool direct_sync::note_rejections(pass* in) {
-  auto& known = rejected_[in->to.key];
-  // What has changed meanwhile may be the reason; the next pass follows.
-  const bool changed = drift_.changed(in->to.key);
-  bool any = false;
-  bool ended = false;
-  for (std::size_t i = 0; !changed && i < known.size(); ++i) {
-    const auto& unit = in->input.state.units[i];
-    const bool noted = unit.rejected && !unit.desired.empty() &&
-                       unit.rejected->cause != rejection::reason::unknown_kind;
-    const bool skipped = noted && unit.skipped.digest == unit.desired;
-    // What had to be repaired has changed, though its watch has not told of it.
-    if (!skipped || unit.changed) known[i] = {};
-    if (noted && !skipped) {
-      known[i] = {unit.desired, *unit.rejected, environment_.clock.now() + options_.resync_period};
-    }
-    ended = ended || (skipped && unit.changed);
-    any = any || noted;
-  }
-  if (!any) rejected_.erase(in->to.key);
-  return ended;
 }
 
 /// Soon where pods are on their way, else at the resync.

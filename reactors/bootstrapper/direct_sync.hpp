@@ -99,6 +99,10 @@ class direct_sync final : public runtime_controller {
   /// needs capacity for all of them.
   boost::asio::awaitable<void> run();
 
+  /// Returns what the next pass would write to the runtime. Writes nothing to it. In mode shadow,
+  /// what mode direct would write at once. To be awaited within a limit of time.
+  boost::asio::awaitable<pass_preview> preview(k8s::object_key key);
+
   const state_counts& contents() const noexcept { return contents_; }
   std::vector<k8s::object_key> runtimes_of(std::string_view kyma) const {
     return kcp_.runtimes_of(kyma);
@@ -114,11 +118,11 @@ class direct_sync final : public runtime_controller {
   work<result> reconcile(k8s::object_key key) override;
   work<result> stand_by(pass* in);
   work<result> run_sync(pass* in);
+  work<resource_writer::ended> resolve(pass* in);
   work<k8s::result<void>> execute(pass* in);
   work<result> fail(pass* in, k8s::failure error);
   work<result> finish(pass* in);
   core::duration next_pass(const pass& in);
-  bool note_rejections(pass* in);
   work<result> report(pass* in, result then);
   work<resource_writer::ended> copy_condition(pass* in);
   void note_observed(const pass& in);
@@ -130,6 +134,13 @@ class direct_sync final : public runtime_controller {
   content_facts rollout_facts(const pass& in) const;
   void settle_removal(pass* in);
   bool is_used(std::string_view source) const;
+
+  // rejections.cpp
+  void skip_rejected(pass* in);
+  bool note_rejections(pass* in);
+
+  // preview.cpp
+  work<k8s::result<void>> preview_sync(pass* in, std::shared_ptr<k8s::write_preview> into);
 
   // lifecycle.cpp: before the first pass, and the last one.
   work<result> create(k8s::object_key key);
@@ -160,6 +171,7 @@ struct direct_sync::pass {
   bool direct() const noexcept { return input.decided.next == action::sync; }
 
   contact to = {};
+  bool is_preview = false;           ///< the roll-out records nothing of it
   boost::json::value resource = {};  ///< the RuntimeBootstrapper, as it was written last
   resource_view view = {};
   status_input input = {};

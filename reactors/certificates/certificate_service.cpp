@@ -51,14 +51,24 @@ certificate_service::~certificate_service() {
   for (const auto& [kyma, gauge] : overdue_) overdue_family_.Remove(gauge);
 }
 
+evidence certificate_service::evidence_of(const json::value& kyma) {
+  const auto key = key_for(k8s::key_of(kyma).name);
+  return {std::string(k8s::label(kyma, runtime_id_label)), caches_.certificates.get(key).parse(),
+          caches_.secrets.get(key).parse(), trust()};
+}
+
+certificate_state certificate_service::current(const json::value& kyma) {
+  const auto wanted = certificate_for(kyma, options_.certificates);
+  if (!wanted) return refused(wanted.error());
+  return judge(evidence_of(kyma), pairs_, kind(), options_.judge, environment_.clock.wall());
+}
+
 boost::asio::awaitable<certificate_state> certificate_service::ensure(json::value kyma) {
   auto wanted = certificate_for(kyma, options_.certificates);
   if (!wanted) co_return refused(wanted.error());
   const auto name = k8s::key_of(kyma).name;
-  const auto key = key_for(name);
-  auto present = caches_.certificates.get(key).parse();
-  evidence known{std::string(k8s::label(kyma, runtime_id_label)), present,
-                 caches_.secrets.get(key).parse(), trust()};
+  const auto known = evidence_of(kyma);
+  auto present = known.certificate;
   const auto now = environment_.clock.wall();
   auto state = judge(known, pairs_, kind(), options_.judge, now);
   const bool ask = must_ask(state, present, now);

@@ -76,6 +76,7 @@ class certificate_service final : public certificate_provider {
 
   /// Ensures one Kyma's certificate. `kyma` is the object as the API returns it.
   boost::asio::awaitable<certificate_state> ensure(boost::json::value kyma) override;
+  certificate_state current(const boost::json::value& kyma) override;
 
   /// Deletes a Kyma's Certificate and Secret. Succeeds if they do not exist.
   boost::asio::awaitable<k8s::result<void>> remove(k8s::object_key kyma) override;
@@ -83,6 +84,7 @@ class certificate_service final : public certificate_provider {
  private:
   issuer_kind kind() const noexcept;
   k8s::object_key key_for(const std::string& kyma) const;
+  evidence evidence_of(const boost::json::value& kyma);
   /// Returns whether to request a new certificate now; otherwise sets when to reconcile again.
   bool must_ask(judged_certificate& state, const boost::json::value& present, wall_time now);
   /// Requests a new certificate. Also succeeds if another writer has changed the object meanwhile,

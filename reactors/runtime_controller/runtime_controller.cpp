@@ -98,6 +98,21 @@ asio::awaitable<bool> runtime_controller::connect(contact* to, std::string clien
   co_return false;
 }
 
+asio::awaitable<k8s::result<std::shared_ptr<k8s::client>>> runtime_controller::contact_for_preview(
+    std::string client_name, k8s::result<std::string> kubeconfig,
+    std::shared_ptr<k8s::write_preview> into) {
+  if (!kubeconfig) co_return kubeconfig.error();
+  const auto api = environment_.runtimes.get(client_name, *kubeconfig);
+  if (!api) co_return api.error();
+  auto probe = (*api)->get(namespaces_type(), {{}, std::string(skr_namespace)}, true);
+  const auto got = co_await core::within(
+      environment_.clock, environment_.clock.now() + options_.unhealthy_probe, std::move(probe));
+  auto error = !got ? out_of_time() : *got ? k8s::failure() : got->error();
+  if (got && (*got || !k8s::is_unhealthy(error))) co_return k8s::previewing(*api, std::move(into));
+  error.message = "the runtime is unreachable: " + error.message;
+  co_return error;
+}
+
 asio::awaitable<runtime_controller::removal> runtime_controller::remove_runtime(
     contact* to, const boost::json::value* resource, std::string client_name,
     k8s::result<std::string> kubeconfig, std::function<core::duration()> left,

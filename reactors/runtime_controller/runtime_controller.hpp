@@ -5,6 +5,7 @@
 #include "rw/k8s/client/client_pool.hpp"
 #include "rw/k8s/controller/controller.hpp"
 #include "rw/k8s/controller/event_sink.hpp"
+#include "rw/reactors/runtime_controller/pass_preview.hpp"
 #include "rw/reactors/runtime_controller/permits.hpp"
 #include "rw/reactors/runtime_controller/remote_watch.hpp"
 #include "rw/reactors/runtime_controller/runtimes.hpp"
@@ -177,6 +178,12 @@ class runtime_controller : protected k8s::reconciler {
            environment_.clock.now() - begin);
     co_return std::move(*got);
   }
+
+  /// Probes the runtime for a preview, which claims no permit and says nothing of its health; the
+  /// client only tries its writes, into `into`. Fails with why there is none.
+  work<k8s::result<std::shared_ptr<k8s::client>>> contact_for_preview(
+      std::string client_name, k8s::result<std::string> kubeconfig,
+      std::shared_ptr<k8s::write_preview> into);
 
   /// Returns how the reconcile of a runtime ends that does not respond: with an error, whose retry
   /// waits for the runtime's turn.

@@ -39,6 +39,8 @@ class certificate_provider {
 
   /// Ensures that the Kyma's runtime gets a certificate, and returns its state.
   virtual boost::asio::awaitable<certificate_state> ensure(boost::json::value kyma) = 0;
+  /// Returns that state as it is now: requests nothing and writes nothing.
+  virtual certificate_state current(const boost::json::value& kyma) = 0;
   /// Deletes the certificate of a Kyma that is being deleted. Not found is no failure.
   virtual boost::asio::awaitable<k8s::result<void>> remove(k8s::object_key kyma) = 0;
 };

@@ -169,4 +169,9 @@ bool deployment_content::admit(const k8s::object_key& runtime,
   return admitted;
 }
 
+bool deployment_content::admits(const k8s::object_key& runtime, std::string_view in_place) const {
+  const auto& newest = current()->digest;
+  return gate_ == nullptr || in_place == newest || gate_->still_admits(runtime, newest);
+}
+
 }  // namespace rw::watcher_installer

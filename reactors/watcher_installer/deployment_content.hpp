@@ -47,6 +47,8 @@ class deployment_content {
   /// Records what is known of a runtime's Deployment; none: it is no part of the roll-out. Returns
   /// true if it may get the current content.
   bool admit(const k8s::object_key& runtime, const std::optional<content_facts>& now);
+  /// The same where the Deployment has the content `in_place`, by its digest, and records nothing.
+  bool admits(const k8s::object_key& runtime, std::string_view in_place) const;
 
  private:
   using done = boost::asio::awaitable<k8s::result<void>>;

@@ -121,7 +121,6 @@ class pass {
   std::vector<part> parts_;
   bool namespace_there_ = true;
   bool keeps_former_webhooks_ = false;
-  bool waits_ = false;                        ///< for its turn in a roll-out
   std::optional<std::string> replaces_ = {};  ///< content in place, where it is the runtime's turn
   pods_word loaded_ = {};                     ///< what the pods say of what is in place
   outcome out_;
@@ -253,9 +252,9 @@ void pass::hold_deployment(const inputs& runtime) {
   const bool is_missing = !deployment.present;
   if (!desired_.may_update || (is_missing && completed == newest)) return;
   const auto in_place = is_missing ? std::string() : content_of(*deployment.present);
-  waits_ = !desired_.may_update(in_place);
-  if (!waits_) replaces_ = in_place;
-  if (!waits_) return;
+  out_.awaits_turn = !desired_.may_update(in_place);
+  if (!out_.awaits_turn) replaces_ = in_place;
+  if (!out_.awaits_turn) return;
   if (is_missing || (desired_.completed && in_place == completed)) {
     deployment.wanted = render_deployment(desired_.completed->value, runtime);
     return;
@@ -442,7 +441,7 @@ asio::awaitable<k8s::result<void>> pass::observe_pods() {
   }
   out_.rolled_out = is_rolled_out(*deployment);
   const bool never_ran = !out_.ready && k8s::generation_of(*deployment) == 1;
-  if (!out_.contested.empty() || (never_ran && !waits_)) co_return k8s::result<void>();
+  if (!out_.contested.empty() || (never_ran && !out_.awaits_turn)) co_return k8s::result<void>();
   using enum content_health;
   out_.content = {.in_place = content_of(*deployment),
                   .health = out_.rolled_out ? ready

@@ -74,6 +74,7 @@ struct outcome {
   status_reason not_ready = status_reason::none;  ///< why it has none
   std::string details = {};                       ///< of that; a sentence
   std::string pending = {};  ///< what still has to wait; empty: it is what was ordered
+  bool awaits_turn = false;  ///< the Deployment does, in a roll-out
   /// Why the watcher has no rights to watch resources; empty: it has them. It works without.
   std::string unobserved = {};
   core::duration again{0};                  ///< when to go on with that; 0: when something changes

@@ -180,9 +180,14 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::reconcile(object_key k
     co_return cleaned;
   }
   auto kyma = writer_.newest(stored);
+  const auto next = decide(stored, kyma);
+  const bool leaving =
+      next.next == action::release || next.next == action::hand_over || next.next == action::remove;
   const auto scope = scope_of(kyma, options_.only);
-  clusters_.set_scope(key, scope);
-  if (scope != cluster_scope::managed) {
+  clusters_.set_scope(key, leaving ? cluster_scope::leaving : scope);
+  if (leaving) drop_findings(key);
+  if (next.next == action::stand_back) co_return stand_back(kyma, next.owner);
+  if (next.next == action::leave) {
     runtimes_.forget(key);
     drift_.unwatch(key);
     drop_findings(key);
@@ -190,32 +195,30 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::reconcile(object_key k
     if (scope == cluster_scope::left_alone) {
       fails(key, status_reason::left_alone, cluster_fault::tenant);
     }
-    auto left = co_await leave(std::move(kyma));
-    co_return left;
+  } else if (next.next != action::release) {
+    clusters_.belongs_to(key, {});
   }
+  auto work = next.next == action::leave     ? leave(std::move(kyma))
+              : next.next == action::release ? release(std::move(kyma))
+              : next.next == action::hand_over
+                  ? finish_removal(std::move(kyma), {.ended = true}, next.owner)
+              : next.next == action::remove ? keep_removed(std::move(kyma), std::move(to))
+                                            : keep_installed(std::move(kyma), std::move(to));
+  auto done = co_await std::move(work);
+  co_return done;
+}
+
+watcher_installer::decision watcher_installer::decide(const object& stored,
+                                                      const json::value& kyma) {
+  if (scope_of(kyma, options_.only) != cluster_scope::managed) return {action::leave};
   const bool goes = k8s::is_being_deleted(kyma) && !is_kept_by_others(kyma);
-  if (goes) {
-    clusters_.set_scope(key, cluster_scope::leaving);
-    drop_findings(key);
-  }
-  if (goes && environment_.kcp.is_dry()) {
-    auto released = co_await release(std::move(kyma));
-    co_return released;
-  }
+  if (goes && environment_.kcp.is_dry()) return {action::release};
   const auto changes = claims_.owners().changes();
   auto owner = claims_.other_owner(stored);
   if (claims_.owners().changes() != changes) records_.changed();
   if (goes && owner.empty()) owner = claims_.heir(stored);
-  if (!owner.empty() && !goes) co_return stand_back(kyma, owner);
-  clusters_.belongs_to(key, {});
-  if (!owner.empty()) {
-    auto released = co_await finish_removal(std::move(kyma), {.ended = true}, std::move(owner));
-    co_return released;
-  }
-  auto work = goes ? keep_removed(std::move(kyma), std::move(to))
-                   : keep_installed(std::move(kyma), std::move(to));
-  auto done = co_await std::move(work);
-  co_return done;
+  if (owner.empty()) return {goes ? action::remove : action::install};
+  return {goes ? action::hand_over : action::stand_back, std::move(owner)};
 }
 
 const std::vector<std::string>* watcher_installer::changes(const object_key& kyma) const {
@@ -284,18 +287,27 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::keep_installed(json::v
   co_return applied;
 }
 
+/// Adds what the roll-out has made of the Deployment so far, and what the pods say.
+asio::awaitable<k8s::result<void>> watcher_installer::complete_order(const object_key* key,
+                                                                     order* order) {
+  const auto loaded = co_await content_.load();
+  if (!loaded) co_return loaded.error();
+  order->completed = content_.completed();
+  const auto& wanted = content_.current();
+  if (wanted->digest == content_.pinned()) order->pinned = wanted;
+  if (reports_) order->reports = reports_(*key);
+  co_return k8s::result<void>();
+}
+
 asio::awaitable<k8s::reconcile_result> watcher_installer::apply(json::value kyma, contact to,
                                                                 order order) {
-  const auto loaded = co_await content_.load();
-  if (!loaded) co_return result::error(loaded.error());
-  order.completed = content_.completed();
-  const auto wanted = content_.current();
-  if (wanted->digest == content_.pinned()) order.pinned = wanted;
+  const auto completed = co_await complete_order(&to.key, &order);
+  if (!completed) co_return result::error(completed.error());
+  // From now on: the pods may be faster than this reconcile.
   if (reports_) {
-    order.reports = reports_(to.key);
-    // From now on: the pods may be faster than this reconcile.
     awaited_[to.key].until = environment_.clock.now() + options_.install.delays.propagation;
   }
+  const auto wanted = content_.current();
   // Another content may be pinned in the midst of the pass.
   order.may_update = [this, key = to.key, wanted](std::string in_place) {
     return wanted == content_.current() &&

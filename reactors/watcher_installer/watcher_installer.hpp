@@ -183,6 +183,11 @@ class watcher_installer final : public runtime_controller {
   /// them. The content that was rolled out last is in `stored`. Both must outlive the installer.
   void roll_out_by(content_gate& gate, content_store& stored);
 
+  /// Returns what the next reconcile of a Kyma would write to its runtime. Writes nothing, to KCP
+  /// neither. Where it takes over fields of lifecycle-manager, those that are not desired go as
+  /// well, which a dry run can't show. To be awaited within a limit of time.
+  boost::asio::awaitable<pass_preview> preview(k8s::object_key kyma);
+
   /// The kubeconfig of a Kyma's runtime.
   k8s::result<std::string> kubeconfig(std::string_view kyma) const;
 
@@ -201,9 +206,29 @@ class watcher_installer final : public runtime_controller {
   std::chrono::system_clock::time_point contested_since() const { return contested_since_; }
 
  private:
+  /// What a reconcile of a Kyma comes down to.
+  enum class action : std::uint8_t {
+    leave,       ///< it is not in this manager's scope
+    release,     ///< it is deleted, and its watcher is lifecycle-manager's to remove
+    stand_back,  ///< its cluster belongs to another Kyma, the owner
+    hand_over,   ///< it is deleted, and the watcher stays for another Kyma, the owner
+    remove,
+    install,
+  };
+  struct decision {
+    action next = action::install;
+    std::string owner = {};
+  };
+
   work<result> reconcile(k8s::object_key key) override;
+  decision decide(const k8s::object& stored, const boost::json::value& kyma);
   work<result> keep_installed(boost::json::value kyma, contact to);
   work<result> apply(boost::json::value kyma, contact to, order order);
+  work<k8s::result<void>> complete_order(const k8s::object_key* key, order* order);
+  work<void> preview_installation(boost::json::value kyma, std::shared_ptr<k8s::write_preview> into,
+                                  pass_preview* out);
+  work<void> preview_removal(boost::json::value kyma, std::shared_ptr<k8s::write_preview> into,
+                             pass_preview* out);
   work<result> keep_removed(boost::json::value kyma, contact to);
   work<result> finish_removal(boost::json::value kyma, removal done, std::string heir);
   result stand_back(const boost::json::value& kyma, const std::string& owner);

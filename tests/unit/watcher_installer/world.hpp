@@ -35,6 +35,7 @@ watcher_installer::installer_options quick_options();
 class issuing final : public certificate_provider {
  public:
   asio::awaitable<certificate_state> ensure(json::value kyma) override;
+  certificate_state current(const json::value& kyma) override;
   asio::awaitable<k8s::result<void>> remove(k8s::object_key kyma) override;
 
   /// From now on; every Kyma gets a new certificate.

@@ -1,0 +1,80 @@
+// What the next pass would write to a runtime, by the decisions and the sync of a pass.
+
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/bootstrapper/direct_sync.hpp"
+
+#include <memory>
+#include <utility>
+
+namespace rw::bootstrapper {
+namespace {
+
+namespace asio = boost::asio;
+
+/// Adds what a unit does not get, and why.
+void note_unit(unit of, const unit_state& state, pass_preview& out) {
+  const auto name = "unit " + std::string(to_string(of));
+  if (!state.invalid.empty()) out.waits.push_back(name + ": " + state.invalid);
+  if (state.withheld) out.waits.push_back(awaits_turn(name, "bootstrapper"));
+  if (state.rejected) out.waits.push_back(name + ": " + state.rejected->message);
+  if (state.failed) out.error = state.failed->message;
+  for (const auto& each : state.warnings) out.waits.push_back(name + ": " + each);
+}
+
+}  // namespace
+
+asio::awaitable<pass_preview> direct_sync::preview(k8s::object_key key) {
+  pass in{.to = {.key = key}, .is_preview = true};
+  pass_preview out{.component = "bootstrapper"};
+  const auto facts = kcp_.facts_of(key);
+  in.input.mode = facts.mode;
+  in.input.decided = decide(facts, options_.create_for_runtimes);
+  const auto& decided = in.input.decided;
+  if (!decided.message.empty()) out.waits.push_back(decided.message);
+  if (decided.next == action::create) {
+    out.waits.emplace_back("a RuntimeBootstrapper is created in KCP; the pass after that writes");
+  }
+  const bool writes = decided.next == action::preview || decided.next == action::sync ||
+                      decided.next == action::undeploy;
+  if (!writes) co_return out;
+  if (!in.direct() && decided.next == action::preview) {
+    out.waits.emplace_back("the runtime's mode is shadow: nothing is written");
+  }
+  in.resource = writer_.newest(sources_.bootstrappers.objects().get(key));
+  const auto into = std::make_shared<k8s::write_preview>();
+  const auto done = co_await preview_sync(&in, into);
+  if (!done) out.error = done.error().message;
+  for (const auto of : all_units) note_unit(of, in.input.state.at(of), out);
+  out.writes = into->writes();
+  co_return out;
+}
+
+asio::awaitable<k8s::result<void>> direct_sync::preview_sync(
+    pass* in, std::shared_ptr<k8s::write_preview> into) {
+  const auto key = in->to.key;
+  const auto next = in->input.decided.next;
+  auto& state = in->input.state;
+  if (next == action::undeploy) {
+    state = read_state(in->resource);
+  } else if (const auto ended = co_await resolve(in)) {
+    co_return k8s::failure{
+        .code = k8s::errc::conflict,
+        .message = ended->text.empty() ? "the content in KCP is being changed" : ended->text};
+  }
+  auto api = co_await contact_for_preview(kcp_.client_name(key), kcp_.kubeconfig_of(key), into);
+  if (!api) co_return api.error();
+  std::function<bool()> may_write = [this, key, next] { return may(key, next); };
+  if (next == action::undeploy) {
+    const auto removed = co_await bootstrapper::undeploy(std::move(*api), &options_.apply,
+                                                         state.objects, std::move(may_write));
+    co_return removed ? k8s::result<void>() : k8s::result<void>(removed.error());
+  }
+  skip_rejected(in);
+  sync_request request{
+      .to = options_.to, .adopt = in->view.adopt, .may_write = std::move(may_write)};
+  auto done =
+      co_await bootstrapper::sync(std::move(*api), &options_.apply, std::move(request), &state);
+  co_return done;
+}
+
+}  // namespace rw::bootstrapper

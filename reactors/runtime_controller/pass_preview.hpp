@@ -1,0 +1,27 @@
+#pragma once
+
+#include "rw/k8s/client/write_preview.hpp"
+
+#include <string>
+#include <vector>
+
+namespace rw {
+
+/// What the next pass of a reactor would do on one runtime. The pass's own code computes it, with a
+/// client that only tries its writes.
+struct pass_preview {
+  std::string component = {};
+  std::vector<k8s::tried_write> writes = {};
+  /// What is not written, and what that waits for, each a sentence.
+  std::vector<std::string> waits = {};
+  std::string error = {};  ///< why the writes are not known, or not all; empty: they are
+};
+
+/// Says that a roll-out, that of `component`, has not admitted the runtime to what `subject` is to
+/// become.
+inline std::string awaits_turn(const std::string& subject, const std::string& component) {
+  return "the roll-out has not admitted it: nothing new of " + subject +
+         " is written until then (runtime-watcher rollout status " + component + ")";
+}
+
+}  // namespace rw
