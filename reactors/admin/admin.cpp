@@ -74,6 +74,10 @@ bool is_equal(std::string_view shown, std::string_view token) {
          CRYPTO_memcmp(shown.data(), token.data(), token.size()) == 0;
 }
 
+std::string_view query_of(std::string_view target) {
+  return target.substr(std::min(target.find('?'), target.size() - 1) + 1);
+}
+
 void show_page(http::response& into) {
   into.headers.add("content-type", "text/html; charset=utf-8");
   into.headers.add("content-security-policy", content_security_policy());
@@ -116,9 +120,26 @@ boost::asio::awaitable<void> pages::handle(http::request& from, http::response& 
     into.headers.add("cache-control", "no-store");
     into.headers.add("x-content-type-options", "nosniff");
     const auto leader = options_.elsewhere ? options_.elsewhere() : std::nullopt;
-    leader ? misdirect(*leader, path, into) : show_own(from, into);
+    if (leader) {
+      misdirect(*leader, path, into);
+    } else if (path == "/diff" && from.method == "GET") {
+      return show_diff(std::string(query_of(target)), &into);
+    } else {
+      show_own(from, into);
+    }
   }
   return {};
+}
+
+boost::asio::awaitable<void> pages::show_diff(std::string query, http::response* into) const {
+  auto page = co_await options_.diff(std::move(query));
+  if (page.status != 200) {
+    if (page.status == 503) into->headers.add("retry-after", "5");
+    into->text(page.status, std::move(page.body));
+    co_return;
+  }
+  into->headers.add("content-type", "application/json");
+  into->body = std::move(page.body);
 }
 
 void pages::show_own(const http::request& from, http::response& into) const {
@@ -128,15 +149,18 @@ void pages::show_own(const http::request& from, http::response& into) const {
     show_page(into);
   } else if (path == "/live") {
     show_live(from, into);
+  } else if (path == "/diff") {
+    into.headers.add("allow", "GET");
+    into.text(405, "only GET");
   } else {
-    const auto query = target.substr(std::min(path.size() + 1, target.size()));
-    show_json(path == "/history" ? options_.history : options_.runtimes, query, into);
+    show_json(path == "/history" ? options_.history : options_.runtimes, query_of(target), into);
   }
 }
 
 bool pages::is_private(std::string_view path) const {
   if (path == "/runtimes") return options_.runtimes != nullptr;
   if (path == "/history") return options_.history != nullptr;
+  if (path == "/diff") return options_.diff != nullptr;
   return options_.live != nullptr && (path == "/" || path == "/live");
 }
 

@@ -24,6 +24,12 @@ struct other_leader {
 
 /// What a process shows beyond its metrics. Each member may be empty, and is thread-safe if the
 /// pages have to be.
+/// A response that takes requests to other servers.
+struct json_page {
+  unsigned status = 200;
+  std::string body = {};  ///< JSON; text if the status is not 200
+};
+
 struct page_options {
   /// Returns why the process is not ready; empty if it is.
   std::function<std::string()> not_ready = {};
@@ -32,6 +38,8 @@ struct page_options {
   std::function<std::string(std::string_view query, std::string& error)> runtimes = {};
   /// Likewise, of the last 24 hours.
   std::function<std::string(std::string_view query, std::string& error)> history = {};
+  /// Returns what the next passes over a runtime would write, for the query of a URL.
+  std::function<boost::asio::awaitable<json_page>(std::string query)> diff = {};
   /// Returns the current token; empty: there is none.
   std::function<std::string()> token = {};
   /// Returns the token of this process's term as leader, with which `status` and `doctor` ask for
@@ -52,8 +60,9 @@ struct page_options {
 ///     /live               server-sent events (live_feed.hpp); 503 to too many viewers
 ///     /runtimes           the runtimes, as JSON
 ///     /history            the last 24 hours, as JSON
+///     /diff               what the next passes over a runtime would write, as JSON; GET only
 ///
-/// The last four name the runtimes of a landscape, so they are served only to clients on the
+/// The last five name the runtimes of a landscape, so they are served only to clients on the
 /// loopback interface, and to clients with the token: `Authorization: Bearer` (RFC 6750), or
 /// `Basic` with the token as password and any user name (RFC 7617), for which browsers ask, or
 /// `token_field`. 401 otherwise. A client on the loopback interface must have connected to a
@@ -62,8 +71,8 @@ struct page_options {
 ///
 /// They are the leader's: a replica that does not lead responds 421 (Misdirected Request, RFC 9110,
 /// section 15.5.20) with the leader's pod and the command that opens its page, as text, or for
-/// `/runtimes` and `/history` as JSON (`leads`, `leader`, `message`), and ends the connection, as
-/// the next one may reach the leader.
+/// `/runtimes`, `/history` and `/diff` as JSON (`leads`, `leader`, `message`), and ends the
+/// connection, as the next one may reach the leader.
 ///
 /// The page runs only its own script, and connects only to where it came from, by its
 /// Content-Security-Policy.
@@ -79,6 +88,7 @@ class pages final : public http::handler {
   bool is_private(std::string_view path) const;
   bool has_token(const http::request& from) const;
   void show_own(const http::request& from, http::response& into) const;
+  boost::asio::awaitable<void> show_diff(std::string query, http::response* into) const;
   bool may_see(const http::request& from, http::response& into) const;
   void show_live(const http::request& from, http::response& into) const;
 

@@ -1,6 +1,7 @@
 #include "rw/reactors/cli/commands.hpp"
 
 #include "rw/reactors/cli/certs.hpp"
+#include "rw/reactors/cli/diff_app.hpp"
 #include "rw/reactors/cli/doctor_app.hpp"
 #include "rw/reactors/cli/doctor_pre_app.hpp"
 #include "rw/reactors/cli/explain.hpp"
@@ -87,6 +88,12 @@ std::vector<command> commands_of(settings& to) {
        .help = "Shows all runtimes of a manager: their states, the reasons, and since when",
        .describe = [&to](CLI::App& app) { describe_status(app, to.status); },
        .make = make<status_app>(to.status),
+       .reports = true},
+      {.name = "diff",
+       .help = "Shows what the manager's next pass would write to a runtime, as kubectl diff does; "
+               "writes nothing",
+       .describe = [&to](CLI::App& app) { describe_diff(app, to.diff); },
+       .make = make<diff_app>(to.diff),
        .reports = true},
       {.name = "rollout",
        .help = "Shows, plans, pauses, resumes, promotes and undoes roll-outs to all runtimes, in "

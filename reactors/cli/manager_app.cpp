@@ -91,6 +91,7 @@ admin::page_options manager_app::page_options() {
                              std::string& error) { return view_->runtimes(query, error); },
           .history = [this](std::string_view query,
                             std::string& error) { return view_->history(query, error); },
+          .diff = [this](std::string query) { return diff(std::move(query)); },
           .token = [this] { return admin_token(); },
           .term_token = [this] { return term_token_; },
           .elsewhere = [this] { return other_leader(); },

@@ -33,6 +33,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -102,6 +103,8 @@ class manager_app final : public app {
   boost::asio::awaitable<void> follow_lifecycle_manager();
   void route(const k8s::object_key& kyma, core::duration after);
   void show(const listener::received_event& event) const;
+  boost::asio::awaitable<admin::json_page> diff(std::string query);
+  boost::asio::awaitable<std::vector<pass_preview>> preview_passes(k8s::object_key kyma);
   void make_reactors();
   void make_heartbeats(const watcher_installer::templates& installed);
   boost::asio::awaitable<void> take_events();
@@ -161,7 +164,8 @@ class manager_app final : public app {
   std::unique_ptr<listener::leader_endpoint> endpoint_;  ///< null: the pod's address is unknown
   const std::unique_ptr<core::transport> plain_;
   const std::unique_ptr<view> view_;
-  std::string term_token_;  ///< empty: this replica does not lead
+  std::set<std::string> diffs_;  ///< Kymas whose runtimes are being compared
+  std::string term_token_;       ///< empty: this replica does not lead
   admin::live_feed live_;
   admin::pages pages_;
   std::unique_ptr<http::server> admin_;

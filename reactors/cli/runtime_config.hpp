@@ -49,6 +49,10 @@ class runtime_config {
   boost::asio::awaitable<void> lead();
 
   const runtime_rollout::runtime_rollout& rollout() const noexcept { return rollout_; }
+  /// What the next pass would write to a runtime.
+  boost::asio::awaitable<pass_preview> preview(k8s::object_key runtime) {
+    return direct_.preview(std::move(runtime));
+  }
   /// The Runtimes of a Kyma, and their RuntimeBootstrappers, which have the same names.
   std::vector<k8s::object_key> runtimes_of(std::string_view kyma) const {
     return direct_.runtimes_of(kyma);

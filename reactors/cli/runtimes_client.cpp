@@ -23,6 +23,8 @@ namespace json = boost::json;
 
 constexpr unsigned misdirected = 421;  ///< Misdirected Request, of a replica that does not lead
 constexpr int most_tries = 8;
+/// In a pod of the manager.
+const core::host_port own_pod{"127.0.0.1", 8080};
 
 bool is_page_of_runtimes(const json::value& of) {
   const auto* const states = k8s::find(of, {"states"});
@@ -44,9 +46,40 @@ void make_printable(json::value& value) {
 }  // namespace
 
 runtimes_client::runtimes_client(services& with, core::host_port address, std::string token_file)
-    : address_(std::move(address)),
-      token_file_(std::move(token_file)),
-      plain_(core::make_plain_transport()) {
+    : token_file_(std::move(token_file)) {
+  connect_to(with, std::move(address));
+}
+
+runtimes_client::runtimes_client(k8s::client& kcp, k8s::object_key lease)
+    : kcp_(&kcp), lease_(std::move(lease)) {}
+
+runtimes_client::runtimes_client(services& with, const leader_access& way, std::string user_agent)
+    : lease_{way.lease_namespace, way.lease_name}, token_file_(way.token_file) {
+  auto address = way.address;
+  if (!address && !token_file_.empty()) address = own_pod;
+  k8s::config config;
+  if (!address) {
+    config = load_kcp_config(way.kcp);
+    if (config.source == "in-cluster") address = own_pod;
+  }
+  if (address) {
+    connect_to(with, std::move(*address));
+    return;
+  }
+  own_kcp_ = std::make_unique<k8s::client>(
+      with.executor, std::move(config),
+      k8s::client_options{.name = "kcp",
+                          .user_agent = std::move(user_agent),
+                          .field_manager = std::string(default_field_manager),
+                          .deadline = std::chrono::seconds(20),
+                          .retries = 1},
+      with.for_client());
+  kcp_ = own_kcp_.get();
+}
+
+void runtimes_client::connect_to(services& with, core::host_port address) {
+  address_ = std::move(address);
+  plain_ = core::make_plain_transport();
   client_.emplace(with.executor,
                   http::client_options{.name = "manager",
                                        .host = address_.host,
@@ -55,11 +88,9 @@ runtimes_client::runtimes_client(services& with, core::host_port address, std::s
                   http::client_environment{*plain_, with.watchdog, with.log, with.metrics});
 }
 
-runtimes_client::runtimes_client(k8s::client& kcp, k8s::object_key lease)
-    : kcp_(&kcp), lease_(std::move(lease)) {}
-
 asio::awaitable<void> runtimes_client::close() {
   if (client_) co_await client_->close();
+  if (own_kcp_) co_await own_kcp_->close();
 }
 
 asio::awaitable<runtimes_client::page> runtimes_client::get_at_address(const std::string* target) {
@@ -159,28 +190,62 @@ asio::awaitable<runtimes_client::page> runtimes_client::get_by_proxy(const proxi
   co_return out;
 }
 
-asio::awaitable<runtimes_client::answer> runtimes_client::ask(std::string query) {
-  answer out;
+/// Sets the response's error if there is none.
+asio::awaitable<runtimes_client::proxied_pod> runtimes_client::find_way(answer* to) {
   proxied_pod pod;
   if (kcp_ != nullptr) pod = co_await find_pod();
-  out.error = pod.error.message;
-  out.next = pod.error.next;
-  out.no_way = !out.error.empty();
+  to->error = pod.error.message;
+  to->next = pod.error.next;
+  to->no_way = !to->error.empty();
+  co_return pod;
+}
+
+/// Reads one JSON value; sets the response's error otherwise.
+asio::awaitable<json::value> runtimes_client::get(const proxied_pod* pod, const std::string* target,
+                                                  answer* to) {
+  const auto got =
+      kcp_ == nullptr ? co_await get_at_address(target) : co_await get_by_proxy(pod, target);
+  to->error = got.error.message;
+  to->next = got.error.next;
+  to->no_way = got.no_way;
+  if (!to->error.empty()) co_return nullptr;
+  auto read = k8s::read_json(got.body);
+  if (read && read->is_object()) co_return std::move(*read);
+  to->error = (kcp_ == nullptr ? core::to_string(address_) : pod->target) +
+              " does not respond as a manager does";
+  co_return nullptr;
+}
+
+/// Says it once where the manager has another version.
+void runtimes_client::compare_version(answer& of) {
+  const std::string version(k8s::find_string(of.runtimes, {"version"}));
+  const bool is_new = std::exchange(compared_, version) != version;
+  if (is_new && version != version_text()) {
+    of.warning = "this program has version " + version_text() + ", and the manager " + version +
+                 ": what they say may differ";
+  }
+}
+
+asio::awaitable<runtimes_client::answer> runtimes_client::ask_object(std::string target) {
+  answer out;
+  const auto pod = co_await find_way(&out);
+  if (out.no_way) co_return out;
+  out.runtimes = co_await get(&pod, &target, &out);
+  if (out.error.empty()) compare_version(out);
+  co_return out;
+}
+
+asio::awaitable<runtimes_client::answer> runtimes_client::ask(std::string query) {
+  answer out;
+  const auto pod = co_await find_way(&out);
   if (out.no_way) co_return out;
   for (std::string target = query;;) {
-    const auto got =
-        kcp_ == nullptr ? co_await get_at_address(&target) : co_await get_by_proxy(&pod, &target);
-    out.error = got.error.message;
-    out.next = got.error.next;
-    out.no_way = got.no_way;
-    if (!out.error.empty()) co_return out;
-    auto read = k8s::read_json(got.body);
-    if (!read || !is_page_of_runtimes(*read)) {
+    auto next = co_await get(&pod, &target, &out);
+    if (out.error.empty() && !is_page_of_runtimes(next)) {
       out.error = (kcp_ == nullptr ? core::to_string(address_) : pod.target) +
                   " does not respond as a manager does";
-      co_return out;
     }
-    auto& next = *read;
+    if (!out.error.empty()) co_return out;
     make_printable(next);
     const std::string more(k8s::find_string(next, {"continue"}));
     if (out.runtimes.is_null()) {
@@ -194,12 +259,7 @@ asio::awaitable<runtimes_client::answer> runtimes_client::ask(std::string query)
     k8s::append_percent_encoded(target, more, "");
   }
   out.runtimes.as_object().erase("continue");
-  const std::string version(k8s::find_string(out.runtimes, {"version"}));
-  const bool is_new = std::exchange(compared_, version) != version;
-  if (is_new && version != version_text()) {
-    out.warning = "this program has version " + version_text() + ", and the manager " + version +
-                  ": what they say may differ";
-  }
+  compare_version(out);
   co_return out;
 }
 

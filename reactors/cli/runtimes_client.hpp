@@ -14,8 +14,8 @@
 
 namespace rw::cli {
 
-/// Reads `/runtimes` of the manager that leads: at an address, or through KCP's API server. On one
-/// executor.
+/// Reads `/runtimes`, and another page, of the manager that leads: at an address, or through KCP's
+/// API server. On one executor.
 class runtimes_client {
  public:
   struct answer {
@@ -34,6 +34,10 @@ class runtimes_client {
   /// empty.
   runtimes_client(services& with, core::host_port address, std::string token_file);
 
+  /// At the address that the settings have, in a pod of the manager at its own, and otherwise
+  /// through the API server of their kubeconfig, as below. Throws `setting_error`.
+  runtimes_client(services& with, const leader_access& way, std::string user_agent);
+
   /// Through the API server's proxy of pods: the Lease names the leader's pod, and the Secret of
   /// leader_secret.hpp has its port and a token. The user needs the rights to get the Lease, that
   /// Secret and `pods/proxy`. `kcp` must outlive the client.
@@ -42,6 +46,10 @@ class runtimes_client {
   /// Reads all pages of a query ("/runtimes?limit=5000&state=failed"). Throws setting_error if the
   /// token is unreadable.
   boost::asio::awaitable<answer> ask(std::string query);
+
+  /// Reads another page, one JSON object, which the response has as `runtimes`; its texts are not
+  /// made printable.
+  boost::asio::awaitable<answer> ask_object(std::string target);
 
   boost::asio::awaitable<void> close();
 
@@ -59,15 +67,22 @@ class runtimes_client {
     bool no_way = false;
   };
 
+  boost::asio::awaitable<proxied_pod> find_way(answer* to);
+  boost::asio::awaitable<boost::json::value> get(const proxied_pod* pod, const std::string* target,
+                                                 answer* to);
+  void compare_version(answer& of);
   boost::asio::awaitable<proxied_pod> find_pod();
   boost::asio::awaitable<page> get_at_address(const std::string* target);
   boost::asio::awaitable<page> get_by_proxy(const proxied_pod* pod, const std::string* target);
 
-  k8s::client* const kcp_ = nullptr;  ///< null: at an address
+  void connect_to(services& with, core::host_port address);
+
+  std::unique_ptr<k8s::client> own_kcp_;  ///< null: it is another owner's, or there is none
+  k8s::client* kcp_ = nullptr;            ///< null: at an address
   const k8s::object_key lease_ = {};
-  const core::host_port address_ = {};
+  core::host_port address_ = {};
   const std::string token_file_ = {};
-  const std::unique_ptr<core::transport> plain_;
+  std::unique_ptr<core::transport> plain_;
   std::optional<http::client> client_;
   std::string compared_ = {};  ///< the manager's version in the latest response
 };

@@ -18,6 +18,13 @@ constexpr auto doctor_exit_codes =
     "1           the command failed                       KCP did not respond\n"
     "2           a flag or the kubeconfig is invalid      the same, or a manifest is no YAML";
 
+constexpr auto diff_exit_codes =
+    "Exit code   runtime-watcher diff                     kubectl diff\n"
+    "0           nothing differs                          nothing differs\n"
+    "1           the command failed                       something differs\n"
+    "2           a flag or the kubeconfig is invalid      the command failed\n"
+    "3           something differs";
+
 std::string as_upstream(const std::string& text) {
   const auto parsed = core::parse_host_port(text);
   return parsed && parsed->port != 0 ? "" : "must be host:port, not: " + text;
@@ -102,6 +109,16 @@ void add_lease_name(CLI::App& app, std::string& ns, std::string& name) {
       "Namespace of the manager's leader-election Lease, whose annotation has the manager's other "
       "settings");
   add(app, "--lease-name", name, "", "Name of the manager's leader-election Lease");
+}
+
+void add_leader_access(CLI::App& app, leader_access& to) {
+  add_kcp_access(app, to.kcp);
+  add_host_port(app, "--address", to.address,
+                "Address of a manager's metrics and /runtimes; by default the leader is asked "
+                "through KCP's API server, and in a pod 127.0.0.1:8080");
+  add(app, "--token-file", to.token_file, "FILE",
+      "File with the token of the manager's --admin-token-file");
+  add_lease_name(app, to.lease_namespace, to.lease_name);
 }
 
 }  // namespace
@@ -219,13 +236,17 @@ void check_listen(CLI::App& app, const listen_settings& of) {
   wrong.raise();
 }
 
+void describe_diff(CLI::App& app, diff_settings& to) {
+  app.footer(diff_exit_codes);
+  add_leader_access(app, to);
+  add(app, "--runtime", to.kyma, "KYMA", "Name of the Kyma whose runtime is compared")->required();
+  add(app, "--output,-o", to.format, "",
+      "Format of the report; text is a unified diff of YAML, as kubectl diff prints it")
+      ->check(CLI::IsMember({"text", "json"}));
+}
+
 void describe_status(CLI::App& app, status_settings& to) {
-  add_kcp_access(app, to.kcp);
-  add_host_port(app, "--address", to.address,
-                "Address of a manager's metrics and /runtimes; by default the leader is asked "
-                "through KCP's API server, and in a pod 127.0.0.1:8080");
-  add(app, "--token-file", to.token_file, "FILE",
-      "File with the token of the manager's --admin-token-file");
+  add_leader_access(app, to);
   add(app, "--state", to.states, "STATE,...", "Show only runtimes in these states")
       ->check(CLI::IsMember(
           {"installed", "not_ready", "failed", "unreachable", "deleting", "unknown"}));
@@ -244,7 +265,6 @@ void describe_status(CLI::App& app, status_settings& to) {
   app.add_flag("--watch,-w", to.watch, "Print the runtimes again after each --interval");
   add_duration(app, "--interval", to.interval, "Time between two reports of --watch",
                std::chrono::milliseconds(100));
-  add_lease_name(app, to.lease_namespace, to.lease_name);
 }
 
 void describe_uninstall(CLI::App& app, uninstall_settings& to) {

@@ -224,13 +224,23 @@ struct explain_settings {
   std::string format = "text";
 };
 
-/// `runtime-watcher status`.
-struct status_settings {
+/// The way to the manager that leads.
+struct leader_access {
   std::optional<core::host_port> address;  ///< none: the leader's, through KCP's API server
   std::string token_file;
   kcp_access kcp;
   std::string lease_namespace = "kcp-system";
   std::string lease_name = "runtime-watcher-manager";
+};
+
+/// `runtime-watcher diff`.
+struct diff_settings : leader_access {
+  std::string kyma;
+  std::string format = "text";
+};
+
+/// `runtime-watcher status`.
+struct status_settings : leader_access {
   std::vector<std::string> states;
   std::vector<std::string> heartbeats;
   std::string reason;
@@ -254,6 +264,7 @@ void check_listen(CLI::App& app, const listen_settings& of);
 void describe_manager(CLI::App& app, manager_settings& to);
 void check_manager(const manager_settings& of);
 void describe_status(CLI::App& app, status_settings& to);
+void describe_diff(CLI::App& app, diff_settings& to);
 void describe_uninstall(CLI::App& app, uninstall_settings& to);
 void describe_doctor(CLI::App& app, doctor_settings& to);
 void describe_replay(CLI::App& app, replay_settings& to);
@@ -267,6 +278,7 @@ struct settings {
   listen_settings listen;
   manager_settings manager;
   status_settings status;
+  diff_settings diff;
   uninstall_settings uninstall;
   doctor_settings doctor;
   replay_settings replay;

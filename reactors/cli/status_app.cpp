@@ -28,9 +28,6 @@ namespace {
 namespace asio = boost::asio;
 namespace json = boost::json;
 
-/// In a pod of the manager.
-const core::host_port own_pod{"127.0.0.1", 8080};
-
 std::string query_of(const status_settings& of) {
   std::string out = "/runtimes?limit=5000";
   const auto add = [&](std::string_view name, const std::string& value) {
@@ -239,29 +236,9 @@ std::string runtimes_table(const json::value& runtimes, const table_format& form
 status_app::status_app(services& with, status_settings settings)
     : app(with),
       settings_(std::move(settings)),
+      manager_(with, settings_, "runtime-watcher-status"),
       output_(with.executor, STDOUT_FILENO),
-      errors_(with.executor, STDERR_FILENO) {
-  auto address = settings_.address;
-  if (!address && !settings_.token_file.empty()) address = own_pod;
-  k8s::config config;
-  if (!address) {
-    config = load_kcp_config(settings_.kcp);
-    if (config.source == "in-cluster") address = own_pod;
-  }
-  if (address) {
-    manager_.emplace(with, *address, settings_.token_file);
-    return;
-  }
-  kcp_ = std::make_unique<k8s::client>(
-      with.executor, std::move(config),
-      k8s::client_options{.name = "kcp",
-                          .user_agent = "runtime-watcher-status",
-                          .field_manager = std::string(default_field_manager),
-                          .deadline = std::chrono::seconds(20),
-                          .retries = 1},
-      with.for_client());
-  manager_.emplace(*kcp_, k8s::object_key{settings_.lease_namespace, settings_.lease_name});
-}
+      errors_(with.executor, STDERR_FILENO) {}
 
 std::string status_app::render(const runtimes_client::answer& got) const {
   const auto& format = settings_.format;
@@ -274,7 +251,7 @@ std::string status_app::render(const runtimes_client::answer& got) const {
 
 /// Throws if KCP has no Kyma of the name that was given: filters leave out others, too.
 asio::awaitable<void> status_app::check_name() {
-  const auto got = co_await manager_->ask("/runtimes?limit=5000");
+  const auto got = co_await manager_.ask("/runtimes?limit=5000");
   if (!got.error.empty()) co_return;
   std::vector<std::string> known;
   for (const auto& row : got.runtimes.at("runtimes").as_array()) {
@@ -286,7 +263,7 @@ asio::awaitable<void> status_app::check_name() {
 
 asio::awaitable<int> status_app::show() {
   for (bool first = true;; first = false) {
-    const auto got = co_await manager_->ask(query_of(settings_));
+    const auto got = co_await manager_.ask(query_of(settings_));
     if (!got.warning.empty()) co_await errors_.write("warning: " + got.warning + "\n");
     int code = 1;
     if (got.error.empty()) {
@@ -324,8 +301,7 @@ asio::awaitable<int> status_app::run() {
   co_await stop_.wait();
   showing.cancel();
   co_await showing.join();
-  co_await manager_->close();
-  if (kcp_) co_await kcp_->close();
+  co_await manager_.close();
   background.cancel();
   co_await background.join();
   rethrow_failure();

@@ -7,8 +7,6 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>
 
-#include <memory>
-#include <optional>
 #include <string>
 
 namespace rw::cli {
@@ -42,8 +40,7 @@ class status_app final : public app {
   std::string render(const runtimes_client::answer& got) const;
 
   const status_settings settings_;
-  std::unique_ptr<k8s::client> kcp_;  ///< null: a manager is asked at its address
-  std::optional<runtimes_client> manager_;
+  runtimes_client manager_;
   output output_;
   output errors_;
 };

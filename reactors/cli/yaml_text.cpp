@@ -52,6 +52,25 @@ std::string scalar(const json::value& of) {
   return text != nullptr && is_plain(*text) ? std::string(*text) : json::serialize(of);
 }
 
+/// True for text of several lines that a literal block scalar gives as it is (YAML 1.2.2, section
+/// 8.1.2), without an indicator of indentation.
+bool is_literal(const json::value& of) {
+  const auto* const text = of.if_string();
+  if (text == nullptr || text->find('\n') == json::string::npos) return false;
+  if (text->front() == ' ' || text->front() == '\n' || text->ends_with("\n\n")) return false;
+  return std::ranges::all_of(*text, [](char c) { return c == '\n' || (c >= ' ' && c <= '~'); });
+}
+
+void append_literal(std::string& out, std::string_view text, std::size_t indentation) {
+  out += text.ends_with('\n') ? "|\n" : "|-\n";
+  while (!text.empty()) {
+    const auto line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (!line.empty()) out.append(indentation, ' ').append(line);
+    out += '\n';
+  }
+}
+
 bool is_block(const json::value& of) {
   return (of.is_object() && !of.get_object().empty()) || (of.is_array() && !of.get_array().empty());
 }
@@ -69,6 +88,8 @@ void append_block(std::string& out, const json::value& of, std::size_t indentati
       out += "- ";
       if (is_block(element)) {
         append_block(out, element, indentation + 2);
+      } else if (is_literal(element)) {
+        append_literal(out, element.get_string(), indentation + 2);
       } else {
         out += scalar(element) + "\n";
       }
@@ -82,6 +103,9 @@ void append_block(std::string& out, const json::value& of, std::size_t indentati
       const auto nested = indentation + (member.is_object() ? 2 : 0);
       out.append("\n").append(nested, ' ');
       append_block(out, member, nested);
+    } else if (is_literal(member)) {
+      out += " ";
+      append_literal(out, member.get_string(), indentation + 2);
     } else {
       out += " " + scalar(member) + "\n";
     }

@@ -1,4 +1,4 @@
-"""`status` and `doctor` find the leader by themselves: by its Lease, and by the proxy of pods of a real API server, as a user with
+"""`status`, `diff` and `doctor` find the leader by themselves: by its Lease, and by the proxy of pods of a real API server, as a user with
 few rights has it. The manager's pod is a Pod that names an address of this machine, since API servers send nothing to loopback
 addresses; without such an address the test is skipped."""
 
@@ -106,6 +106,8 @@ class PodProxy(harness.TestCase):
                 ns = each["metadata"]["namespace"]
                 self.kcp.request("POST", f"{RBAC}/namespaces/{ns}/{each['kind'].lower()}s", each)
         self.until_well(self.reader)
+        compared = lambda: self.asked("diff", self.reader, "--runtime", "runtime-1")
+        wait_until(lambda: compared()[0] == 0, PATIENCE, lambda: f"nothing differs: {compared()}", every=0.3)
         # A proxy that reaches no manager is no answer of a leader, and doctor says so.
         self.manager.kill()
         code, told = self.asked("status", self.kubeconfig)

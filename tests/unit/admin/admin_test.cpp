@@ -8,6 +8,12 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include "tests/unit/run.hpp"
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
 BOOST_AUTO_TEST_SUITE(admin)
 
 namespace {
@@ -153,6 +159,42 @@ BOOST_AUTO_TEST_CASE(replica_that_does_not_lead_names_the_leader_to_those_who_ma
   BOOST_TEST(get("/readyz", "10.0.0.1").status == 200u);
   leader.reset();
   BOOST_TEST(get("/runtimes", "127.0.0.1").body == "{}");
+}
+
+BOOST_AUTO_TEST_CASE(diff_is_computed_by_the_leader_for_those_who_may_see_it) {
+  rw::core::metrics metrics;
+  std::vector<std::string> queries;
+  rw::admin::json_page page{.body = "{}"};
+  std::optional<rw::admin::other_leader> leader;
+  const auto compute = [&](std::string query) -> boost::asio::awaitable<rw::admin::json_page> {
+    queries.push_back(std::move(query));
+    co_return page;
+  };
+  rw::admin::pages pages(metrics, {.diff = compute, .elsewhere = [&] { return leader; }});
+  const auto get = [&](const char* from, const char* method = "GET") {
+    rw::http::request request;
+    request.method = method;
+    request.target = "/diff?runtime=a";
+    request.peer.address = {boost::asio::ip::make_address(from), 1};
+    rw::http::response response;
+    boost::asio::io_context context;
+    auto rest = pages.handle(request, response);
+    if (rest.valid()) rw::test::run(context, std::move(rest));
+    return response;
+  };
+  BOOST_TEST(get("10.0.0.1").status == 401u);
+  BOOST_TEST(get("127.0.0.1", "HEAD").status == 405u);
+  leader = {{"manager-1", "pod manager-1 leads"}};
+  BOOST_TEST(get("127.0.0.1").status == 421u);
+  BOOST_TEST(queries.empty());
+  leader.reset();
+  const auto shown = get("127.0.0.1");
+  BOOST_TEST(shown.body == "{}");
+  BOOST_TEST(shown.headers.get("content-type") == "application/json");
+  BOOST_TEST(shown.headers.get("cache-control") == "no-store");
+  BOOST_TEST((queries == std::vector<std::string>{"runtime=a"}));
+  page = {503, "busy"};
+  BOOST_TEST(get("127.0.0.1").headers.get("retry-after") == "5");
 }
 
 BOOST_AUTO_TEST_CASE(token_may_come_in_a_field_that_proxies_leave_alone) {

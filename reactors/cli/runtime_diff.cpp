@@ -1,0 +1,167 @@
+#include "rw/reactors/cli/runtime_diff.hpp"
+
+#include "rw/core/text.hpp"
+#include "rw/k8s/objects/base64.hpp"
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/cli/unified_diff.hpp"
+#include "rw/reactors/cli/yaml_text.hpp"
+#include "rw/tls/digest.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+namespace rw::cli {
+namespace {
+
+namespace json = boost::json;
+using k8s::find_string;
+
+std::string digest_of(std::string_view value) {
+  const auto digest = tls::sha256(value);
+  return "sha256:" + core::hex(std::span(digest).first(6)) + " (" + std::to_string(value.size()) +
+         " bytes)";
+}
+
+std::string_view action_of(const k8s::tried_write& write, bool creates, bool deletes) {
+  if (write.left_out) return "write";
+  return creates ? "create" : deletes ? "delete" : "update";
+}
+
+json::object json_of(k8s::tried_write write, std::size_t& rest) {
+  const auto action = action_of(write, write.live.is_null(), write.next.is_null());
+  json::object out{{"action", action},
+                   {"apiVersion", write.type.gvk.api_version()},
+                   {"kind", write.type.gvk.kind},
+                   {"namespace", write.key.ns},
+                   {"name", write.key.name}};
+  if (write.type.gvk.group.empty() && write.type.gvk.kind == "Secret") {
+    hide_values(write.live);
+    hide_values(write.next);
+  }
+  const auto size = json::serialize(write.live).size() + json::serialize(write.next).size();
+  if (write.left_out || size > rest) {
+    out["leftOut"] = true;
+    return out;
+  }
+  rest -= size;
+  out["live"] = std::move(write.live);
+  out["next"] = std::move(write.next);
+  return out;
+}
+
+std::string described(const json::value& write) {
+  const auto ns = find_string(write, {"namespace"});
+  return std::string(find_string(write, {"kind"})) + " " + std::string(ns) +
+         (ns.empty() ? "" : "/") + std::string(find_string(write, {"name"}));
+}
+
+std::string yaml_of(const json::value& write, std::string_view state) {
+  const auto* const value = k8s::find(write, {state});
+  return value == nullptr || value->is_null() ? std::string() : yaml_text(*value);
+}
+
+std::string text_of_write(const json::value& write) {
+  const auto name = described(write);
+  if (k8s::find(write, {"leftOut"}) != nullptr) {
+    return "# " + name +
+           ": it differs; its content is left out, as the response would be too large\n";
+  }
+  const auto live = yaml_of(write, "live");
+  const auto next = yaml_of(write, "next");
+  const auto hunks = unified_diff(live, next);
+  if (hunks.empty())
+    return "# " + name + ": only the owners of its fields (managedFields) change\n";
+  const auto side = [&](std::string_view label, const std::string& text) {
+    return text.empty() ? "/dev/null" : std::string(label) + " " + name;
+  };
+  return "--- " + side("live", live) + "\n+++ " + side("next", next) + "\n" + hunks;
+}
+
+/// Runtimes chose some of the text, and a terminal shows it.
+std::string printable_lines(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const auto line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    out.append(core::printable(line)).append("\n");
+  }
+  return out;
+}
+
+}  // namespace
+
+void hide_values(json::value& secret) {
+  if (!secret.is_object()) return;
+  for (const auto* field : {"data", "stringData"}) {
+    auto* const values = secret.get_object().if_contains(field);
+    if (values == nullptr || values->is_null()) continue;
+    if (!values->is_object()) {
+      *values = digest_of(json::serialize(*values));
+      continue;
+    }
+    for (auto& [name, value] : values->get_object()) {
+      const std::string text =
+          value.is_string() ? std::string(value.get_string()) : json::serialize(value);
+      const auto decoded = k8s::base64_decode(text);
+      value = digest_of(decoded && std::string_view(field) == "data" ? *decoded : text);
+    }
+  }
+  constexpr std::string_view last_applied = "kubectl.kubernetes.io/last-applied-configuration";
+  if (k8s::has_annotation(secret, last_applied)) {
+    k8s::set_annotation(secret, last_applied, digest_of(k8s::annotation(secret, last_applied)));
+  }
+}
+
+json::object json_of(std::vector<pass_preview> previews, std::size_t most) {
+  json::array components;
+  for (auto& each : previews) {
+    json::array writes;
+    for (auto& write : each.writes) writes.push_back(json_of(std::move(write), most));
+    json::object component{{"component", each.component}, {"writes", std::move(writes)}};
+    if (!each.waits.empty()) component["waits"] = json::array(each.waits.begin(), each.waits.end());
+    if (!each.error.empty()) component["error"] = each.error;
+    components.push_back(std::move(component));
+  }
+  return {{"components", std::move(components)}};
+}
+
+std::string diff_text(const json::value& diff) {
+  std::string out;
+  std::string notes;
+  for (const auto& component : diff.at("components").as_array()) {
+    const std::string name(find_string(component, {"component"}));
+    const auto& writes = component.at("writes").as_array();
+    for (const auto& write : writes) out += text_of_write(write);
+    const auto note = [&](std::string_view text) {
+      notes.append("# ").append(name).append(": ").append(text).append("\n");
+    };
+    if (const auto* const waits = k8s::find_array(component, {"waits"}); waits != nullptr) {
+      for (const auto& each : *waits) {
+        if (const auto* const text = each.if_string()) note(*text);
+      }
+    }
+    const auto error = find_string(component, {"error"});
+    if (!error.empty()) note("error: " + std::string(error));
+    if (!error.empty() && writes.empty()) continue;
+    note(writes.empty()       ? "nothing differs"
+         : writes.size() == 1 ? "1 object differs"
+                              : std::to_string(writes.size()) + " objects differ");
+  }
+  return printable_lines(out + notes);
+}
+
+int exit_code_of(const json::value& diff) {
+  const auto& components = diff.at("components").as_array();
+  const auto fails = [](const json::value& each) { return !find_string(each, {"error"}).empty(); };
+  const auto differs = [](const json::value& each) {
+    return !each.at("writes").as_array().empty();
+  };
+  if (std::ranges::any_of(components, fails)) return 1;
+  return std::ranges::any_of(components, differs) ? 3 : 0;
+}
+
+}  // namespace rw::cli

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""`runtime-watcher diff`: it shows what the leader's next pass would write to a runtime, field by field, with digests in place
+of a Secret's values, and writes nothing."""
+
+import base64
+import json
+
+import harness
+from api import collection
+from dev import CONFIGURATION, DEPLOYMENT, SECRET, Dev
+from harness import BINARY, Process, free_port, runtime_watcher, wait_until
+
+METRICS_SERVICE = collection("services", "kyma-system") + "/skr-webhook-metrics"
+KUBECONFIG = collection("secrets", "kcp-system") + "/kubeconfig-runtime-2"
+
+
+def encoded(text):
+    return base64.b64encode(text.encode()).decode()
+
+
+class Diff(harness.TestCase):
+    def compare(self, *options, runtime="runtime-1"):
+        return runtime_watcher("diff", "--kubeconfig", self.dev.folder / "kcp.yaml", "--runtime", runtime, *options, timeout=60)
+
+    def start_dev(self, runtimes, *options):
+        self.dev = self.start(Dev(self.folder / "dev", runtimes, *options)).wait_up()
+        self.kcp = self.dev.kcp()
+
+    def test_leader_is_found_by_its_lease(self):
+        self.start_dev(2)
+        wait_until(lambda: self.dev.installed() == 2, 60, lambda: self.dev.tail())
+        done = self.compare()
+        self.assertEqual((done.returncode, done.stdout), (0, "# watcher: nothing differs\n"), done.stderr)
+        for name, near in (("nope", ": there are runtime-1, runtime-2\n"), ("runtmie-2", "; did you mean runtime-2?\n")):
+            done = self.compare(runtime=name)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertTrue(done.stderr.endswith(f"there is no Kyma {name}{near}"), done.stderr)
+        config = base64.b64decode(self.kcp.get(KUBECONFIG)["data"]["config"]).decode()
+        lost = "\n".join("    server: https://127.0.0.1:1" if "server:" in line else line for line in config.split("\n"))
+        self.kcp.patch(KUBECONFIG, {"data": {"config": encoded(lost)}})
+        def unreachable():
+            done = self.compare("-o", "json", runtime="runtime-2")
+            error = json.loads(done.stdout)["components"][0].get("error", "")
+            return done.returncode == 1 and error.startswith("the runtime is unreachable: ")
+        wait_until(unreachable, 30, lambda: self.dev.tail())
+        self.assertIn("# watcher: error: the runtime is unreachable: ", self.compare(runtime="runtime-2").stdout)
+
+    def start_manager(self, port, *options):
+        manager = self.start(Process("manager", [
+            BINARY, "manager", "--allow-local-runtimes", "--kubeconfig", self.dev.folder / "kcp.yaml", "--listen-address", f"127.0.0.1:{port}",
+            "--metrics-address", "127.0.0.1:0", "--ca-propagation", "1s", *options]))
+        return manager, f"127.0.0.1:{manager.wait_listening('admin')}"
+
+    def start_in_shadow(self):
+        """The watcher is in place, and from then on nothing repairs it."""
+        port = free_port()
+        self.start_dev(1, "--no-manager", "--backend", f"127.0.0.1:{port}")
+        first, address = self.start_manager(port)
+        def settled():
+            done = self.compare("--address", address)
+            return done.returncode == 0 and runtime_watcher("status", "--address", address).returncode == 0
+        wait_until(settled, 60, lambda: first.tail(), every=0.3)
+        self.assertEqual(first.terminate(), 0)
+        self.manager, address = self.start_manager(port, "--shadow")
+        wait_until(lambda: self.compare("--address", address).returncode == 0, 60, lambda: self.manager.tail(), every=0.3)
+        return address
+
+    def versions(self):
+        """The resourceVersions of what a pass may write."""
+        skr = self.dev.skr("runtime-1")
+        kinds = [(skr, collection(kind, "kyma-system", group)) for kind, group in (
+            ("secrets", None), ("services", None), ("configmaps", None), ("deployments", "apps"), ("networkpolicies", "networking.k8s.io"))]
+        kinds += [(skr, collection("validatingwebhookconfigurations", group="admissionregistration.k8s.io")), (skr, collection("namespaces")),
+                  (self.kcp, collection("kymas", "kcp-system", "operator.kyma-project.io", "v1beta2")),
+                  (self.kcp, collection("secrets", "istio-system")),
+                  (self.kcp, collection("certificates", "istio-system", "cert-manager.io"))]
+        return {f"{path}/{each['metadata']['name']}": each["metadata"]["resourceVersion"]
+                for api, path in kinds for each in api.get(path)["items"]}
+
+    def test_differences_are_shown_field_by_field_and_nothing_is_written(self):
+        address = self.start_in_shadow()
+        skr = self.dev.skr("runtime-1")
+        webhooks = skr.get(CONFIGURATION)["webhooks"]
+        webhooks[0]["timeoutSeconds"] = 7
+        skr.patch(CONFIGURATION, {"webhooks": webhooks})
+        managers = skr.get(SECRET)["data"]["managers.json"]
+        skr.patch(SECRET, {"data": {"managers.json": encoded("a value that nobody may see")}})
+        skr.delete(METRICS_SERVICE)
+        before = self.versions()
+        done = self.compare("--address", address)
+        self.assertEqual(self.versions(), before)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("--- live ValidatingWebhookConfiguration skr-webhook\n+++ next ValidatingWebhookConfiguration skr-webhook\n@@ ", done.stdout)
+        self.assertRegex(done.stdout, r"\n-.*timeoutSeconds: 7\n\+.*timeoutSeconds: 5\n")
+        self.assertIn("--- /dev/null\n+++ next Service kyma-system/skr-webhook-metrics\n@@ -0,0 +1,", done.stdout)
+        self.assertRegex(done.stdout, r'\n-  managers\.json: "sha256:[0-9a-f]{12} \(27 bytes\)"\n\+  managers\.json: "sha256:[0-9a-f]{12} \(\d+ bytes\)"\n')
+        self.assertTrue(done.stdout.endswith("# watcher: this manager runs with --shadow: nothing is written\n# watcher: 3 objects differ\n"),
+                        done.stdout)
+        told = self.compare("--address", address, "-o", "json").stdout
+        for text in (done.stdout, told):
+            for value in ("a value that", encoded("a value that nobody may see"), "PRIVATE KEY", managers):
+                self.assertNotIn(value, text)
+        writes = {each["kind"]: each for each in json.loads(told)["components"][0]["writes"]}
+        self.assertEqual({kind: each["action"] for kind, each in writes.items()},
+                         {"ValidatingWebhookConfiguration": "update", "Service": "create", "Secret": "update"})
+        self.assertIsNone(writes["Service"]["live"])
+        self.assertEqual(writes["ValidatingWebhookConfiguration"]["live"]["webhooks"][0]["timeoutSeconds"], 7)
+        self.assertNotIn("managedFields", writes["ValidatingWebhookConfiguration"]["next"]["metadata"])
+        # An installation whose Deployment was removed as well.
+        skr.delete(DEPLOYMENT)
+        self.assertIn("+++ next Deployment kyma-system/skr-webhook\n", self.compare("--address", address).stdout)
+        # Who does not lead computes nothing.
+        self.assertEqual(self.manager.terminate(), 0)
+        done = self.compare()
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("no leader: no manager holds Lease kcp-system/runtime-watcher-manager", done.stderr)
+
+
+if __name__ == "__main__":
+    harness.main()
