@@ -42,8 +42,8 @@ struct page_options {
   std::function<boost::asio::awaitable<json_page>(std::string query)> diff = {};
   /// Returns the current token; empty: there is none.
   std::function<std::string()> token = {};
-  /// Returns the token of this process's term as leader, with which `status` and `doctor` ask for
-  /// its runtimes; empty: it does not lead.
+  /// Returns the token of this process's term as leader, with which `status`, `diff` and
+  /// `doctor` ask for its runtimes; empty: it does not lead.
   std::function<std::string()> term_token = {};
   /// Returns who leads; nothing: this process does.
   std::function<std::optional<other_leader>()> elsewhere = {};

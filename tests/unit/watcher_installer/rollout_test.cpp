@@ -237,6 +237,14 @@ asio::awaitable<void> crash_stays_with_canaries(landscape* land) {
   const auto crashing = co_await land->with("crash");
   BOOST_TEST(crashing.size() >= 1U);
   BOOST_TEST(crashing.size() <= 2U);
+  // A preview says what the others wait for.
+  const auto waiting = std::ranges::find_if(
+      land->names, [&](const std::string& name) { return !crashing.contains(name); });
+  const auto preview = co_await land->installer->preview({"kcp-system", *waiting});
+  BOOST_TEST(preview.error == "");
+  BOOST_TEST(preview.writes.empty());
+  BOOST_TEST_REQUIRE(preview.waits.size() == 1U);
+  BOOST_TEST(preview.waits.front().starts_with("the roll-out has not admitted it: "));
   // Certificates, and webhooks of Watchers, go everywhere at once.
   land->certificates.use(land->first);
   co_await land->add_watcher("other", "warden", "status");
