@@ -355,7 +355,9 @@ BOOST_AUTO_TEST_CASE(previewing_client_collects_what_would_be_written) {
   // What there is, then what a dry run would leave.
   f.script.answers([&](const seen_request& request, http::response& into) {
     const bool reads = request.method == "GET";
-    BOOST_TEST((reads || request.target.find("dryRun=All") != std::string::npos), request.target);
+    const bool is_dry = request.target.find("dryRun=All") != std::string::npos ||
+                        request.body.find(R"("dryRun":["All"])") != std::string::npos;
+    BOOST_TEST((reads || is_dry), request.target);
     into.headers.add("content-type", "application/json");
     into.body = boost::json::serialize(map_of("a", reads ? "old" : "new"));
   });
