@@ -210,7 +210,7 @@ class maker {
     for (const auto& [role, next] : {std::pair{"view", "edit"}, {"edit", "admin"}, {"admin", ""}}) {
       for (const auto& grant : grants) {
         if (grant.role != role) continue;
-        rules.push_back({{"apiGroups", {grant.group}},
+        rules.push_back({{"apiGroups", json::array{grant.group}},
                          {"resources", words_in(grant.resources)},
                          {"verbs", words_in(grant.verbs)}});
       }

@@ -88,7 +88,7 @@ json::object field_schema(const builtin_field& field, openapi_version as) {
   if (!field.by_default.empty()) extensions["default"] = json::parse(field.by_default);
   // Beside a reference, OpenAPI v3 has nothing.
   if (!extensions.empty() && as == openapi_version::v3 && made.contains("$ref")) {
-    made = {{"allOf", {std::move(made)}}};
+    made = {{"allOf", json::array{std::move(made)}}};
   }
   for (auto& [name, value] : extensions) made[name] = std::move(value);
   return made;

@@ -421,14 +421,15 @@ BOOST_FIXTURE_TEST_CASE(webhook_knows_of_a_dry_run, hooked) {
 
 BOOST_FIXTURE_TEST_CASE(webhook_with_side_effects_has_no_dry_run, hooked) {
   // v1 has only webhooks without side effects on a dry run, which v1beta1 could have.
-  refuse(api.create(webhook_configurations,
-                    object(webhook_configurations, hook.name(),
-                           {{"webhooks",
-                             {{{"name", hook.name()},
-                               {"admissionReviewVersions", boost::json::array{"v1"}},
-                               {"clientConfig", {{"url", hook.url()}}},
-                               {"sideEffects", "Some"}}}}})),
-         {422, "Invalid", "sideEffects: Unsupported value: \"Some\""});
+  refuse(
+      api.create(webhook_configurations,
+                 object(webhook_configurations, hook.name(),
+                        {{"webhooks",
+                          boost::json::array{{{"name", hook.name()},
+                                              {"admissionReviewVersions", boost::json::array{"v1"}},
+                                              {"clientConfig", {{"url", hook.url()}}},
+                                              {"sideEffects", "Some"}}}}})),
+      {422, "Invalid", "sideEffects: Unsupported value: \"Some\""});
 }
 
 BOOST_FIXTURE_TEST_CASE(webhook_that_is_ignored_when_it_fails_may_deny, hooked) {

@@ -169,11 +169,11 @@ BOOST_FIXTURE_TEST_CASE(deletion_in_the_foreground_is_held_for_the_dependents, h
   const auto owner = create(config_maps, config_map("a"));
   // The dependent is held itself, so that a garbage collector, where there is one, has to wait.
   create(config_maps, held(with(config_map("b"), "/metadata/ownerReferences",
-                                {{{"apiVersion", "v1"},
-                                  {"kind", "ConfigMap"},
-                                  {"name", "a"},
-                                  {"uid", text(owner, "/metadata/uid")},
-                                  {"blockOwnerDeletion", true}}})));
+                                boost::json::array{{{"apiVersion", "v1"},
+                                                    {"kind", "ConfigMap"},
+                                                    {"name", "a"},
+                                                    {"uid", text(owner, "/metadata/uid")},
+                                                    {"blockOwnerDeletion", true}}})));
   const auto told = remove(config_maps, "a", {.propagation = "Foreground"});
   BOOST_TEST(!text(told, "/metadata/deletionTimestamp").empty());
   BOOST_TEST(told.at_pointer("/metadata/finalizers") == parse(R"(["foregroundDeletion"])"));
@@ -187,11 +187,11 @@ BOOST_FIXTURE_TEST_CASE(propagation_policy_is_one_of_three, sandbox) {
 }
 
 BOOST_FIXTURE_TEST_CASE(owner_is_named_with_its_uid, sandbox) {
-  refuse(api.create(
-             config_maps,
-             here(with(
-                 config_map("a"), "/metadata/ownerReferences",
-                 {{{"apiVersion", "v1"}, {"kind", "ConfigMap"}, {"name", "owner"}, {"uid", ""}}}))),
+  refuse(api.create(config_maps, here(with(config_map("a"), "/metadata/ownerReferences",
+                                           boost::json::array{{{"apiVersion", "v1"},
+                                                               {"kind", "ConfigMap"},
+                                                               {"name", "owner"},
+                                                               {"uid", ""}}}))),
          {422, "Invalid", "uid must not be empty"});
 }
 

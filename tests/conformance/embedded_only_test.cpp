@@ -15,11 +15,11 @@ namespace {
 
 json owned_by(json object, const json& owner, bool blocks = false) {
   return with(std::move(object), "/metadata/ownerReferences",
-              {{{"apiVersion", owner.at("apiVersion")},
-                {"kind", owner.at("kind")},
-                {"name", owner.at_pointer("/metadata/name")},
-                {"uid", owner.at_pointer("/metadata/uid")},
-                {"blockOwnerDeletion", blocks}}});
+              boost::json::array{{{"apiVersion", owner.at("apiVersion")},
+                                  {"kind", owner.at("kind")},
+                                  {"name", owner.at_pointer("/metadata/name")},
+                                  {"uid", owner.at_pointer("/metadata/uid")},
+                                  {"blockOwnerDeletion", blocks}}});
 }
 
 json field_definition(sandbox& in) {

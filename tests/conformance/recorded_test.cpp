@@ -343,7 +343,9 @@ BOOST_FIXTURE_TEST_CASE(bytes_are_written_in_one_form_of_base64, sandbox) {
 BOOST_FIXTURE_TEST_CASE(containers_of_a_pod_stay_as_many, sandbox) {
   const k8s::resource_type pods{{"", "v1", "Pod"}, "pods", true};
   const auto made = create(
-      pods, object(pods, "p", {{"spec", {{"containers", {{{"name", "c"}, {"image", "i"}}}}}}}));
+      pods,
+      object(pods, "p",
+             {{"spec", {{"containers", boost::json::array{{{"name", "c"}, {"image", "i"}}}}}}}));
   auto more = made;
   more.at_pointer("/spec/containers").as_array().push_back({{"name", "d"}, {"image", "i"}});
   refuse(api.update(pods, more), {422, "Invalid", "spec.containers: Forbidden"});

@@ -42,10 +42,10 @@ json definition(const std::string& group, const std::string& kind, const std::st
                    {"scope", "Namespaced"},
                    {"names", {{"kind", kind}, {"plural", plural}}},
                    {"versions",
-                    {{{"name", "v1"},
-                      {"served", true},
-                      {"storage", true},
-                      {"schema", {{"openAPIV3Schema", std::move(schema)}}}}}}}}});
+                    boost::json::array{{{"name", "v1"},
+                                        {"served", true},
+                                        {"storage", true},
+                                        {"schema", {{"openAPIV3Schema", std::move(schema)}}}}}}}}});
 }
 
 k8s::resource_type custom_type(const json& crd) {

@@ -40,16 +40,16 @@ inline admission_attributes of(std::string group, std::string plural,
 }
 
 inline json::object rule(std::string_view resource, std::string_view scope = "*") {
-  return {{"apiGroups", {"*"}},
-          {"apiVersions", {"*"}},
-          {"operations", {"*"}},
-          {"resources", {resource}},
+  return {{"apiGroups", boost::json::array{"*"}},
+          {"apiVersions", boost::json::array{"*"}},
+          {"operations", boost::json::array{"*"}},
+          {"resources", boost::json::array{resource}},
           {"scope", scope}};
 }
 
 inline json::object hook(json::object more = {}) {
   json::object made = {{"name", "h.example.com"},
-                       {"admissionReviewVersions", {"v1"}},
+                       {"admissionReviewVersions", boost::json::array{"v1"}},
                        {"sideEffects", "None"},
                        {"rules", json::array{rule("*")}}};
   for (auto& one : more) made[one.key()] = std::move(one.value());

@@ -109,14 +109,13 @@ struct fixture {
   void configure() {
     const json::value hook = {
         {"name", "h.example.com"},
-        {"admissionReviewVersions", {"v1"}},
+        {"admissionReviewVersions", boost::json::array{"v1"}},
         {"sideEffects", "None"},
         {"timeoutSeconds", 30},
-        {"rules",
-         {{{"apiGroups", {""}},
-           {"apiVersions", {"v1"}},
-           {"operations", {"CREATE"}},
-           {"resources", {"configmaps"}}}}},
+        {"rules", boost::json::array{{{"apiGroups", boost::json::array{""}},
+                                      {"apiVersions", boost::json::array{"v1"}},
+                                      {"operations", boost::json::array{"CREATE"}},
+                                      {"resources", boost::json::array{"configmaps"}}}}},
         {"clientConfig",
          {{"service", {{"namespace", "default"}, {"name", "hook"}, {"port", 8443}}},
           {"caBundle", k8s::base64_encode(tls::test::the_pki().ca.certificate_pem())}}}};

@@ -33,7 +33,7 @@ bool rule_concerns(std::string_view resource, const admission_attributes& write,
 
 /// What becomes of an answer of the webhook "h.example.com" to the review "U".
 webhook_decision judged(std::string_view body, unsigned status = 200, const char* version = "v1") {
-  const auto by = webhook::parse(hook({{"admissionReviewVersions", {version}}}));
+  const auto by = webhook::parse(hook({{"admissionReviewVersions", boost::json::array{version}}}));
   return judge_answer(by, "U", status, body);
 }
 
@@ -64,10 +64,10 @@ BOOST_AUTO_TEST_CASE(rules_name_resources_and_subresources) {
 
 BOOST_AUTO_TEST_CASE(rules_name_operations_groups_and_versions) {
   const auto matches = [](const char* operation, const char* group, const char* version) {
-    const json::object one = {{"apiGroups", {group}},
-                              {"apiVersions", {version}},
-                              {"operations", {operation}},
-                              {"resources", {"*"}}};
+    const json::object one = {{"apiGroups", boost::json::array{group}},
+                              {"apiVersions", boost::json::array{version}},
+                              {"operations", boost::json::array{operation}},
+                              {"resources", boost::json::array{"*"}}};
     return concerns({{"rules", json::array{one}}}, of("apps", "deployments"));
   };
   BOOST_TEST(matches("UPDATE", "apps", "v1"));
@@ -152,8 +152,9 @@ BOOST_AUTO_TEST_CASE(invalid_webhook_fails_when_called) {
              "exactly one of url or service is required");
   BOOST_TEST(defect({{"clientConfig", good}, {"objectSelector", {{"matchLabels", 5}}}}) ==
              "objectSelector: matchLabels of a label selector must be an object");
-  BOOST_TEST(defect({{"clientConfig", good}, {"admissionReviewVersions", {"v3"}}}) ==
-             "webhook does not accept known AdmissionReview versions (v1, v1beta1)");
+  BOOST_TEST(
+      defect({{"clientConfig", good}, {"admissionReviewVersions", boost::json::array{"v3"}}}) ==
+      "webhook does not accept known AdmissionReview versions (v1, v1beta1)");
   BOOST_TEST(webhook::parse(5).error == "the webhook is no object");
 }
 
@@ -162,7 +163,7 @@ BOOST_AUTO_TEST_CASE(review_tells_all_of_a_write) {
   auto write = config_map("UPDATE");
   write.subresource = "status";
   write.dry_run = true;
-  write.options = {{"kind", "UpdateOptions"}, {"dryRun", {"All"}}};
+  write.options = {{"kind", "UpdateOptions"}, {"dryRun", boost::json::array{"All"}}};
   const auto asked = json::parse(review_text(write).body("v1", "U"));
   BOOST_TEST(asked.at("kind") == "AdmissionReview");
   BOOST_TEST(asked.at("apiVersion") == "admission.k8s.io/v1");
