@@ -28,7 +28,8 @@ json::value user_info(const identity& user) {
   json::object info{{"username", user.user},
                     {"groups", json::array(user.groups.begin(), user.groups.end())}};
   if (!user.credential.empty()) {
-    info["extra"] = {{"authentication.kubernetes.io/credential-id", json::array{"JTI=" + user.credential}}};
+    info["extra"] = {
+        {"authentication.kubernetes.io/credential-id", json::array{"JTI=" + user.credential}}};
   }
   return info;
 }
@@ -122,8 +123,9 @@ outcome<void> check_bound(const call& to, const json::value& request) {
   return {};
 }
 
-/// Parses a TokenRequest, and sets its defaults.
-outcome<json::value> parse_token_request(const call& to, const http::request& from) {
+/// Parses a TokenRequest, and sets its defaults: `audiences` where it has none.
+outcome<json::value> parse_token_request(const call& to, const http::request& from,
+                                         const std::vector<std::string>& audiences) {
   auto request = parse_part(to, from);
   if (request.has_error()) return request.error();
   if (!to.objects()->find(to.path())) return not_found(to.target());
@@ -132,9 +134,9 @@ outcome<json::value> parse_token_request(const call& to, const http::request& fr
   auto& spec = object_in(fields, "spec");
   set_default(spec, "expirationSeconds", 3600);
   set_default(spec, "boundObjectRef", nullptr);
-  const auto* const audiences = spec.if_contains("audiences");
-  if (audiences == nullptr || !audiences->is_array() || audiences->get_array().empty()) {
-    spec["audiences"] = json::array(parts_.audiences.begin(), parts_.audiences.end());
+  const auto* const given = spec.if_contains("audiences");
+  if (given == nullptr || !given->is_array() || given->get_array().empty()) {
+    spec["audiences"] = json::array(audiences.begin(), audiences.end());
   }
   const auto lifetime = integer_at(*request, {"spec", "expirationSeconds"}).value_or(0);
   if (lifetime >= shortest_token && lifetime <= longest_token) return request;
@@ -221,7 +223,7 @@ outcome<json::value> reviews::status_of(const call& to, const json::value& revie
 }
 
 outcome<json::value> reviews::parse(const call& to, const http::request& from) const {
-  if (!to.view.of->review) return parse_token_request(to, from);
+  if (!to.view.of->review) return parse_token_request(to, from, parts_.audiences);
   auto review = parse_object(to, from);
   if (review.has_error()) return review.error();
   const auto with = write_options::parse(to);
