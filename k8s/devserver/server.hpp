@@ -97,8 +97,9 @@ class server {
   /// groups.
   const tls::issuer& ca() const;
 
-  /// Adds a cluster, with the namespaces default, kube-system, kube-public and kube-node-lease.
-  /// Throws std::invalid_argument if the name is taken or not a DNS label.
+  /// Adds a cluster, with the namespaces default, kube-system, kube-public and kube-node-lease and
+  /// the objects of default_objects.hpp, which all clusters share until they are written. Throws
+  /// std::invalid_argument if the name is taken or not a DNS label.
   void add_cluster(std::string_view name);
   /// Removes a cluster with all its objects; its watches end.
   void remove_cluster(std::string_view name);
