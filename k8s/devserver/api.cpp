@@ -286,14 +286,9 @@ asio::awaitable<void> api::resource_request(visit of, resource_path path, identi
     answer(into, format.error());
     return {};
   }
-  call call{of.in,
-            std::move(view),
-            std::move(path.key),
-            std::move(path.subresource),
-            of.to.parameters,
-            *format,
-            std::move(by),
-            {}};
+  call call{
+      of.in,   std::move(view), std::move(path.key), std::move(path.subresource), of.to.parameters,
+      *format, std::move(by)};
   call.user_agent = from.headers.get("user-agent");
   call.authorization = parts_.authorization;
   call.refuse_unsupported = parts_.refuse_unsupported;

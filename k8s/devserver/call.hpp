@@ -19,12 +19,12 @@ namespace rw::k8s::devserver {
 struct call {
   std::shared_ptr<cluster> in;
   served_resource view;
-  object_key key;  ///< without a name: the collection
-  std::string subresource;
-  query parameters;
-  presentation show;
-  identity by;
-  std::string user_agent;
+  object_key key = {};  ///< without a name: the collection
+  std::string subresource = {};
+  query parameters = {};
+  presentation show = {};
+  identity by = {};
+  std::string user_agent = {};
   bool authorization = false;       ///< roles count
   bool refuse_unsupported = false;  ///< what is beyond this server gets 501, not a warning
   warning_list warnings = std::make_shared<std::vector<std::string>>();

@@ -7,10 +7,12 @@
 #include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
 
+#include <array>
 #include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 // Facts of Kubernetes 1.32: "plugin/pkg/auth/authorizer/rbac/bootstrappolicy",
@@ -21,19 +23,12 @@ namespace {
 
 namespace json = boost::json;
 
-/// What a user-facing role may do in addition to the roles before it.
-struct grant {
-  std::string_view role;
-  std::string_view group;
-  std::string_view resources;
-  std::string_view verbs;
-};
-
 constexpr std::string_view reading = "get list watch";
 constexpr std::string_view writing = "create delete deletecollection patch update";
 constexpr std::string_view any_verb = "create delete deletecollection get list patch update watch";
 
-constexpr grant grants[] = {
+/// What a user-facing role may do in addition to the roles before it: group, resources, verbs.
+constexpr std::array<std::string_view, 4> grants[] = {
     {"view", "",
      "bindings configmaps endpoints events limitranges namespaces namespaces/status "
      "persistentvolumeclaims persistentvolumeclaims/status pods pods/log pods/status "
@@ -72,13 +67,8 @@ constexpr grant grants[] = {
     {"admin", "rbac.authorization.k8s.io", "rolebindings roles", any_verb},
 };
 
-struct flow {
-  std::string_view name;
-  int precedence;
-  std::string_view level;
-};
-
-constexpr flow flows[] = {
+/// Flows with their precedence and priority level.
+constexpr std::tuple<std::string_view, int, std::string_view> flows[] = {
     {"exempt", 1, "exempt"},
     {"probes", 2, "exempt"},
     {"system-leader-election", 100, "leader-election"},
@@ -94,19 +84,11 @@ constexpr flow flows[] = {
     {"catch-all", 10000, "catch-all"},
 };
 
-struct level {
-  std::string_view name;
-  int shares;
-  int lendable;
-  int queues;  ///< 0: rejects what is beyond its share
-  int hand;
-};
-
-constexpr level levels[] = {
-    {"catch-all", 5, 0, 0, 0},         {"global-default", 20, 50, 128, 6},
-    {"leader-election", 10, 0, 16, 4}, {"node-high", 40, 25, 64, 6},
-    {"system", 30, 33, 64, 6},         {"workload-high", 40, 50, 128, 6},
-    {"workload-low", 100, 90, 128, 6},
+/// Priority levels and their shares. The last one rejects what is beyond its share, the others
+/// queue it.
+constexpr std::pair<std::string_view, int> levels[] = {
+    {"global-default", 20}, {"leader-election", 10}, {"node-high", 40}, {"system", 30},
+    {"workload-high", 40},  {"workload-low", 100},   {"catch-all", 5},
 };
 
 json::array words_in(std::string_view text) {
@@ -135,16 +117,8 @@ class maker {
   void add(std::string_view api_version, std::string_view kind, std::string_view name,
            json::object content, json::object labels = {}) {
     const auto slash = api_version.find('/');
-    const bool core = slash == std::string_view::npos;
-    call to{cluster_,
-            cluster_->kinds.find_kind(core ? "" : api_version.substr(0, slash),
-                                      core ? api_version : api_version.substr(slash + 1), kind),
-            {},
-            {},
-            {},
-            {},
-            {},
-            {}};
+    const auto group = slash == api_version.npos ? "" : api_version.substr(0, slash);
+    call to{cluster_, cluster_->kinds.find_kind(group, api_version.substr(slash + 1), kind)};
     if (to.view.of->namespaced) to.key.ns = "default";
     content["metadata"] = {{"name", name}};
     if (!labels.empty()) content.at("metadata").as_object()["labels"] = std::move(labels);
@@ -208,11 +182,11 @@ class maker {
     add_role("cluster-admin", every_right(), "");
     json::array rules;
     for (const auto& [role, next] : {std::pair{"view", "edit"}, {"edit", "admin"}, {"admin", ""}}) {
-      for (const auto& grant : grants) {
-        if (grant.role != role) continue;
-        rules.push_back({{"apiGroups", json::array{grant.group}},
-                         {"resources", words_in(grant.resources)},
-                         {"verbs", words_in(grant.verbs)}});
+      for (const auto& [to, group, resources, verbs] : grants) {
+        if (to != role) continue;
+        rules.push_back({{"apiGroups", json::array{group}},
+                         {"resources", words_in(resources)},
+                         {"verbs", words_in(verbs)}});
       }
       add_role(role, rules, next);
     }
@@ -220,29 +194,20 @@ class maker {
 
   void add_flow_control() {
     static constexpr std::string_view version = "flowcontrol.apiserver.k8s.io/v1";
-    for (const auto& flow : flows) {
-      add(version, "FlowSchema", flow.name,
+    for (const auto& [name, precedence, level] : flows) {
+      add(version, "FlowSchema", name,
           {{"spec",
-            {{"matchingPrecedence", flow.precedence},
-             {"priorityLevelConfiguration", {{"name", flow.level}}}}}});
+            {{"matchingPrecedence", precedence},
+             {"priorityLevelConfiguration", {{"name", level}}}}}});
     }
-    add(version, "PriorityLevelConfiguration", "exempt",
-        {{"spec",
-          {{"type", "Exempt"},
-           {"exempt", {{"nominalConcurrencyShares", 0}, {"lendablePercent", 0}}}}}});
-    for (const auto& level : levels) {
-      json::object response{{"type", level.queues == 0 ? "Reject" : "Queue"}};
-      if (level.queues != 0) {
-        response["queuing"] = {
-            {"queues", level.queues}, {"handSize", level.hand}, {"queueLengthLimit", 50}};
-      }
-      add(version, "PriorityLevelConfiguration", level.name,
+    add(version, "PriorityLevelConfiguration", "exempt", {{"spec", {{"type", "Exempt"}}}});
+    for (const auto& [name, shares] : levels) {
+      add(version, "PriorityLevelConfiguration", name,
           {{"spec",
             {{"type", "Limited"},
              {"limited",
-              {{"nominalConcurrencyShares", level.shares},
-               {"lendablePercent", level.lendable},
-               {"limitResponse", std::move(response)}}}}}});
+              {{"nominalConcurrencyShares", shares},
+               {"limitResponse", {{"type", name == "catch-all" ? "Reject" : "Queue"}}}}}}}});
     }
   }
 

@@ -57,7 +57,7 @@ object_key key_of(std::string_view path) {
 
 call call_for(const std::shared_ptr<cluster>& in, served_resource view, object_key key,
               std::string_view user) {
-  call to{in, std::move(view), std::move(key), {}, {}, {}, {}, {}};
+  call to{in, std::move(view), std::move(key)};
   to.by.user = "system:serviceaccount:kube-system:" + std::string(user);
   to.by.groups = {"system:serviceaccounts", "system:serviceaccounts:kube-system",
                   "system:authenticated"};

@@ -169,7 +169,7 @@ void server::implementation::add_cluster(std::string_view name) {
   }
   if (!defaults_) defaults_ = make_default_objects(environment_.clock, http_.address());
   auto made = std::make_shared<cluster>(std::string(name), options_.history, defaults_);
-  call to{made, made->kinds.find("", "v1", "namespaces"), {}, {}, {}, {}, {}, {}};
+  call to{made, made->kinds.find("", "v1", "namespaces")};
   const auto namespaces = to.objects();
   for (const auto* ns : first_namespaces) {
     const auto plan = planner_.create(
