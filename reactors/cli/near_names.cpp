@@ -10,7 +10,7 @@ namespace rw::cli {
 namespace {
 
 constexpr std::size_t farthest = 2;
-constexpr std::size_t most = 3;
+constexpr std::size_t most_names = 3;
 
 /// Number of insertions, deletions and replacements between two words (Levenshtein).
 std::size_t distance(std::string_view a, std::string_view b) {
@@ -38,7 +38,7 @@ std::vector<std::string> near_names(std::string_view given, const std::vector<st
   std::ranges::sort(near);
   std::vector<std::string> out;
   for (auto& [far, name] : near) {
-    if (out.size() < most) out.push_back(std::move(name));
+    if (out.size() < most_names) out.push_back(std::move(name));
   }
   return out;
 }

@@ -116,11 +116,11 @@ void hide_values(json::value& secret) {
   }
 }
 
-json::object json_of(std::vector<pass_preview> previews, std::size_t most) {
+json::object json_of(std::vector<pass_preview> previews, std::size_t most_bytes) {
   json::array components;
   for (auto& each : previews) {
     json::array writes;
-    for (auto& write : each.writes) writes.push_back(json_of(std::move(write), most));
+    for (auto& write : each.writes) writes.push_back(json_of(std::move(write), most_bytes));
     json::object component{{"component", each.component}, {"writes", std::move(writes)}};
     if (!each.waits.empty()) component["waits"] = json::array(each.waits.begin(), each.waits.end());
     if (!each.error.empty()) component["error"] = each.error;

@@ -14,7 +14,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t most = 5000;
+constexpr std::size_t most_rows = 5000;
 
 template <class Number>
 bool read_number(std::string_view text, Number& into) {
@@ -59,7 +59,7 @@ runtimes_query runtimes_query::parse(std::string_view query, std::string& error)
     } else if (name == "continue") {
       out.after = std::move(text);
     } else if (name == "limit") {
-      good = read_number(text, out.limit) && out.limit >= 1 && out.limit <= most;
+      good = read_number(text, out.limit) && out.limit >= 1 && out.limit <= most_rows;
     } else if (name == "for") {
       std::chrono::seconds::rep seconds = -1;
       good = read_number(text, seconds) && seconds >= 0;
