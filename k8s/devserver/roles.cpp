@@ -139,7 +139,9 @@ bool has_right(const cluster& in, const identity& user, std::string_view ns,
 
 const json::array& every_right() {
   static const json::array all{
-      {{"verbs", json::array{"*"}}, {"apiGroups", json::array{"*"}}, {"resources", json::array{"*"}}},
+      {{"verbs", json::array{"*"}},
+       {"apiGroups", json::array{"*"}},
+       {"resources", json::array{"*"}}},
       {{"verbs", json::array{"*"}}, {"nonResourceURLs", json::array{"*"}}},
   };
   return all;
