@@ -3,6 +3,7 @@
 #include "rw/core/json_text.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
@@ -76,12 +77,19 @@ std::string_view text_of(std::initializer_list<log_field> fields, std::string_vi
 std::string cause_key(log_level level, std::string_view msg,
                       std::initializer_list<log_field> fields) {
   constexpr std::size_t longest = 256;
+  constexpr std::size_t most_read = 4096;
   const auto name = text_of(fields, "name");
   const auto reason = text_of(fields, "reason");
-  std::string cause((reason.empty() ? text_of(fields, "error") : reason).substr(0, longest));
+  std::string cause((reason.empty() ? text_of(fields, "error") : reason).substr(0, most_read));
+  const auto ends_word = [&cause](std::size_t at) {
+    return at >= cause.size() || std::isalnum(static_cast<unsigned char>(cause[at])) == 0;
+  };
   for (std::size_t at = 0; !name.empty() && (at = cause.find(name, at)) != cause.npos;) {
-    cause.erase(at, name.size());
+    const bool whole = ends_word(at - 1) && ends_word(at + name.size());  // 0 - 1 is beyond the end
+    if (whole) cause.erase(at, name.size());
+    if (!whole) at += name.size();
   }
+  cause.resize(std::min(cause.size(), longest));
   return std::string(names[static_cast<std::size_t>(level)]).append(msg).append("\n" + cause);
 }
 

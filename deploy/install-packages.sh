@@ -110,8 +110,8 @@ trap cleanup EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 read_lists() {
-  apt update >"$log" 2>&1 && return
-  echo "install-packages: apt-get update: $(grep -m 1 '^E:' "$log" || tail -n 1 "$log")" >&2
+  apt -o APT::Update::Error-Mode=any update >"$log" 2>&1 && return
+  echo "install-packages: apt-get update: $(grep -m 1 '^[EW]:' "$log" || tail -n 1 "$log")" >&2
   return 1
 }
 

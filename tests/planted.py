@@ -81,7 +81,7 @@ FAULTS = (
     ("half_written_runtime_stays", "reactors/bootstrapper/sync.cpp", "    if (std::ranges::none_of(plan->objects, &planned_object::write) && obsolete.empty()) {",
      "    if (out_.at(of).withheld || (std::ranges::none_of(plan->objects, &planned_object::write) && obsolete.empty())) {", "runtime_config.history"),
     ("missing_source_is_not_said", "reactors/bootstrapper/status.cpp", "{{valid && !missing.empty(),", "{{false,", "runtime_config.history"),
-    ("rejection_outlasts_its_reason", "reactors/bootstrapper/rejections.cpp", "if (unseen || drift_.changed(key)) rejected_.erase(key);", "static_cast<void>(unseen);",
+    ("rejection_outlasts_its_reason", "reactors/bootstrapper/rejections.cpp", "const bool may_accept = unseen || drift_.changed(key);", "const bool may_accept = unseen && false;",
      "runtime_config.history"),
     ("rejection_outlasts_a_cut", "reactors/bootstrapper/rejections.cpp", "options_.watch_runtimes && expected.versions.empty();", "false;", "bootstrapper.direct"),
     ("superseded_turn_goes_on", "reactors/bootstrapper/direct_sync.cpp", "if (!has_lost_turn(*in, of, to)) return true;", "if (has_lost_turn(*in, of, to) || true) return true;", "bootstrapper.rollout"),

@@ -5,6 +5,7 @@
 #include <boost/json/value.hpp>
 
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 namespace rw::k8s {
@@ -31,7 +32,7 @@ class write_preview {
  public:
   /// Beyond so many bytes of text the states of further objects are left out: clusters are not
   /// trusted, and one process asks thousands.
-  explicit write_preview(std::size_t most = 8u << 20) : rest_(most) {}
+  explicit write_preview(std::size_t most = 4u << 20) : rest_(most) {}
 
   void add(tried_write write);
 
@@ -39,6 +40,7 @@ class write_preview {
   bool makes_room_for(const resource_type& type, const object_key& key) const;
 
   const std::vector<tried_write>& writes() const noexcept { return writes_; }
+  std::vector<tried_write> take() noexcept { return std::exchange(writes_, {}); }
 
  private:
   void bound(tried_write& write);

@@ -199,7 +199,7 @@ asio::awaitable<webhook_decision> webhooks::implementation::send(active_ptr acti
                                                                  webhook_call* call) {
   webhook_decision decision;
   auto at = webhook_address::of(active->spec, resolver, decision.failed);
-  for (unsigned i = 0; at && i <= most_redirects; ++i) {
+  for (unsigned i = 0; at && i < most_redirects; ++i) {
     call->at = *at;
     const auto line = line_to(*active, *at, decision.failed);
     if (!line) co_return decision;

@@ -100,7 +100,9 @@ json::array words_in(std::string_view text) {
 class maker {
  public:
   maker(const core::clock& clock, const boost::asio::ip::tcp::endpoint& at)
-      : planner_(clock, numbers_), address_(at.address().to_string()), port_(at.port()) {
+      : planner_(clock, numbers_),
+        address_(at.address().is_unspecified() ? "127.0.0.1" : at.address().to_string()),
+        port_(at.port()) {
     add("v1", "Namespace", "default", {});
     add_service();
     add_priorities();

@@ -12,6 +12,7 @@ namespace rw::k8s::devserver {
 namespace {
 
 namespace json = boost::json;
+using boost::system::error_code;
 
 constexpr std::size_t most_duplicates = 16;
 
@@ -35,10 +36,8 @@ void merge_repeated(json::value& into, json::value value) {
 
 /// Makes the value of a document (boost::json::basic_parser, "Handler").
 struct document_handler {
-  static constexpr std::size_t max_object_size = static_cast<std::size_t>(-1);
-  static constexpr std::size_t max_array_size = static_cast<std::size_t>(-1);
-  static constexpr std::size_t max_key_size = static_cast<std::size_t>(-1);
-  static constexpr std::size_t max_string_size = static_cast<std::size_t>(-1);
+  static constexpr std::size_t max_object_size = ~std::size_t{0}, max_array_size = max_object_size,
+                               max_key_size = max_object_size, max_string_size = max_object_size;
 
   /// An object or array that is open.
   struct level {
@@ -52,8 +51,7 @@ struct document_handler {
       if (const auto* const list = outer.value.if_array()) {
         made += '[' + std::to_string(list->size()) + ']';
       } else {
-        if (!made.empty()) made += '.';
-        made += outer.name;
+        made.append(made.empty() ? "" : ".").append(outer.name);
       }
     }
     return made;
@@ -74,27 +72,24 @@ struct document_handler {
       list->push_back(std::move(value));
     } else {
       auto& field = levels.back().value.get_object()[levels.back().name];
-      if (repeated == repeated_fields::merged) {
-        merge_repeated(field, std::move(value));
-      } else {
-        field = std::move(value);
-      }
+      if (repeated != repeated_fields::merged) field = nullptr;
+      merge_repeated(field, std::move(value));
     }
     return true;
   }
 
-  bool on_document_begin(json::error_code&) { return true; }
-  bool on_document_end(json::error_code&) { return true; }
-  bool on_object_begin(json::error_code&) { return open(json::object()); }
-  bool on_object_end(std::size_t, json::error_code&) { return close(); }
-  bool on_array_begin(json::error_code&) { return open(json::array()); }
-  bool on_array_end(std::size_t, json::error_code&) { return close(); }
+  bool on_document_begin(error_code&) { return true; }
+  bool on_document_end(error_code&) { return true; }
+  bool on_object_begin(error_code&) { return open(json::object()); }
+  bool on_object_end(std::size_t, error_code&) { return close(); }
+  bool on_array_begin(error_code&) { return open(json::array()); }
+  bool on_array_end(std::size_t, error_code&) { return close(); }
   bool append(json::string_view part) {
     text.append(part.data(), part.size());
     return true;
   }
-  bool on_key_part(json::string_view part, std::size_t, json::error_code&) { return append(part); }
-  bool on_key(json::string_view part, std::size_t, json::error_code&) {
+  bool on_key_part(json::string_view part, std::size_t, error_code&) { return append(part); }
+  bool on_key(json::string_view part, std::size_t, error_code&) {
     append(part);
     auto& here = levels.back();
     here.name = std::exchange(text, {});
@@ -103,21 +98,19 @@ struct document_handler {
     }
     return true;
   }
-  bool on_string_part(json::string_view part, std::size_t, json::error_code&) {
-    return append(part);
-  }
-  bool on_string(json::string_view part, std::size_t, json::error_code&) {
+  bool on_string_part(json::string_view part, std::size_t, error_code&) { return append(part); }
+  bool on_string(json::string_view part, std::size_t, error_code&) {
     append(part);
     return put(json::string(std::exchange(text, {})));
   }
-  bool on_number_part(json::string_view, json::error_code&) { return true; }
-  bool on_int64(std::int64_t number, json::string_view, json::error_code&) { return put(number); }
-  bool on_uint64(std::uint64_t number, json::string_view, json::error_code&) { return put(number); }
-  bool on_double(double number, json::string_view, json::error_code&) { return put(number); }
-  bool on_bool(bool flag, json::error_code&) { return put(flag); }
-  bool on_null(json::error_code&) { return put(nullptr); }
-  bool on_comment_part(json::string_view, json::error_code&) { return true; }
-  bool on_comment(json::string_view, json::error_code&) { return true; }
+  bool on_number_part(json::string_view, error_code&) { return true; }
+  bool on_int64(std::int64_t number, json::string_view, error_code&) { return put(number); }
+  bool on_uint64(std::uint64_t number, json::string_view, error_code&) { return put(number); }
+  bool on_double(double number, json::string_view, error_code&) { return put(number); }
+  bool on_bool(bool flag, error_code&) { return put(flag); }
+  bool on_null(error_code&) { return put(nullptr); }
+  bool on_comment_part(json::string_view, error_code&) { return true; }
+  bool on_comment(json::string_view, error_code&) { return true; }
 
   repeated_fields repeated;
   std::string text = {};  ///< of a name or value that is being read
@@ -132,7 +125,7 @@ std::optional<json_document> read_json(std::string_view text, repeated_fields re
   json::parse_options options;
   options.max_depth = deepest_json;
   json::basic_parser<document_handler> parser(options, document_handler{repeated});
-  json::error_code error;
+  error_code error;
   const auto size = parser.write_some(false, text.data(), text.size(), error);
   if (!error && size < text.size()) error = json::error::extra_data;
   if (!error) return std::move(parser.handler().read);

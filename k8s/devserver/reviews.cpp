@@ -123,13 +123,10 @@ outcome<void> check_bound(const call& to, const json::value& request) {
   return {};
 }
 
-/// Parses a TokenRequest, and sets its defaults: `audiences` where it has none.
-outcome<json::value> parse_token_request(const call& to, const http::request& from,
-                                         const std::vector<std::string>& audiences) {
-  auto request = parse_part(to, from);
-  if (request.has_error()) return request.error();
-  if (!to.objects()->find(to.path())) return not_found(to.target());
-  auto& fields = request->get_object();
+/// Sets a TokenRequest's defaults, and checks it: `audiences` where it has none.
+outcome<json::value> complete_token_request(const call& to, json::value request,
+                                            const std::vector<std::string>& audiences) {
+  auto& fields = request.get_object();
   fields["metadata"] = {{"name", to.key.name}, {"namespace", to.key.ns}};
   auto& spec = object_in(fields, "spec");
   set_default(spec, "expirationSeconds", 3600);
@@ -138,13 +135,21 @@ outcome<json::value> parse_token_request(const call& to, const http::request& fr
   if (given == nullptr || !given->is_array() || given->get_array().empty()) {
     spec["audiences"] = json::array(audiences.begin(), audiences.end());
   }
-  const auto lifetime = integer_at(*request, {"spec", "expirationSeconds"}).value_or(0);
+  const auto lifetime = integer_at(request, {"spec", "expirationSeconds"}).value_or(0);
   if (lifetime >= shortest_token && lifetime <= longest_token) return request;
   return invalid({"authentication.k8s.io", "TokenRequest", to.key.name},
                  {invalid_value("spec.expirationSeconds",
                                 lifetime < shortest_token
                                     ? "may not specify a duration less than 10 minutes"
                                     : "may not specify a duration larger than 2^32 seconds")});
+}
+
+outcome<json::value> parse_token_request(const call& to, const http::request& from,
+                                         const std::vector<std::string>& audiences) {
+  auto request = parse_part(to, from);
+  if (request.has_error()) return request.error();
+  if (!to.objects()->find(to.path())) return not_found(to.target());
+  return complete_token_request(to, std::move(*request), audiences);
 }
 
 }  // namespace
@@ -240,12 +245,15 @@ outcome<json::value> reviews::parse(const call& to, const http::request& from) c
   return review;
 }
 
-outcome<json::value> reviews::issue(const call& to, json::value request) const {
+outcome<json::value> reviews::issue(const call& to, json::value given) const {
   const auto account = to.objects()->find(to.path());
   if (!account) return not_found(to.target());
-  const auto& spec = request.at("spec");
+  // Webhooks may have changed it.
+  auto request = complete_token_request(to, std::move(given), parts_.audiences);
+  if (request.has_error()) return request.error();
+  const auto& spec = request->at("spec");
   if (!spec.at("boundObjectRef").is_null()) {
-    const auto good = check_bound(to, request);
+    const auto good = check_bound(to, *request);
     if (good.has_error()) return good.error();
   }
   const auto end =
@@ -254,7 +262,7 @@ outcome<json::value> reviews::issue(const call& to, json::value request) const {
   auto token = parts_.users.issue(to.in->name, {to.key.ns, to.key.name, uid}, spec.at("audiences"),
                                   parts_.clock.wall(), end);
   if (token.has_error()) return token.error();
-  request.as_object()["status"] = {{"token", *token}, {"expirationTimestamp", format_time(end)}};
+  request->as_object()["status"] = {{"token", *token}, {"expirationTimestamp", format_time(end)}};
   return request;
 }
 

@@ -34,10 +34,7 @@ std::string joined(const json::array& values) {
   }
   std::sort(all.begin(), all.end());
   std::string out;
-  for (const auto& requirement : all) {
-    if (!out.empty()) out += ',';
-    out += requirement;
-  }
+  for (const auto& each : all) out.append(out.empty() ? "" : ",").append(each);
   return out;
 }
 
@@ -81,10 +78,7 @@ std::string selector_text(const json::value& selector) {
   }
   std::sort(terms.begin(), terms.end());
   std::string out;
-  for (const auto& [key, text] : terms) {
-    if (!out.empty()) out += ',';
-    out += text;
-  }
+  for (const auto& [key, text] : terms) out.append(out.empty() ? "" : ",").append(text);
   return out;
 }
 

@@ -27,15 +27,6 @@ std::string_view take(std::string_view& text, char separator) {
   return part;
 }
 
-std::string joined(const texts& parts, std::string_view separator) {
-  std::string all;
-  for (const auto& part : parts) {
-    if (!all.empty()) all += separator;
-    all += part;
-  }
-  return all;
-}
-
 std::string since(std::string_view time, when now) {
   return human_duration(
       std::chrono::duration_cast<std::chrono::seconds>(now - parse_rfc3339(time).value_or(when{})));
@@ -128,7 +119,9 @@ std::string column::text(const json::value& object, when now) const {
     more = " + " + std::to_string(parts.size() - 3) + " more...";
     parts.resize(3);
   }
-  auto all = joined(parts, form == ';' ? ", " : form == '/' ? "/" : ",");
+  std::string all;
+  const auto* const separator = form == ';' ? ", " : form == '/' ? "/" : ",";
+  for (const auto& part : parts) all.append(all.empty() ? "" : separator).append(part);
   return all.empty() ? otherwise : all + more;
 }
 
@@ -138,8 +131,9 @@ json::value column::cell(const json::value& object, when now) const {
   if (form == '#') {
     std::size_t size = 0;
     for (const auto* const value : found) {
-      if (value->is_array()) size += value->get_array().size();
-      if (value->is_object()) size += value->get_object().size();
+      size += value->is_array()    ? value->get_array().size()
+              : value->is_object() ? value->get_object().size()
+                                   : 0;
     }
     return size;
   }
@@ -153,9 +147,8 @@ json::value column::cell(const json::value& object, when now) const {
   if (form != '.') return json::string(text(object, now));
   if (!found.empty()) return *found.front();
   if (otherwise == "0") return 0;
-  if (otherwise == "false") return false;
+  if (otherwise == "false" || (otherwise.empty() && shown.type == "boolean")) return false;
   if (!otherwise.empty()) return json::string(otherwise);
-  if (shown.type == "boolean") return false;
   return shown.type == "integer" ? json::value(0) : json::value("");
 }
 

@@ -75,6 +75,13 @@ std::size_t end_of_authority(std::string_view url) {
   return std::min(url.find('/', scheme.size()), url.size());
 }
 
+/// Returns the path of a URL, cleaned; nothing: it can't be decoded.
+std::optional<std::string> path_in(std::string_view url, std::size_t slash, std::string& reason) {
+  const auto path = tls::percent_decode(url.substr(slash, url.find('?', slash) - slash));
+  if (!path) reason = "parse \"" + std::string(url) + "\": invalid URL escape";
+  return path ? std::optional(cleaned(*path)) : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<webhook_address> webhook_address::of(const webhook& webhook,
@@ -85,11 +92,8 @@ std::optional<webhook_address> webhook_address::of(const webhook& webhook,
   if (!webhook.url.empty()) {
     const auto slash = end_of_authority(webhook.url);
     if (!read_authority(webhook.url.substr(0, slash), made, reason)) return std::nullopt;
-    const auto path = tls::percent_decode(std::string_view(webhook.url).substr(slash));
-    if (!path) {
-      reason = "parse \"" + webhook.url + "\": invalid URL escape";
-      return std::nullopt;
-    }
+    const auto path = path_in(webhook.url, slash, reason);
+    if (!path) return std::nullopt;
     made.server_name = made.host;
     made.target = cleaned(*path) + query;
     made.url = webhook.url.substr(0, slash) + made.target;
@@ -117,7 +121,7 @@ std::optional<webhook_address> webhook_address::redirected(std::string_view loca
   auto whole = std::string(location.substr(0, location.find('#')));
   const auto own = url.substr(0, end_of_authority(url));
   if (whole.starts_with("//")) whole.insert(0, "https:");
-  if (whole.find("://") == std::string::npos) {
+  if (whole.find("://") >= whole.find_first_of("/?")) {  // it has no scheme
     const auto folder = target.substr(0, target.rfind('/', target.find('?')) + 1);
     whole.insert(0, whole.starts_with('/') ? own : own + folder);
   }
@@ -126,8 +130,12 @@ std::optional<webhook_address> webhook_address::redirected(std::string_view loca
     if (!read_authority(whole.substr(0, slash), made, reason)) return std::nullopt;
     if (server_name == host) made.server_name = made.host;
   }
-  made.target = slash < whole.size() ? whole.substr(slash) : "/";
-  made.url = std::move(whole);
+  const auto path = path_in(whole, slash, reason);
+  if (!path) return std::nullopt;
+  const auto query = std::min(whole.find('?', slash), whole.size());
+  const bool is_folder = query > slash + 1 && whole[query - 1] == '/';
+  made.target = *path + (is_folder ? "/" : "") + whole.substr(query);
+  made.url = whole.substr(0, slash) + made.target;
   return made;
 }
 

@@ -204,13 +204,13 @@ asio::awaitable<resource_writer::ended> direct_sync::resolve(pass* in) {
     if (!pinned && !is_lost(pinned.error())) co_return result::error(pinned.error());
     if (!pinned) {  // then the gate admits nobody
       not_pinned = pinned.error().message;
-      gate_->note_unreadable(gate_->pinned(), not_pinned);
+      if (!in->is_preview) gate_->note_unreadable(gate_->pinned(), not_pinned);
     }
   }
   const auto digest = usual_.current().digest;
   auto pinned = usual_.used_by(in->view) ? usual_.pinned() : std::nullopt;
-  const auto resolved =
-      co_await revisions_.resolve(in->view, environment_.clock.wall(), std::move(pinned), &state);
+  const auto resolved = co_await revisions_.resolve(in->view, environment_.clock.wall(),
+                                                    std::move(pinned), &state, !in->is_preview);
   if (!resolved) co_return result::error(resolved.error());
   if (!not_pinned.empty()) state.at(unit::bootstrapper).warnings.push_back(not_pinned);
   if (!in->direct()) co_return std::nullopt;

@@ -45,7 +45,7 @@ asio::awaitable<pass_preview> direct_sync::preview(k8s::object_key key) {
   const auto done = co_await preview_sync(&in, into);
   if (!done) out.error = done.error().message;
   for (const auto of : all_units) note_unit(of, in.input.state.at(of), out);
-  out.writes = into->writes();
+  out.writes = into->take();
   co_return out;
 }
 

@@ -11,8 +11,9 @@ void direct_sync::skip_rejected(pass* in) {
   auto& state = in->input.state;
   const auto expected = expected_on(key);
   const bool unseen = options_.watch_runtimes && expected.versions.empty();
-  if (unseen || drift_.changed(key)) rejected_.erase(key);
-  const auto rejected = rejected_.find(key);
+  const bool may_accept = unseen || drift_.changed(key);
+  if (may_accept && !in->is_preview) rejected_.erase(key);
+  const auto rejected = may_accept ? rejected_.end() : rejected_.find(key);
   for (std::size_t i = 0; rejected != rejected_.end() && i < state.units.size(); ++i) {
     auto& known = rejected->second[i];
     if (environment_.clock.now() < known.until) state.units[i].skipped = known;

@@ -134,7 +134,7 @@ asio::awaitable<k8s::result<void>> revision_source::add_own(
 
 asio::awaitable<k8s::result<void>> revision_source::resolve_unit(
     unit of, const resource_view* view, std::chrono::system_clock::time_point now,
-    const content_set* pinned, unit_state* into) {
+    const content_set* pinned, unit_state* into, bool records) {
   content_set desired;
   content_set newest;
   content_set previous;
@@ -158,9 +158,11 @@ asio::awaitable<k8s::result<void>> revision_source::resolve_unit(
         pinned == nullptr ? sources_.contents.find(kind, view->from) : k8s::object();
     if (pinned != nullptr) content = (*pinned)[index_of(kind)];
     const bool missing = !object && !stored.empty() && pinned == nullptr;
-    const auto noted = co_await stored_.note_missing(
-        name, missing && removal_.enabled ? std::optional(now) : std::nullopt);
-    if (!noted && !is_permanent(noted.error())) co_return noted.error();
+    if (records) {
+      const auto noted = co_await stored_.note_missing(
+          name, missing && removal_.enabled ? std::optional(now) : std::nullopt);
+      if (!noted && !is_permanent(noted.error())) co_return noted.error();
+    }
     if (missing && note_missing(kind, name, now, into)) content = nullptr;
     credentials_missing = credentials_missing || (missing && kind == source_kind::pull_secret);
     if (object) {
@@ -257,10 +259,10 @@ asio::awaitable<k8s::result<void>> revision_source::settle_order(std::string sou
 
 asio::awaitable<k8s::result<void>> revision_source::resolve(
     resource_view view, std::chrono::system_clock::time_point now,
-    std::optional<content_set> pinned, sync_state* into) {
+    std::optional<content_set> pinned, sync_state* into, bool records) {
   for (const auto of : all_units) {
     const auto* const fixed = pinned && of == unit::bootstrapper ? &*pinned : nullptr;
-    const auto resolved = co_await resolve_unit(of, &view, now, fixed, &into->at(of));
+    const auto resolved = co_await resolve_unit(of, &view, now, fixed, &into->at(of), records);
     if (!resolved) co_return resolved.error();
   }
   auto& credentials = into->at(unit::credentials);

@@ -61,11 +61,12 @@ class revision_source {
   /// and of those that its status names: what it has, and what it was becoming. Where a source has
   /// been missing for long enough, the first revision is without it, unless the configuration
   /// refers to it. Fails if a stored content is needed and can't be read: a request to the control
-  /// plane. `pinned`: contents of unit `bootstrapper` that take the place of the sources.
+  /// plane. `pinned`: contents of unit `bootstrapper` that take the place of the sources. Where a
+  /// source is missing, or there again, that is stored if `records`.
   boost::asio::awaitable<k8s::result<void>> resolve(resource_view view,
                                                     std::chrono::system_clock::time_point now,
                                                     std::optional<content_set> pinned,
-                                                    sync_state* into);
+                                                    sync_state* into, bool records = true);
 
   /// Unit `bootstrapper` of these contents; null if it is invalid.
   revision_ptr render_stored(const resource_view& view, const content_set& contents,
@@ -90,7 +91,7 @@ class revision_source {
   boost::asio::awaitable<k8s::result<void>> resolve_unit(unit of, const resource_view* view,
                                                          std::chrono::system_clock::time_point now,
                                                          const content_set* pinned,
-                                                         unit_state* into);
+                                                         unit_state* into, bool records);
   boost::asio::awaitable<k8s::result<std::optional<content_set>>> find(content_digests digests);
   boost::asio::awaitable<k8s::result<void>> add_own(unit of, const resource_view* view,
                                                     std::chrono::system_clock::time_point now,

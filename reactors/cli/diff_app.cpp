@@ -7,13 +7,47 @@
 
 #include <boost/json/serialize.hpp>
 
+#include <cstdint>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 #include <unistd.h>
 
 namespace rw::cli {
 
 namespace asio = boost::asio;
 namespace json = boost::json;
+
+namespace {
+
+/// JSON in ASCII, since a terminal shows it, and runtimes chose some of its texts. `text` is valid
+/// UTF-8 (RFC 8259, section 7).
+std::string in_ascii(std::string_view text) {
+  std::string out;
+  const auto escape = [&out](std::uint32_t unit) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    out += "\\u";
+    for (int shift = 12; shift >= 0; shift -= 4) out += digits[(unit >> shift) & 0xFU];
+  };
+  for (std::size_t at = 0; at < text.size();) {
+    const auto first = static_cast<unsigned char>(text[at++]);
+    if (first < 0x80) {
+      first == 0x7F ? escape(first) : out.push_back(text[at - 1]);
+      continue;
+    }
+    std::uint32_t point = first < 0xE0   ? first & 0x1FU
+                          : first < 0xF0 ? first & 0x0FU
+                                         : first & 0x07U;
+    for (; at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80; ++at) {
+      point = (point << 6) | (static_cast<unsigned char>(text[at]) & 0x3FU);
+    }
+    if (point >= 0x10000) escape(0xD7C0 + (point >> 10));
+    escape(point >= 0x10000 ? 0xDC00 + (point & 0x3FFU) : point);
+  }
+  return out;
+}
+
+}  // namespace
 
 diff_app::diff_app(services& with, diff_settings settings)
     : app(with),
@@ -37,7 +71,7 @@ asio::awaitable<int> diff_app::show() {
   if (k8s::find_array(diff, {"components"}) == nullptr) {
     throw std::runtime_error("the leader does not respond as a manager does");
   }
-  auto text = settings_.format == "json" ? json::serialize(diff) + "\n" : diff_text(diff);
+  auto text = settings_.format == "json" ? in_ascii(json::serialize(diff)) + "\n" : diff_text(diff);
   const auto failed = co_await output_.write(std::move(text));
   co_return failed ? 1 : exit_code_of(diff);
 }

@@ -66,7 +66,7 @@ const json::value* manager_container(const json::value& deployment) {
   if (all == nullptr) return nullptr;
   const auto found = std::ranges::find_if(*all, [](const json::value& container) {
     const auto* const args = k8s::find_array(container, {"args"});
-    return args != nullptr && !args->empty() && args->front() == "manager";
+    return args != nullptr && std::ranges::find(*args, "manager") != args->end();
   });
   return found == all->end() ? nullptr : &*found;
 }
@@ -74,22 +74,15 @@ const json::value* manager_container(const json::value& deployment) {
 /// Variables of a container; nothing: the manifests do not have the value.
 using variables = std::map<std::string, std::optional<std::string>, std::less<>>;
 
-variables variables_of(const json::value& container) {
-  variables out;
-  const auto* const all = k8s::find_array(container, {"env"});
-  for (const auto& each : all == nullptr ? json::array() : *all) {
-    const auto* const value = k8s::find(each, {"value"});
-    const bool is_literal = value != nullptr || k8s::find(each, {"valueFrom"}) == nullptr;
-    out[std::string(k8s::find_string(each, {"name"}))] =
-        is_literal ? std::optional<std::string>(k8s::find_string(each, {"value"})) : std::nullopt;
-  }
-  return out;
-}
-
 /// Replaces $(NAME) by the variable, as kubelet does (Kubernetes API reference, "Container", args);
 /// nothing: its value is not known.
 std::optional<std::string> expanded(std::string text, const variables& by) {
   for (auto at = text.find("$("); at != text.npos; at = text.find("$(", at)) {
+    if (at > 0 && text[at - 1] == '$') {  // "$$(NAME)" is "$(NAME)"
+      text.erase(at - 1, 1);
+      ++at;
+      continue;
+    }
     const auto end = text.find(')', at);
     if (end == text.npos) break;
     const auto found = by.find(std::string_view(text).substr(at + 2, end - at - 2));
@@ -100,13 +93,27 @@ std::optional<std::string> expanded(std::string text, const variables& by) {
   return text;
 }
 
+variables variables_of(const json::value& container) {
+  variables out;
+  const auto* const all = k8s::find_array(container, {"env"});
+  for (const auto& each : all == nullptr ? json::array() : *all) {
+    const auto* const value = k8s::find(each, {"value"});
+    const bool is_literal = value != nullptr || k8s::find(each, {"valueFrom"}) == nullptr;
+    auto text = std::string(k8s::find_string(each, {"value"}));
+    out[std::string(k8s::find_string(each, {"name"}))] =
+        is_literal ? expanded(std::move(text), out) : std::nullopt;
+  }
+  return out;
+}
+
 /// The arguments without the command's name. Those whose value is not known go to `unknown`.
 std::vector<std::string> arguments_of(const json::value& container, const variables& by,
                                       std::vector<std::string>& unknown) {
   std::vector<std::string> out;
-  const auto& args = *k8s::find_array(container, {"args"});
-  for (std::size_t i = 1; i < args.size(); ++i) {
-    const auto given = args[i].is_string() ? std::string(args[i].get_string()) : "";
+  bool named = false;
+  for (const auto& each : *k8s::find_array(container, {"args"})) {
+    const auto given = each.is_string() ? std::string(each.get_string()) : "";
+    if (given == "manager" && !std::exchange(named, true)) continue;
     if (auto text = expanded(given, by)) {
       out.push_back(std::move(*text));
     } else {
@@ -141,7 +148,8 @@ void read_settings(const json::value& container, planned_manager& into) {
     describe_manager(app, into.settings);
     allow_blanks(app);
     std::string log_level;  // a flag of the program, which it takes behind the command as well
-    app.add_option("--log-level", log_level);
+    app.add_option("--log-level", log_level)
+        ->check(CLI::IsMember({"debug", "info", "warning", "warn", "error"}));
     for (const auto* file : {"--rollout-prometheus-ca", "--rollout-prometheus-token-file"}) {
       app.get_option(file)->get_validator()->active(false);  // it is the pod's
     }

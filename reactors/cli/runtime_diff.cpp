@@ -110,9 +110,14 @@ void hide_values(json::value& secret) {
       value = digest_of(decoded && std::string_view(field) == "data" ? *decoded : text);
     }
   }
-  constexpr std::string_view last_applied = "kubectl.kubernetes.io/last-applied-configuration";
-  if (k8s::has_annotation(secret, last_applied)) {
-    k8s::set_annotation(secret, last_applied, digest_of(k8s::annotation(secret, last_applied)));
+  // kubectl's and other tools' annotations may have the whole Secret in them.
+  auto* const metadata = secret.get_object().if_contains("metadata");
+  if (metadata == nullptr || !metadata->is_object()) return;
+  auto* const annotations = metadata->get_object().if_contains("annotations");
+  if (annotations == nullptr || !annotations->is_object()) return;
+  for (auto& [name, value] : annotations->get_object()) {
+    const bool own = std::string_view(name).starts_with("operator.kyma-project.io/");
+    if (!own && value.is_string()) value = digest_of(std::string_view(value.get_string()));
   }
 }
 
@@ -137,7 +142,7 @@ std::string diff_text(const json::value& diff) {
     const auto& writes = component.at("writes").as_array();
     for (const auto& write : writes) out += text_of_write(write);
     const auto note = [&](std::string_view text) {
-      notes.append("# ").append(name).append(": ").append(text).append("\n");
+      notes.append("# ").append(name).append(": ").append(core::printable(text)).append("\n");
     };
     if (const auto* const waits = k8s::find_array(component, {"waits"}); waits != nullptr) {
       for (const auto& each : *waits) {

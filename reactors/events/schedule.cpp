@@ -140,6 +140,7 @@ std::size_t schedule::tidy(core::time_point now) {
   for (std::size_t i = 0; i < ring_.size();) {
     auto& destination = *ring_[i];
     if (owes(destination)) objects_.advance(*destination.changes, closed_, now);
+    if (!owes(destination)) destination.resync_fails_since = core::time_point::max();
     destination.events.wake(now);
     const bool is_probed = destination.breaker.open() && destination.breaker.passable(now);
     if (is_probed && !has_work(destination)) destination.events.wake_first();

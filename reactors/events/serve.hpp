@@ -80,7 +80,8 @@ struct host_objects {
 ///
 /// Cancellation is the graceful end: reviews for `shutdown_delay` more, then deliveries within
 /// `drain_timeout`. It returns the number of accepted events that were not delivered, and its
-/// caller's coroutine is not cancelled any more.
+/// caller's coroutine is not cancelled any more; what it accepts from then on is terminal
+/// cancellation alone, Asio's default, whatever it accepted before.
 boost::asio::awaitable<std::size_t> serve(boost::asio::any_io_executor executor,
                                           serve_options options, host_objects brought = {});
 

@@ -230,6 +230,28 @@ inline constexpr explanation runtime_reasons[] = {
      next_steps::gateway},
 };
 
+/// What `status` and the page show in the columns of installation and heartbeat.
+inline constexpr explanation runtime_states[] = {
+    {"installed",
+     "the watcher's objects are on the runtime as they should be, and its pods are ready"},
+    {"not_ready", "the watcher's objects are on the runtime, and its pods are not ready",
+     "the reason beside it", next_steps::pods},
+    {"failed", "the watcher can't be installed on the runtime", "the reason beside it",
+     "runtime-watcher explain REASON, with that reason"},
+    {"unreachable", "the runtime's API server does not respond, or does not let the manager in",
+     "the reason beside it: RuntimeUnreachable, AccessMissing, AccessRejected",
+     "runtime-watcher explain REASON, with that reason"},
+    {"deleting", "the Kyma is being deleted, and the watcher is being taken off the runtime"},
+    {"unknown",
+     "the leader has not looked at the runtime yet, or no heartbeat of it is expected yet",
+     "the leader has just begun; the watcher was just installed", next_steps::messages},
+    {"live", "heartbeats of the runtime arrive, and report no error"},
+    {"degraded", "heartbeats arrive, and the watcher reports an error or a probe failed",
+     "the reason beside it", "runtime-watcher explain REASON, with that reason"},
+    {"silent", "no heartbeat of the runtime has arrived for 2.5 times their interval",
+     "NoHeartbeat, or what a probe found: the reason beside it", next_steps::gateway},
+};
+
 /// Events of the Kyma, and of the Runtime where KIM configures it.
 inline constexpr explanation kyma_events[] = {
     {"WatcherInstalled", "the watcher is in place on the runtime"},

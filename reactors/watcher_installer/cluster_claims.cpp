@@ -144,6 +144,14 @@ std::string cluster_claims::other_owner(const object& kyma) {
   return owner == nullptr ? std::string() : owner->kyma.name;
 }
 
+std::string cluster_claims::find_other_owner(const object& kyma) const {
+  const auto self = claim_of(kyma);
+  const auto rivals = rivals_of(self);
+  auto owners = owners_;
+  const auto* const owner = owners.decide(self, rivals);
+  return owner == nullptr ? std::string() : owner->kyma.name;
+}
+
 std::string cluster_claims::heir(const object& kyma) const {
   std::vector<object_key> keys;
   for (const auto& cluster : claim_of(kyma).clusters) add_sharing(cluster, keys);

@@ -31,6 +31,8 @@ class cluster_claims {
   /// Returns the name of the Kyma that owns the cluster of `kyma`, which exists; empty: `kyma` owns
   /// it, and is recorded as the owner.
   std::string other_owner(const k8s::object& kyma);
+  /// The same, but records nothing.
+  std::string find_other_owner(const k8s::object& kyma) const;
 
   /// Returns the name of another Kyma that claims a cluster of `kyma` and is not being deleted;
   /// empty: none does.

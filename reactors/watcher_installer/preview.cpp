@@ -16,8 +16,13 @@ asio::awaitable<pass_preview> watcher_installer::preview(k8s::object_key kyma) {
   pass_preview out{.component = "watcher"};
   const auto stored = sources_.kymas.objects().get(kyma);
   if (!stored) co_return out;
+  // Who owns a cluster is among what a former leader recorded.
+  if (!has_records_) {
+    out.error = "this leader has not begun to reconcile runtimes: try again";
+    co_return out;
+  }
   auto value = writer_.newest(stored);
-  const auto next = decide(stored, value);
+  const auto next = decide(stored, value, true);
   const auto writes = std::make_shared<k8s::write_preview>();
   switch (next.next) {
     case action::leave:
@@ -42,7 +47,7 @@ asio::awaitable<pass_preview> watcher_installer::preview(k8s::object_key kyma) {
       co_await preview_installation(std::move(value), writes, &out);
       break;
   }
-  out.writes = writes->writes();
+  out.writes = writes->take();
   co_return out;
 }
 

@@ -87,6 +87,7 @@ watcher_installer::~watcher_installer() = default;
 asio::awaitable<void> watcher_installer::run() {
   const auto executor = co_await asio::this_coro::executor;
   co_await restore_records();
+  has_records_ = true;
   core::task_group tasks(executor);
   tasks.spawn(complete_states());
   tasks.spawn(report_inputs());
@@ -180,7 +181,7 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::reconcile(object_key k
     co_return cleaned;
   }
   auto kyma = writer_.newest(stored);
-  const auto next = decide(stored, kyma);
+  const auto next = decide(stored, kyma, false);
   const bool leaving =
       next.next == action::release || next.next == action::hand_over || next.next == action::remove;
   const auto scope = scope_of(kyma, options_.only);
@@ -208,13 +209,13 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::reconcile(object_key k
   co_return done;
 }
 
-watcher_installer::decision watcher_installer::decide(const object& stored,
-                                                      const json::value& kyma) {
+watcher_installer::decision watcher_installer::decide(const object& stored, const json::value& kyma,
+                                                      bool is_preview) {
   if (scope_of(kyma, options_.only) != cluster_scope::managed) return {action::leave};
   const bool goes = k8s::is_being_deleted(kyma) && !is_kept_by_others(kyma);
   if (goes && environment_.kcp.is_dry()) return {action::release};
   const auto changes = claims_.owners().changes();
-  auto owner = claims_.other_owner(stored);
+  auto owner = is_preview ? claims_.find_other_owner(stored) : claims_.other_owner(stored);
   if (claims_.owners().changes() != changes) records_.changed();
   if (goes && owner.empty()) owner = claims_.heir(stored);
   if (owner.empty()) return {goes ? action::remove : action::install};

@@ -221,7 +221,8 @@ class watcher_installer final : public runtime_controller {
   };
 
   work<result> reconcile(k8s::object_key key) override;
-  decision decide(const k8s::object& stored, const boost::json::value& kyma);
+  /// Who owns the cluster is recorded, unless for a preview.
+  decision decide(const k8s::object& stored, const boost::json::value& kyma, bool is_preview);
   work<result> keep_installed(boost::json::value kyma, contact to);
   work<result> apply(boost::json::value kyma, contact to, order order);
   work<k8s::result<void>> complete_order(const k8s::object_key* key, order* order);
@@ -293,6 +294,7 @@ class watcher_installer final : public runtime_controller {
   const boost::json::value lease_;
   k8s::client& finalizers_;
   deployment_content content_;
+  bool has_records_ = false;  ///< of the former leader
   const std::function<std::vector<pod_report>(const k8s::object_key& kyma)> reports_;
   const std::function<void(const k8s::object_key& kyma)> on_reconcile_;
   core::counter& writes_;

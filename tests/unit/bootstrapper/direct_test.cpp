@@ -269,7 +269,7 @@ RW_COROUTINE_TEST(broken_credentials_of_kim_give_way_to_the_last_valid_ones, tes
   co_await one_ready_runtime(env);
   co_await env->stop();
   auto broken = pull_secret();
-  k8s::set_secret_data(broken, bootstrapper::pull_secret_key, "{");
+  k8s::set_secret_data(broken, bootstrapper::pull_secret_key, "{}");
   co_await write_credentials(env, broken);
   co_await env->set_source(broken);
   co_await env->restart();

@@ -57,6 +57,12 @@ BOOST_AUTO_TEST_CASE(values_of_a_secret_are_digests) {
   hide_values(odd);
   BOOST_TEST(json::serialize(odd).find("secret") == std::string::npos);
   BOOST_TEST(json::serialize(odd).find("not base64") == std::string::npos);
+  odd = {{"metadata",
+          {{"annotations",
+            {{"kapp.k14s.io/original", "secret"}, {"operator.kyma-project.io/a", "b"}}}}}};
+  hide_values(odd);
+  BOOST_TEST(json::serialize(odd).find("secret") == std::string::npos);
+  BOOST_TEST(odd.at("metadata").at("annotations").at("operator.kyma-project.io/a") == "b");
   odd = {{"data", "secret"}, {"stringData", nullptr}};
   hide_values(odd);
   BOOST_TEST(json::serialize(odd).find("secret") == std::string::npos);
@@ -88,6 +94,11 @@ BOOST_AUTO_TEST_CASE(text_of_a_runtime_controls_no_terminal) {
   BOOST_TEST(text.find('\x1b') == std::string::npos);
   BOOST_TEST(text.find('\xc2') == std::string::npos);
   BOOST_TEST(text.find("# watcher: ?[31m") != std::string::npos, text);
+}
+
+BOOST_AUTO_TEST_CASE(text_of_a_runtime_is_a_line_of_its_own) {
+  BOOST_TEST(diff_text(diff_of({}, {}, "denied\n# watcher: nothing differs")) ==
+             "# watcher: error: denied # watcher: nothing differs\n");
 }
 
 BOOST_AUTO_TEST_CASE(exit_code_tells_differences_from_failures) {

@@ -221,6 +221,18 @@ BOOST_AUTO_TEST_CASE(warnings_of_a_cause_are_counted_with_the_names_of_the_last_
   BOOST_TEST(kept[2].count == 1U);
 }
 
+BOOST_AUTO_TEST_CASE(warnings_have_one_cause_whatever_the_length_of_a_name) {
+  book b;
+  core::logger log(core::log_level::info, b.sink());
+  for (const std::size_t length : {1U, 20U, 63U}) {
+    const std::string name(length, 'e');
+    log.error("failed", {{"name", name},
+                         {"error", "no Secret kubeconfig-" + name + ": " + std::string(300, 'z')}});
+    log.error("lost", {{"name", name}, {"error", "the runtime is unreachable"}});
+  }
+  BOOST_TEST(log.latest_warnings().size() == 2U);
+}
+
 BOOST_AUTO_TEST_CASE(warnings_that_a_limit_dropped_count) {
   book b;
   core::logger log(core::log_level::info, b.sink());

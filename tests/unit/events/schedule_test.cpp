@@ -1384,6 +1384,19 @@ BOOST_AUTO_TEST_CASE(operator_that_is_owed_a_resync_alone_waits_since_its_first_
   BOOST_TEST((oldest() == core::time_point::max()));
 }
 
+BOOST_AUTO_TEST_CASE(resync_of_a_manager_that_was_away_waits_from_its_own_failure) {
+  observing o;
+  o.objects.set_live(o.table, true, o.now);
+  o.objects.set_managers({"m"}, o.now);
+  o.plan.on_response(o.next(), {503}, o.now);
+  o.objects.set_managers({}, o.now);
+  static_cast<void>(o.next());
+  o.now += 3h;
+  o.objects.set_managers({"m"}, o.now);
+  o.plan.report(
+      [&](const rw::dispatch::schedule::figures& each) { BOOST_TEST((each.oldest >= o.now)); });
+}
+
 BOOST_AUTO_TEST_CASE(resync_that_is_taken_tells_what_waits_for_its_backoff) {
   observing o;
   o.objects.set_live(o.table, true, o.now);
