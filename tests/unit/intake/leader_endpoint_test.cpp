@@ -59,8 +59,8 @@ struct test_env : environment {
   /// Until the Service leads there.
   asio::awaitable<void> until_on(std::string address) {
     const bool led = co_await until("kcp", slices, service, [address](const json::value& slice) {
-      const auto* const endpoints = k8s::find(slice, {"endpoints"});
-      return endpoints != nullptr && endpoints->as_array().size() == 1 &&
+      const auto* const endpoints = k8s::find_array(slice, {"endpoints"});  // null: there are none
+      return endpoints != nullptr && endpoints->size() == 1 &&
              endpoints->at(0).at("addresses") == json::array{address};
     });
     BOOST_TEST(led, address);
