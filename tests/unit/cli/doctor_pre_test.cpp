@@ -143,19 +143,19 @@ BOOST_AUTO_TEST_CASE(manager_has_the_settings_of_its_deployment) {
   BOOST_TEST(expanded.unknown == std::vector<std::string>({"--issuer", "RW_LANDSCAPE"}),
              boost::test_tools::per_element());
   const auto chained = planned_by(
-      R"([{"name": "NAME", "value": "a"}, {"name": "RW_LANDSCAPE", "value": "$(NAME)-$$(NAME)"
-}])");
+      R"x([{"name": "NAME", "value": "a"},
+           {"name": "RW_LANDSCAPE", "value": "$(NAME)-$$(NAME)"}])x");
   BOOST_TEST(chained.error == "");
-BOOST_TEST(chained.settings.landscape == "a-$(NAME)");
-std::swap(arguments.front(), arguments.back());  // flags may stand before the command
-BOOST_TEST(find_manager(objects).exists);
-BOOST_TEST(find_manager(objects).error == "");
-*std::ranges::find(arguments, json::value("--log-level=debug")) = "--log-level=nonsense";
-BOOST_TEST(find_manager(objects).error.find("nonsense") != std::string::npos);
-arguments.push_back("--no-such-flag");
-BOOST_TEST(find_manager(objects).error.find("--no-such-flag") != std::string::npos);
-objects.erase(deployment);
-BOOST_TEST(!find_manager(objects).exists);
+  BOOST_TEST(chained.settings.landscape == "a-$(NAME)");
+  std::swap(arguments.front(), arguments.back());  // flags may stand before the command
+  BOOST_TEST(find_manager(objects).exists);
+  BOOST_TEST(find_manager(objects).error == "");
+  *std::ranges::find(arguments, json::value("--log-level=debug")) = "--log-level=nonsense";
+  BOOST_TEST(find_manager(objects).error.find("nonsense") != std::string::npos);
+  arguments.push_back("--no-such-flag");
+  BOOST_TEST(find_manager(objects).error.find("--no-such-flag") != std::string::npos);
+  objects.erase(deployment);
+  BOOST_TEST(!find_manager(objects).exists);
 }
 
 BOOST_AUTO_TEST_CASE(binding_grants_what_its_role_does) {
