@@ -25,11 +25,11 @@ asio::awaitable<std::size_t> serve(asio::any_io_executor executor, serve_options
   auto& metrics = brought.metrics != nullptr ? *brought.metrics : own_metrics;
   core::watchdog watchdog(clock, executor);
   if (options.version.empty()) options.version = RW_VERSION;
+  auto credentials = tls::credentials::load(options.files);
+  if (!credentials) throw std::invalid_argument("files: " + credentials.error().message());
   if (options.kcp.host.empty() || options.kcp.port == 0) {
     throw std::invalid_argument("kcp: the gateway's host and port are needed");
   }
-  auto credentials = tls::credentials::load(options.files);
-  if (!credentials) throw std::invalid_argument("files: " + credentials.error().message());
   auto api = make_api_client(executor, options, {clock, watchdog, log, metrics});
   if (!api) throw std::invalid_argument("kubeconfig: " + api.error().message);
   webhook_service service(executor, options, std::move(*credentials), std::move(*api),
