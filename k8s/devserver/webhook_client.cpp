@@ -95,7 +95,7 @@ std::optional<webhook_address> webhook_address::of(const webhook& webhook,
     const auto path = path_in(webhook.url, slash, reason);
     if (!path) return std::nullopt;
     made.server_name = made.host;
-    made.target = cleaned(*path) + query;
+    made.target = *path + query;
     made.url = webhook.url.substr(0, slash) + made.target;
     return made;
   }

@@ -201,7 +201,9 @@ boost::asio::awaitable<void> webhook::wait_for_the_end() {
   co_await never.wait();
 }
 
+/// `operations`: a list, or one, as newer versions of Boost.JSON read {"CREATE"}.
 json rule(const k8s::resource_type& type, json operations, std::string_view resource) {
+  if (!operations.is_array()) operations = boost::json::array{std::move(operations)};
   return {{"apiGroups", boost::json::array{type.gvk.group}},
           {"apiVersions", boost::json::array{type.gvk.version}},
           {"operations", std::move(operations)},

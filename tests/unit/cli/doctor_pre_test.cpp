@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(manager_has_the_settings_of_its_deployment) {
   BOOST_TEST(expanded.unknown == std::vector<std::string>({"--issuer", "RW_LANDSCAPE"}),
              boost::test_tools::per_element());
   const auto chained = planned_by(
-      R"x([{"name": "NAME", "value": "a"},
+      R"x([{"name": "NAME", "value": "a"}, {"name": "FROM_ELSEWHERE", "value": "issuer"},
            {"name": "RW_LANDSCAPE", "value": "$(NAME)-$$(NAME)"}])x");
   BOOST_TEST(chained.error == "");
   BOOST_TEST(chained.settings.landscape == "a-$(NAME)");
