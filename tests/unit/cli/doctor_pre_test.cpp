@@ -150,8 +150,10 @@ BOOST_AUTO_TEST_CASE(manager_has_the_settings_of_its_deployment) {
   std::swap(arguments.front(), arguments.back());  // flags may stand before the command
   BOOST_TEST(find_manager(objects).exists);
   BOOST_TEST(find_manager(objects).error == "");
-  *std::ranges::find(arguments, json::value("--log-level=debug")) = "--log-level=nonsense";
+  auto& level = *std::ranges::find(arguments, json::value("--log-level=debug"));
+  level = "--log-level=nonsense";
   BOOST_TEST(find_manager(objects).error.find("nonsense") != std::string::npos);
+  level = "--log-level=info";
   arguments.push_back("--no-such-flag");
   BOOST_TEST(find_manager(objects).error.find("--no-such-flag") != std::string::npos);
   objects.erase(deployment);
