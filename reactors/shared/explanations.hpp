@@ -24,7 +24,8 @@ struct explanation_group {
 inline constexpr explanation_group explanation_groups[] = {
     {"Runtimes", "runtime-watcher status --reason WORD -o wide\nruntime-watcher doctor",
      runtime_reasons},
-    {"States of runtimes", "runtime-watcher status -o wide\nruntime-watcher doctor", runtime_states},
+    {"States of runtimes", "runtime-watcher status -o wide\nruntime-watcher doctor",
+     runtime_states},
     {"Events of Kymas and Runtimes",
      "kubectl get events -n kcp-system --field-selector reason=WORD\nruntime-watcher status -o "
      "wide",
