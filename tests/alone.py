@@ -19,7 +19,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDERS = ("core", "tls", "k8s", "reactors")
-KEPT = ("CMAKE_CXX_COMPILER", "CMAKE_BUILD_TYPE", "CMAKE_EXE_LINKER_FLAGS", "CMAKE_SHARED_LINKER_FLAGS", "RW_WERROR")
+KEPT = ("CMAKE_TOOLCHAIN_FILE", "CMAKE_CXX_COMPILER", "CMAKE_BUILD_TYPE", "CMAKE_EXE_LINKER_FLAGS", "CMAKE_SHARED_LINKER_FLAGS",
+        "RW_WERROR")
 
 
 def run(*command, **options):
