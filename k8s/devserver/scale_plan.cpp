@@ -34,7 +34,7 @@ outcome<void> check_scale(const call& to, const json::value& scale) {
 }  // namespace
 
 outcome<write_plan> write_planner::update_scale(const call& to, const json::value& scale,
-                                                const write_options& with) const {
+                                                const write_options& with, bool applied) const {
   auto good = check_scale(to, scale);
   if (good.has_error()) return good.error();
   auto before = to.objects()->find(to.path());
@@ -46,39 +46,28 @@ outcome<write_plan> write_planner::update_scale(const call& to, const json::valu
   if (!version.empty() && version != find_string(old, {"metadata", "resourceVersion"})) {
     return modified_meanwhile(to.target());
   }
-  auto object = old;
-  good = set_scale(to.view, object, scale);
-  if (good.has_error()) return good.error();
-  return finish_update(to, std::move(before), std::move(old), std::move(object), with, false);
-}
-
-/// What is applied is the object with its replicas alone.
-outcome<write_plan> write_planner::apply_scale(const call& to, const json::value& scale,
-                                               const write_options& with) const {
-  auto good = check_scale(to, scale);
-  if (good.has_error()) return good.error();
-  auto before = to.objects()->find(to.path());
-  if (!before) return not_found(to.target());
-  auto old = before->parse();
-  to_view(old, to.view);
-  const auto version = find_string(scale, {"metadata", "resourceVersion"});
-  if (!version.empty() && version != find_string(old, {"metadata", "resourceVersion"})) {
-    return modified_meanwhile(to.target());
+  // What is applied is the object with its replicas alone.
+  auto object = applied ? json::value{{"apiVersion", to.view.api_version()},
+                                      {"kind", to.view.of->kind},
+                                      {"metadata", {{"name", to.key.name}}}}
+                        : old;
+  if (!applied || find(scale, {"spec", "replicas"}) != nullptr) {
+    good = set_scale(to.view, object, scale);
+    if (good.has_error()) return good.error();
   }
-  json::value change{{"apiVersion", to.view.api_version()},
-                     {"kind", to.view.of->kind},
-                     {"metadata", {{"name", to.key.name}}}};
-  if (find(scale, {"spec", "replicas"}) != nullptr) good = set_scale(to.view, change, scale);
-  if (good.has_error()) return good.error();
-  auto merged = devserver::apply(old, change, *schema_of(to.view), writer_of(to, with), with.force);
-  if (merged.has_error()) return merged.error();
-  return finish_update(to, std::move(before), std::move(old), std::move(*merged), with, true);
+  if (applied) {
+    auto merged =
+        devserver::apply(old, object, *schema_of(to.view), writer_of(to, with), with.force);
+    if (merged.has_error()) return merged.error();
+    object = std::move(*merged);
+  }
+  return finish_update(to, std::move(before), std::move(old), std::move(object), with, applied);
 }
 
 outcome<write_plan> write_planner::patch_scale(const call& to, patch_kind patch_kind,
                                                const json::value& change,
                                                const write_options& with) const {
-  if (patch_kind == patch_kind::apply) return apply_scale(to, change, with);
+  if (patch_kind == patch_kind::apply) return update_scale(to, change, with, true);
   const auto before = to.objects()->find(to.path());
   if (!before) return not_found(to.target());
   auto old = before->parse();
@@ -93,7 +82,7 @@ outcome<write_plan> write_planner::patch_scale(const call& to, patch_kind patch_
     done = strategic_merge_patch(scale, change, *builtin_schema("autoscaling/v1", "Scale"));
   }
   if (done.has_error()) return done.error();
-  return update_scale(to, scale, with);
+  return update_scale(to, scale, with, false);
 }
 
 }  // namespace rw::k8s::devserver

@@ -117,7 +117,7 @@ outcome<write_plan> write_planner::finish_create(const call& to, json::value obj
 
 outcome<write_plan> write_planner::update(const call& to, json::value object,
                                           const write_options& with) const {
-  if (to.subresource == scale_subresource) return update_scale(to, object, with);
+  if (to.subresource == scale_subresource) return update_scale(to, object, with, false);
   const auto good = check_envelope(to, object);
   if (good.has_error()) return good.error();
   auto& metadata = object.get_object().at("metadata").get_object();

@@ -88,9 +88,7 @@ class write_planner {
                                     boost::json::value object, const write_options& with,
                                     bool applied) const;
   outcome<write_plan> update_scale(const call& to, const boost::json::value& scale,
-                                   const write_options& with) const;
-  outcome<write_plan> apply_scale(const call& to, const boost::json::value& scale,
-                                  const write_options& with) const;
+                                   const write_options& with, bool applied) const;
   outcome<write_plan> patch_scale(const call& to, patch_kind patch_kind,
                                   const boost::json::value& change,
                                   const write_options& with) const;

@@ -111,13 +111,16 @@ void add_lease_name(CLI::App& app, std::string& ns, std::string& name) {
   add(app, "--lease-name", name, "", "Name of the manager's leader-election Lease");
 }
 
+void add_manager_token(CLI::App& app, std::string& file) {
+  add(app, "--token-file", file, "FILE", "File with the token of the manager's --admin-token-file");
+}
+
 void add_leader_access(CLI::App& app, leader_access& to) {
   add_kcp_access(app, to.kcp);
   add_host_port(app, "--address", to.address,
                 "Address of a manager's metrics and /runtimes; by default the leader is asked "
                 "through KCP's API server, and in a pod 127.0.0.1:8080");
-  add(app, "--token-file", to.token_file, "FILE",
-      "File with the token of the manager's --admin-token-file");
+  add_manager_token(app, to.token_file);
   add_lease_name(app, to.lease_namespace, to.lease_name);
 }
 
@@ -311,8 +314,7 @@ void describe_doctor(CLI::App& app, doctor_settings& to) {
   add_host_port(app, "--manager", to.manager,
                 "Address of a manager's metrics and /runtimes; by default the leader is asked "
                 "through KCP's API server");
-  add(app, "--token-file", to.token_file, "FILE",
-      "File with the token of the manager's --admin-token-file");
+  add_manager_token(app, to.token_file);
   add_percentage(app, "--tolerate", to.tolerate_percent,
                  "Percentage of the runtimes that may fail without exit code 3");
   add(app, "--output,-o", to.format, "", "Format of the report on standard output")
