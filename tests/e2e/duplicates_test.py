@@ -50,6 +50,17 @@ class Duplicates(landscape.Embedded, harness.TestCase):
         self.assertEqual(found, ["kyma-2: DuplicateRuntime: also Kyma kyma-1"], done.stdout)
         self.assertNotIn("kyma-1: DuplicateRuntime", done.stdout)
 
+    def check_diffs(self):
+        """`diff` right after a fail-over: the new leader does not hand the cluster to the duplicate, and shows no write."""
+        def told():
+            shown = [runtime_watcher("diff", "--kubeconfig", self.kcp.kubeconfig, "--address", f"127.0.0.1:{self.manager.admin}",
+                                     "--runtime", kyma, timeout=60) for kyma in ("kyma-2", "kyma-1")]
+            for each in shown:
+                self.assertNotIn("+++ next", each.stdout)
+            self.assertNotIn("belongs to Kyma", shown[1].stdout)
+            return "the cluster belongs to Kyma kyma-1: nothing is written" in shown[0].stdout and shown[1].returncode == 0
+        wait_until(told, landscape.PATIENCE, lambda: f"the new leader compares both:\n{self.manager.tail()}", every=0.05)
+
     def recorded(self):
         return "".join(base64.b64decode(one["data"]["clusters"]).decode()
                        for one in self.kcp.get("secrets", ns=STATE)["items"]
@@ -96,6 +107,7 @@ class Duplicates(landscape.Embedded, harness.TestCase):
         # The next manager knows the owner, too.
         self.assertEqual(self.manager.terminate(), 0, self.manager.tail())
         self.manager = self.start_manager()
+        self.check_diffs()
         self.until_duplicate()
         self.check_nothing_alternates()
         self.assertEqual(self.skr.get(*TLS)["data"]["tls.crt"], identity)
