@@ -4,7 +4,9 @@
 # what an operator would do: applies a Watcher, creates a Kyma with its runtime, changes a watched object on the
 # runtime. Each step is watched until it has happened. Leaves nothing running.
 #
-#   deploy/quickstart.sh
+#   deploy/quickstart.sh [--built]
+#
+#   --built   installs and builds nothing, as it is done
 #
 # Any folder, any number of times; as root or with sudo when packages are missing. Uses kubectl where there is one
 # (1.27 or later), else curl.
@@ -14,8 +16,10 @@ readonly root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 readonly binary="$root/build/runtime-watcher-dev"
 readonly runtime=runtime-1
 
+built=
 case "${1:-}" in
   "") ;;
+  --built) built=yes ;;
   -h | --help) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; exit 0 ;;
   *) echo "quickstart: unknown argument '$1'; see --help" >&2; exit 2 ;;
 esac
@@ -111,20 +115,24 @@ readonly deployment=/apis/apps/v1/namespaces/kyma-system/deployments/skr-webhook
 readonly watched=/apis/operator.kyma-project.io/v1beta2/namespaces/kyma-system/kymas/default
 
 log_says() { grep -q "\"msg\":\"$1\"" "$work/log"; }
-told() { grep -q "\"runtime\":\"$runtime\"" "$work/events"; }
-# The event of the change: what the watcher sends once for each object when it starts has no time.
+# A resync: a watcher that starts asks its operator to look at everything of its runtime.
+told() { grep -qE "\"runtime\":\"$runtime\".*\"resync\":\"started\"" "$work/events"; }
 change_event() { grep "\"runtime\":\"$runtime\"" "$work/events" | grep -E '"reconciledAfterMs":[0-9]' | head -n 1; }
 requeued() { [[ -n $(change_event) ]]; }
 
 # --- the story -----------------------------------------------------------------------------------------
 
-step "Packages"
-"$root/deploy/install-packages.sh" build
-
-step "Build (some minutes the first time)"
 cd "$root"
-cmake --preset release >/dev/null
-cmake --build --preset release --target installed
+if [[ -z $built ]]; then
+  step "Packages"
+  "$root/deploy/install-packages.sh" build
+
+  step "Build (some minutes the first time)"
+  cmake --preset release >/dev/null
+  cmake --build --preset release --target installed
+elif [[ ! -x $binary ]]; then
+  die "$binary is not there: run it without --built"
+fi
 
 step "Start: runtime-watcher-dev dev --bare (a control plane that knows of no runtime, and a runtime)"
 umask 077  # kubeconfigs and manifests with tokens are for this user alone
@@ -148,7 +156,7 @@ wait_for 10 "the runtime's API server calls it: webhook configuration skr-webhoo
   has "$runtime" "$configuration" '"/validate/lifecycle-manager"'
 wait_for 30 "the control plane knows: event WatcherInstalled of the Kyma" has kcp "$events" 'WatcherInstalled'
 
-wait_for 10 "KCP has been told of the object that was there already" told
+wait_for 10 "KCP has been told to look at what was there already (a resync)" told
 sleep 1  # a Kyma is requeued at once, but once a second at most
 
 step "Change the watched object on the runtime"

@@ -20,7 +20,7 @@ BUILDS = "it builds all of the project once more; .ci/run has the same commands"
 CLUSTER = "it needs pods, images or controllers that no API server in a test has"
 # Page, how the command begins, and why it is not run from the page.
 NOT_RUN = (
-    ("README.md", "deploy/quickstart.sh", "it installs packages as root and builds; CI begins with it"),
+    ("README.md", "deploy/quickstart.sh", "it installs packages as root and builds; e2e.quickstart runs the rest of it"),
     ("README.md", "tests/run.sh", "it runs the tests, this one among them"),
     ("bench/README.md", "bench/run.sh", "it measures for a long time; bench.gather holds what it makes of what is measured"),
     ("bench/README.md", "deploy/install-packages.sh", "it installs packages as root; .ci/run begins with it"),

@@ -201,9 +201,8 @@ asio::awaitable<void> manager_app::read_events() {
       if (event.resync) {
         // Everything of the runtime is compared, whatever its watches have shown.
         for (const auto& kyma : owners_of(event.runtime_id)) installer_->suspect(kyma.key());
-      } else if (observer_ != nullptr) {
-        show(event);
       }
+      if (observer_ != nullptr) show(event);
       router_->on_event(event.runtime_id);
     }
   }

@@ -12,8 +12,8 @@ class manager_observer {
  public:
   virtual ~manager_observer() = default;
 
-  /// Called with each received event. `kymas`: those with its runtime's id, which are reconciled
-  /// because of it. Without any, the event waits for one.
+  /// Called with each received event or resync. `kymas`: those with its runtime's id, which are
+  /// reconciled because of it. Without any, the event waits for one.
   virtual void on_event(const listener::received_event& event,
                         const std::vector<k8s::object_key>& kymas) = 0;
   /// Called when the reconcile of a Kyma begins.

@@ -30,8 +30,12 @@ void append_time(std::string& out, std::string_view name, std::optional<core::du
 
 std::string line_of(const event_trace& of, std::chrono::system_clock::time_point now) {
   // The time of day of "2026-11-21T09:00:00.123456Z", in milliseconds.
-  auto out = k8s::format_micro_time(now).substr(11, 12) + "  " + of.runtime + ": " +
-             of.event.gvk.kind + " " + to_string(of.event.watched) + " changed";
+  auto out = k8s::format_micro_time(now).substr(11, 12) + "  " + of.runtime + ": ";
+  if (of.resync) {
+    out.append("any object may have changed (").append(to_string(*of.resync)) += ')';
+  } else {
+    out += of.event.gvk.kind + " " + to_string(of.event.watched) + " changed";
+  }
   if (of.kyma.empty()) return out + (of.heard ? "; no Kyma has this runtime's id yet" : "");
   out += " -> Kyma " + of.kyma + " reconciled";
   if (!of.to_reconcile) return out;
@@ -45,6 +49,7 @@ std::string json_line_of(const event_trace& of, std::chrono::system_clock::time_
   append_member(out, "time", k8s::format_micro_time(now));
   append_member(out, "runtime", of.runtime);
   append_member(out, "manager", of.event.manager);
+  if (of.resync) append_member(out, "resync", to_string(*of.resync));
   append_member(out, "apiVersion", of.event.gvk.api_version());
   append_member(out, "kind", of.event.gvk.kind);
   append_member(out, "namespace", of.event.watched.ns);
@@ -91,7 +96,7 @@ void event_view::forget_oldest() {
 void event_view::on_event(const listener::received_event& event,
                           const std::vector<k8s::object_key>& kymas) {
   const auto now = clock_.now();
-  event_trace trace{.runtime = event.runtime_id, .event = event.event};
+  event_trace trace{.runtime = event.runtime_id, .event = event.event, .resync = event.resync};
   std::optional<core::time_point> since;
   if (auto known = changes_.extract(key{event.runtime_id, event.event}); !known.empty()) {
     since = known.mapped();

@@ -4,6 +4,7 @@
 #include "rw/core/metrics.hpp"
 #include "rw/reactors/cli/manager_observer.hpp"
 #include "rw/reactors/shared/events.hpp"
+#include "rw/reactors/shared/resync.hpp"
 
 #include <deque>
 #include <functional>
@@ -15,11 +16,12 @@
 
 namespace rw::dev {
 
-/// The trace of one event, from the change to its reconcile. Times count from the moment at which
-/// the runtime's API server called the webhook.
+/// The trace of one event, from the change to its reconcile, or of one resync, from its arrival.
+/// Times count from the moment at which the runtime's API server called the webhook.
 struct event_trace {
   std::string runtime = {};
-  watch_event event = {};
+  watch_event event = {};  ///< of a resync only the manager
+  std::optional<resync_reason> resync = {};
   std::string kyma = {};                     ///< "namespace/name"; empty: none has the runtime's id
   std::optional<core::duration> heard = {};  ///< received by the manager
   std::optional<core::duration> to_reconcile = {};  ///< nothing: the time of the change is unknown

@@ -92,8 +92,13 @@ void live_table::add(const event_trace& trace, core::time_point now,
   found.latency = trace.to_reconcile;
   // The time of day of "2026-11-21T09:00:00.123456Z".
   const auto& object = trace.event.watched;
-  found.latest = k8s::format_micro_time(wall).substr(11, 8) + " " + trace.event.gvk.kind + " " +
-                 object.name + (object.ns.empty() ? "" : " in " + object.ns);
+  found.latest = k8s::format_micro_time(wall).substr(11, 8) + " ";
+  if (trace.resync) {
+    found.latest.append("any object (").append(to_string(*trace.resync)) += ')';
+  } else {
+    found.latest +=
+        trace.event.gvk.kind + " " + object.name + (object.ns.empty() ? "" : " in " + object.ns);
+  }
   if (seconds_.empty() || now - seconds_.back().first >= std::chrono::seconds(1)) {
     seconds_.emplace_back(now, 0);
   }

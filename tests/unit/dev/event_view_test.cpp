@@ -95,6 +95,24 @@ BOOST_AUTO_TEST_CASE(event_without_an_observed_change_has_no_times) {
   BOOST_TEST(!s.told.front().to_reconcile.has_value());
 }
 
+BOOST_AUTO_TEST_CASE(resync_is_told_with_its_reason) {
+  stage s;
+  s.view.on_event({.runtime_id = "runtime-1",
+                   .event = {.manager = "lifecycle-manager", .gvk = {}, .watched = {}},
+                   .resync = rw::resync_reason::started},
+                  {kyma});
+  s.view.reconciling(kyma);
+  BOOST_REQUIRE(s.told.size() == 1U);
+  const auto line = line_of(s.told.front(), s.clock.wall());
+  BOOST_TEST(line.ends_with("runtime-1: any object may have changed (started) -> Kyma "
+                            "kcp-system/runtime-1 reconciled"),
+             line);
+  const auto told = boost::json::parse(json_line_of(s.told.front(), s.clock.wall())).as_object();
+  BOOST_TEST(told.at("resync").as_string() == "started");
+  BOOST_TEST(told.at("runtime").as_string() == "runtime-1");
+  BOOST_TEST(told.at("reconciledAfterMs").is_null());
+}
+
 BOOST_AUTO_TEST_CASE(event_without_a_kyma_is_reported_at_once) {
   stage s;
   s.view.on_event(from("runtime-9", "default"), {});
