@@ -9,7 +9,11 @@
 #include <boost/json/value.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <system_error>
 
 namespace rw::admission {
 namespace {
@@ -22,9 +26,18 @@ bool begins_number(char c) noexcept {
   return c == '-' || (c >= '0' && c <= '9');
 }
 
+/// Boost.JSON from 1.84 on reads any exponent, earlier ones those of 32 bits.
+bool has_small_exponent(std::string_view number) {
+  const auto mark = number.find_first_of("eE");
+  if (mark == std::string_view::npos) return true;
+  const auto digits = number.substr(number.find_first_of("0123456789", mark));
+  std::int32_t value = 0;
+  return std::from_chars(digits.data(), digits.data() + digits.size(), value).ec == std::errc();
+}
+
 /// Returns a valid JSON text with its numbers as strings of `number_mark` and their canonical
-/// spelling.
-std::string with_numbers_as_strings(std::string_view text) {
+/// spelling; nothing if an exponent is too large.
+std::optional<std::string> with_numbers_as_strings(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size();) {
     auto end = i + 1;
@@ -33,8 +46,10 @@ std::string with_numbers_as_strings(std::string_view text) {
       out += text.substr(i, ++end - i);
     } else if (begins_number(text[i])) {
       end = std::min(text.find_first_not_of("0123456789+-.eE", i), text.size());
+      const auto number = text.substr(i, end - i);
+      if (!has_small_exponent(number)) return std::nullopt;
       (out += '"') += number_mark;
-      core::append_canonical_number(out, text.substr(i, end - i));
+      core::append_canonical_number(out, number);
       out += '"';
     } else {
       out += text[i];
@@ -53,8 +68,11 @@ json::value parse_exact(std::string_view text, std::size_t max_depth, json::stor
   json::monotonic_resource unused;
   json::parse(text, error, &unused, options);
   if (error) return nullptr;
+  const auto exact = with_numbers_as_strings(text);
+  if (!exact) error = json::error::exponent_overflow;
+  if (error) return nullptr;
   options.allow_invalid_utf8 = true;  // the mark
-  return json::parse(with_numbers_as_strings(text), error, std::move(storage), options);
+  return json::parse(*exact, error, std::move(storage), options);
 }
 
 const json::string* exact_string(const json::value& value) noexcept {
