@@ -113,9 +113,11 @@ boost::asio::awaitable<void> pages::handle(http::request& from, http::response& 
   const auto path = target.substr(0, target.find('?'));
   if (http::show_process(metrics_, options_.not_ready, from, into, options_.labels)) return {};
   if (!is_private(path)) {
-    into.text(404, std::string("not found: try ") +
-                       (options_.live != nullptr ? "/, /runtimes, " : "") +
-                       "/metrics, /healthz, /livez or /readyz");
+    std::string known;
+    for (const std::string_view each : {"/", "/live", "/runtimes", "/history", "/diff"}) {
+      if (is_private(each)) known.append(each).append(", ");
+    }
+    into.text(404, "not found: try " + known + "/metrics, /healthz, /livez or /readyz");
   } else if (may_see(from, into)) {
     into.headers.add("cache-control", "no-store");
     into.headers.add("x-content-type-options", "nosniff");

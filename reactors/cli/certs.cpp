@@ -1,7 +1,10 @@
 #include "rw/reactors/cli/certs.hpp"
 
 #include "rw/reactors/cli/app.hpp"
+#include "rw/reactors/cli/shell_word.hpp"
 #include "rw/tls/issuer.hpp"
+
+#include <boost/asio/ip/address.hpp>
 
 #include <filesystem>
 
@@ -59,9 +62,20 @@ void make_certificates(const certs_settings& settings) {
         "it calls the webhook by, such as --san dns:skr-webhook.kyma-system.svc");
   }
   for (const auto& san : settings.sans) add_name(san, request);
+  if (settings.issues == role::server && settings.sans.empty()) {
+    // Clients check these names alone (RFC 9525, section 6.3).
+    boost::system::error_code no_address;
+    boost::asio::ip::make_address(settings.name, no_address);
+    (no_address ? request.dns_names : request.ips).push_back(settings.name);
+  }
   request.server_auth = settings.issues != role::client;
   request.client_auth = settings.issues != role::server;
   const std::filesystem::path dir(settings.dir);
+  if (!std::filesystem::exists(dir / "ca.crt")) {
+    throw setting_error("certs: there is no " + (dir / "ca.crt").string() +
+                        ": make it first with runtime-watcher certs ca --dir " +
+                        shell_word(settings.dir));
+  }
   const auto certificate = need(tls::read_file((dir / "ca.crt").string()), "certs");
   const auto key = need(tls::read_key_file((dir / "ca.key").string()), "certs");
   const auto ca = need(tls::issuer::load({certificate, key}), "certs");

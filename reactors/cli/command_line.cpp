@@ -119,21 +119,6 @@ std::vector<std::string> without_aliases(std::vector<std::string> arguments,
   return arguments;
 }
 
-/// `help COMMAND...`, also after the flags of a program with commands, means `COMMAND... --help`.
-std::vector<std::string> without_help_command(std::vector<std::string> arguments,
-                                              const CLI::App& program, bool has_commands) {
-  auto at = arguments.begin();
-  while (has_commands && at != arguments.end() && at->starts_with('-')) {
-    const auto* const flag = program.get_option_no_throw(*at);  // none: it has its value with it
-    const bool takes_next = flag != nullptr && flag->get_items_expected_min() > 0;
-    at += takes_next && std::next(at) != arguments.end() ? 2 : 1;
-  }
-  if (at == arguments.end() || *at != "help") return arguments;
-  arguments.erase(at);
-  arguments.emplace_back("--help");
-  return arguments;
-}
-
 /// The commands that every program has: `version`, `help` and `completion`.
 class further_words {
  public:
@@ -183,7 +168,10 @@ void note_variables(const CLI::App& app, const std::vector<std::string>& argumen
       const auto is_short = [&](const std::string& name) {
         return argument.starts_with("-" + name);
       };
-      return argument == flag || argument.starts_with(flag + "=") ||
+      const auto is_long = [&](const std::string& name) {
+        return argument == "--" + name || argument.starts_with("--" + name + "=");
+      };
+      return std::ranges::any_of(option->get_lnames(), is_long) ||
              (!argument.starts_with("--") && std::ranges::any_of(option->get_snames(), is_short));
     };
     if (option->get_envname().empty() || option->results().empty()) continue;
@@ -384,8 +372,7 @@ command_line parse_command_line(const std::string& program, const std::string& a
                               "Least level that is logged; commands that print a report log errors "
                               "alone by default");
   log_level->check(CLI::IsMember({"debug", "info", "warning", "warn", "error"}));
-  const auto arguments = without_help_command(
-      without_aliases(std::vector<std::string>(argv + 1, argv + argc), commands), parser, !single);
+  auto arguments = without_aliases(std::vector<std::string>(argv + 1, argv + argc), commands);
   if (!single) finish_options(parser, "", arguments, true, result.service_links);
   const auto names_command = [&](const std::string& argument) {
     return std::ranges::find(commands, argument, &command::name) != commands.end();
@@ -401,8 +388,10 @@ command_line parse_command_line(const std::string& program, const std::string& a
   CLI::App none;
   further_words words;
   words.add_to(parser.get_allow_extras() ? none : parser, program);
+  arguments = as_request_for_help(parser, std::move(arguments));
   try {
     if (!single) check_commands(parser, arguments);
+    check_values(parser, arguments);
     try {
       parse(parser, arguments);
     } catch (const CLI::RequiredError&) {

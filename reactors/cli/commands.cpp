@@ -93,6 +93,7 @@ std::vector<command> commands_of(settings& to) {
        .help = "Shows what the manager's next pass would write to a runtime, as kubectl diff does; "
                "writes nothing",
        .describe = [&to](CLI::App& app) { describe_diff(app, to.diff); },
+       .check = [&to](CLI::App& app, const command_line& line) { check_diff(app, line, to.diff); },
        .make = make<diff_app>(to.diff),
        .reports = true},
       {.name = "rollout",

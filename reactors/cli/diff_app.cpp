@@ -3,6 +3,7 @@
 #include "rw/core/text.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/k8s/objects/url.hpp"
+#include "rw/reactors/cli/kcp_commands.hpp"
 #include "rw/reactors/cli/runtime_diff.hpp"
 
 #include <boost/json/serialize.hpp>
@@ -62,8 +63,10 @@ asio::awaitable<int> diff_app::show() {
   const auto got = co_await manager_.ask_object(std::move(target));
   if (!got.warning.empty()) co_await errors_.write("warning: " + got.warning + "\n");
   if (!got.error.empty()) {
-    throw std::runtime_error((got.no_way ? "no leader: " : "") + core::printable(got.error) +
-                             (got.next.empty() ? "" : "\n  fix: " + got.next));
+    const bool leaderless = got.no_way && got.next.empty() && !got.other_leads;
+    const auto text = (leaderless ? "no leader: " : "") + core::printable(got.error) +
+                      (got.next.empty() ? "" : "\n  fix: " + got.next);
+    throw std::runtime_error(with_kcp_flags(text, settings_.kcp));
   }
   const auto& diff = got.runtimes;
   const auto error = k8s::find_string(diff, {"error"});
@@ -71,7 +74,8 @@ asio::awaitable<int> diff_app::show() {
   if (k8s::find_array(diff, {"components"}) == nullptr) {
     throw std::runtime_error("the leader does not respond as a manager does");
   }
-  auto text = settings_.format == "json" ? in_ascii(json::serialize(diff)) + "\n" : diff_text(diff);
+  auto text = settings_.format == "json" ? in_ascii(json::serialize(diff)) + "\n"
+                                         : diff_text(diff, settings_.kcp);
   const auto failed = co_await output_.write(std::move(text));
   co_return failed ? 1 : exit_code_of(diff);
 }

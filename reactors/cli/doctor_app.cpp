@@ -4,6 +4,7 @@
 #include "rw/reactors/bootstrapper/resource.hpp"
 #include "rw/reactors/certificates/rendering.hpp"
 #include "rw/reactors/cli/doctor_gateway.hpp"
+#include "rw/reactors/cli/kcp_commands.hpp"
 #include "rw/reactors/cli/manager_manifests.hpp"
 #include "rw/reactors/gateway_secret/rotation.hpp"
 #include "rw/reactors/runtime_rollout/resource.hpp"
@@ -98,7 +99,8 @@ doctor_app::~doctor_app() = default;
 
 asio::awaitable<void> doctor_app::report(finding finding) {
   findings_.push_back(std::move(finding));
-  if (settings_.format == "text") co_await output_.write(text_of(findings_.back()));
+  if (settings_.format != "text") co_return;
+  co_await output_.write(text_of(with_kcp_flags(findings_.back(), settings_.kcp)));
 }
 
 asio::awaitable<void> doctor_app::report(finding_state state, std::string_view check,
@@ -365,11 +367,12 @@ asio::awaitable<int> doctor_app::check_all() {
   }
   if (settings_.format == "json") {
     json::array all;
-    for (const auto& each : findings_) all.push_back(json_of(each));
+    for (const auto& each : findings_) all.push_back(json_of(with_kcp_flags(each, settings_.kcp)));
     json::object out{{"checks", std::move(all)}, {"verdict", json_of(verdict_, {})}};
     co_await output_.write(json::serialize(out) + "\n");
   } else {
-    co_await output_.write(summary_of(findings_) + text_of(verdict_));
+    co_await output_.write(summary_of(findings_) +
+                           with_kcp_flags(text_of(verdict_), settings_.kcp));
   }
   const bool ill = std::ranges::any_of(
       findings_, [this](const finding& f) { return f.state == failed && !is_tolerated(f); });

@@ -72,7 +72,7 @@ asio::awaitable<void> doctor_app::check_manager() {
         !got.next.empty() ? got.next
         : settings_.manager
             ? std::string("give a manager's address and, from outside, --token-file")
-            : "repeat it with --manager 127.0.0.1:8080, where this runs beside it, with NAME as "
+            : "repeat it with --address 127.0.0.1:8080, where this runs beside it, with NAME as "
               "the pod that leads: kubectl -n " +
                   settings_.lease_namespace + " port-forward pod/NAME 8080";
     co_await report(got.no_way ? not_proven : failed, "manager", got.error, remedy);

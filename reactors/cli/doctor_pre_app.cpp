@@ -3,6 +3,7 @@
 #include "rw/k8s/objects/read_json.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/cli/doctor_pre_checks.hpp"
+#include "rw/reactors/cli/kcp_error.hpp"
 
 #include <stdexcept>
 #include <utility>
@@ -22,6 +23,11 @@ k8s::client_options pre_client_options(const char* name) {
           .retries = 1};
 }
 
+[[noreturn]] void throw_unreadable(const k8s::failure& error) {
+  const auto told = describe(error, {"get", "", "version"}, {});
+  throw std::runtime_error((told.next.empty() ? "KCP: " : "") + text_of(told));
+}
+
 }  // namespace
 
 asio::awaitable<std::string> read_user(k8s::client* api) {
@@ -35,7 +41,7 @@ asio::awaitable<std::string> read_user(k8s::client* api) {
 
 void expect_response(const k8s::failure& error) {
   if (error.is(k8s::errc::not_found) || error.is(k8s::errc::forbidden)) return;
-  throw std::runtime_error("KCP: " + error.message);
+  throw_unreadable(error);
 }
 
 doctor_pre_app::doctor_pre_app(services& with, doctor_settings settings)
@@ -50,7 +56,7 @@ doctor_pre_app::doctor_pre_app(services& with, doctor_settings settings)
                  .client = pre_client_options("runtimes"),
                  .local = settings_.local_runtimes},
                 with.for_client()),
-      journal_(with, settings_.format == "json") {}
+      journal_(with, settings_.format == "json", settings_.kcp) {}
 
 doctor_pre_app::~doctor_pre_app() = default;
 
@@ -59,7 +65,7 @@ asio::awaitable<std::string> doctor_pre_app::check_version() {
   using version = std::pair<unsigned, unsigned>;
   journal_.begin("version of KCP");
   const auto got = co_await kcp_.server_version();
-  if (!got) throw std::runtime_error("KCP: " + got.error().message);
+  if (!got) throw_unreadable(got.error());
   const auto text_of = [](version v) {
     return std::to_string(v.first) + "." + std::to_string(v.second);
   };

@@ -1,6 +1,7 @@
 #include "rw/reactors/cli/doctor_pre_journal.hpp"
 
 #include "rw/core/text.hpp"
+#include "rw/reactors/cli/kcp_commands.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -20,8 +21,11 @@ constexpr auto slow_check = std::chrono::seconds(1);
 
 }  // namespace
 
-pre_journal::pre_journal(services& with, bool as_json)
-    : services_(with), as_json_(as_json), output_(with.executor, STDOUT_FILENO) {}
+pre_journal::pre_journal(services& with, bool as_json, kcp_access kcp)
+    : services_(with),
+      as_json_(as_json),
+      kcp_(std::move(kcp)),
+      output_(with.executor, STDOUT_FILENO) {}
 
 void pre_journal::begin(std::string step) {
   step_ = std::move(step);
@@ -48,6 +52,7 @@ asio::awaitable<void> pre_journal::show_progress() {
 
 asio::awaitable<void> pre_journal::report(finding found) {
   clear_progress();
+  found = with_kcp_flags(std::move(found), kcp_);
   found.message = core::printable(found.message);
   found.remedy = core::printable(found.remedy);
   const bool is_first = findings_.empty() || findings_.back().first != group_;

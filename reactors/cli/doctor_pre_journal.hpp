@@ -4,6 +4,7 @@
 #include "rw/reactors/cli/app.hpp"
 #include "rw/reactors/cli/doctor_pre_report.hpp"
 #include "rw/reactors/cli/output.hpp"
+#include "rw/reactors/cli/settings.hpp"
 
 #include <boost/asio/awaitable.hpp>
 
@@ -18,7 +19,7 @@ namespace rw::cli {
 /// one executor.
 class pre_journal {
  public:
-  pre_journal(services& with, bool as_json);
+  pre_journal(services& with, bool as_json, kcp_access kcp);
 
   /// Further findings belong to the group.
   void open(pre_group group) { group_ = group; }
@@ -35,6 +36,7 @@ class pre_journal {
  private:
   services& services_;
   const bool as_json_;
+  const kcp_access kcp_;  ///< as the user has chosen it
   output output_;
   std::vector<std::pair<pre_group, finding>> findings_;
   pre_group group_ = pre_group::kcp;

@@ -195,9 +195,7 @@ asio::awaitable<std::vector<finding>> check_runtime(pre_context* with, std::stri
   const auto api = with->runtimes.get(kyma, *kubeconfig);
   if (!api) {
     co_return single(
-        {failed, "runtime", kyma + ": " + api.error().message,
-         "have the Secret of its kubeconfig written anew; for a runtime on this machine there is "
-         "--allow-local-runtimes"});
+        {failed, "runtime", kyma + ": " + api.error().message, std::string(new_kubeconfig)});
   }
   auto checking = check_cluster(with, api->get(), kyma, objects);
   const auto until = with->shared.clock.now() + with->settings.runtime_timeout;

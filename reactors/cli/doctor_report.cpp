@@ -105,7 +105,7 @@ bool is_placeholder(std::string_view host) noexcept {
 }
 
 std::string summary_of(const std::vector<finding>& all) {
-  auto out = std::to_string(all.size()) + " checks:";
+  auto out = std::to_string(all.size()) + (all.size() == 1 ? " check:" : " checks:");
   for (const auto state :
        {finding_state::proven, finding_state::failed, finding_state::not_proven}) {
     const auto count = std::ranges::count(all, state, &finding::state);

@@ -38,6 +38,12 @@ struct finding {
   std::string about = {};
 };
 
+/// What is to be done about a kubeconfig that can't be used, or may not be.
+inline constexpr std::string_view new_kubeconfig =
+    "have its owner, such as infrastructure-manager, write the Secret of its kubeconfig anew; for "
+    "a "
+    "runtime on this machine there is --allow-local-runtimes";
+
 /// Formats a finding: one line, and a second one with the remedy.
 std::string text_of(const finding& of);
 boost::json::value json_of(const finding& of);

@@ -79,11 +79,9 @@ asio::awaitable<std::optional<finding>> doctor_app::check_installation(k8s::clie
     const bool unusable = configuration.error().is(k8s::errc::not_configured);
     auto out = failed_finding(
         kyma, reason_of_request(configuration.error()), configuration.error().message,
-        absent ? remedy
-        : unusable
-            ? "have the Secret of its kubeconfig written anew; for a runtime on this machine "
-              "there is --allow-local-runtimes"
-            : "see the runtime's API server and the kubeconfig's rights");
+        absent     ? remedy
+        : unusable ? std::string(new_kubeconfig)
+                   : "see the runtime's API server and the kubeconfig's rights");
     if (absent && !leader_.known) out.state = not_proven;  // it may be out of --only
     co_return out;
   }
@@ -200,7 +198,7 @@ asio::awaitable<std::optional<finding>> doctor_app::check_runtime(std::string ky
   if (!api) {
     co_return failed_finding(kyma, status_reason::access_missing,
                              "its kubeconfig is unusable: " + api.error().message,
-                             "have the kubeconfig's Secret written anew");
+                             std::string(new_kubeconfig));
   }
   auto checking = check_installation(api->get(), kyma);
   const auto until = services_.clock.now() + settings_.runtime_timeout;

@@ -69,6 +69,13 @@ json::object json_of(const explanation& of, const explanation_group& group) {
   return out;
 }
 
+/// For a shell and a terminal, not for Markdown.
+std::string without_backquotes(std::string_view text) {
+  std::string out(text);
+  std::erase(out, '`');
+  return out;
+}
+
 std::string text_of(const explanation& of, const explanation_group& group) {
   std::string out(of.word);
   const auto add = [&out](std::string_view title, std::string_view text) {
@@ -78,11 +85,11 @@ std::string text_of(const explanation& of, const explanation_group& group) {
   add("FIRES", of.fires);
   add("MEANING", of.meaning);
   add("USUAL CAUSES", of.causes);
-  add("NEXT STEP", of.next);
   std::string commands;
   for (const auto& each : commands_of(of, group))
     commands += (commands.empty() ? "" : "\n  ") + each;
-  add("LOOK AT FIRST", commands);
+  add("LOOK AT FIRST", without_backquotes(commands));
+  add("NEXT STEP", without_backquotes(of.next));
   add("RUNBOOK", link_of(of));
   return out;
 }

@@ -6,6 +6,7 @@
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/cli/shell_word.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace rw::cli {
@@ -43,13 +44,20 @@ std::string port_forward_command(std::string_view ns, std::string_view pod, std:
 }
 
 std::string text_of_leader(const k8s::observed_leader& leader, std::string_view lease_ns,
-                           std::uint16_t admin_port) {
-  std::string out = "this replica does not lead, ";
-  if (leader.holder.empty()) return out + "and no other does";
+                           std::uint16_t admin_port, std::chrono::system_clock::time_point now) {
+  std::string out = "this replica does not lead";
+  if (leader.holder.empty()) return out + ", and no other does";
   const auto pod = pod_of(leader.holder);
   if (leader.leads) {
-    return out + "pod " + pod + " does: " + port_forward_command(lease_ns, pod, admin_port);
+    out += "; pod " + pod + " does";
+    if (leader.renewed) {
+      const auto age = std::chrono::floor<std::chrono::seconds>(now - *leader.renewed).count();
+      out += ", as its Lease says, renewed " + std::to_string(std::max<std::int64_t>(age, 0)) +
+             " s ago";
+    }
+    return out + ": " + port_forward_command(lease_ns, pod, admin_port);
   }
+  out += ", ";
   out += leader.error.empty()
              ? "and no other does: the Lease of pod " + pod + " has expired"
              : "and cannot read the Lease (" + leader.error + "): pod " + pod + " held it";

@@ -6,6 +6,7 @@
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -35,10 +36,11 @@ std::string pod_of(std::string_view holder);
 /// The command that opens the page of a pod at `port`.
 std::string port_forward_command(std::string_view ns, std::string_view pod, std::uint16_t port);
 
-/// Says who leads for a replica that does not: the pod and the way to its page at `admin_port`, or
-/// that no replica does, who held the Lease before and when it was renewed last.
+/// Says who leads for a replica that does not: the pod, when it renewed the Lease, and the way to
+/// its page at `admin_port`, or that no replica does, who held the Lease before and when it was
+/// renewed last.
 std::string text_of_leader(const k8s::observed_leader& leader, std::string_view lease_ns,
-                           std::uint16_t admin_port);
+                           std::uint16_t admin_port, std::chrono::system_clock::time_point now);
 
 /// The path of the leader's pages behind the API server's proxy of pods, without that of a page.
 /// None if its holder's name can't be a pod's, as of a manager outside the cluster.

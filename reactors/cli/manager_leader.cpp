@@ -19,6 +19,7 @@ namespace asio = boost::asio;
 namespace json = boost::json;
 
 constexpr std::chrono::seconds between_checks(30);
+constexpr std::uint16_t usual_port = 8080;  ///< of --metrics-address
 
 bool has_data(const json::value& secret, const json::object& wanted) {
   const auto* const data = k8s::find(secret, {"data"});
@@ -73,9 +74,11 @@ std::string manager_app::proxied_pod() const {
 std::optional<admin::other_leader> manager_app::other_leader() const {
   if (leads_ || !elector_) return std::nullopt;
   const auto leader = elector_->observed();
+  // Pods of one Deployment have the same port.
+  const auto port = settings_.pod_ip.empty() ? usual_port : admin_->address().port();
   return admin::other_leader{
       leader.leads ? pod_of(leader.holder) : std::string(),
-      text_of_leader(leader, settings_.lease_namespace, admin_->address().port())};
+      text_of_leader(leader, settings_.lease_namespace, port, services_.clock.wall())};
 }
 
 }  // namespace rw::cli

@@ -68,7 +68,9 @@ CLI::Option* add_host_port(CLI::App& app, const std::string& flag, Address& to,
                            const std::string& help) {
   const auto set = [&to, flag](const std::string& text) {
     const auto read = core::parse_host_port(text);
-    if (!read) throw CLI::ValidationError(flag + " must be HOST:PORT, not: " + text);
+    if (!read)
+      throw CLI::ValidationError(flag.substr(0, flag.find(',')) +
+                                 " must be HOST:PORT, not: " + text);
     to = *read;
   };
   return app.add_option_function<std::string>(flag, set, help)->type_name("HOST:PORT");

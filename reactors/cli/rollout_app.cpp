@@ -3,6 +3,7 @@
 #include "rw/k8s/objects/label_selector.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/bootstrapper/resource.hpp"
+#include "rw/reactors/cli/kcp_commands.hpp"
 #include "rw/reactors/cli/kcp_error.hpp"
 #include "rw/reactors/cli/leader_settings.hpp"
 #include "rw/reactors/cli/rollout_plan.hpp"
@@ -28,11 +29,13 @@ namespace json = boost::json;
 using runtime_rollout::runtime_rollouts_type;
 
 /// Why a request for RuntimeRollouts has failed, and what to do.
-std::string error_of(const k8s::failure& failed, const char* verb, const std::string& name = {}) {
+std::string error_of(const k8s::failure& failed, const kcp_access& kcp, const char* verb,
+                     const std::string& name = {}) {
   const auto type = runtime_rollouts_type();
-  return text_of(describe(failed,
-                          {verb, type.gvk.group, type.plural, "", std::string(kcp_namespace), name},
-                          "see `runtime-watcher doctor`: the manager creates it while it leads"));
+  const auto text = text_of(
+      describe(failed, {verb, type.gvk.group, type.plural, "", std::string(kcp_namespace), name},
+               "see `runtime-watcher doctor`: the manager creates it while it leads"));
+  return with_kcp_flags(text, kcp);
 }
 
 }  // namespace
@@ -61,12 +64,13 @@ asio::awaitable<std::vector<json::value>> rollout_app::read_all() {
   if (!settings_.component.empty()) {
     auto got = co_await kcp_->get(runtime_rollouts_type(),
                                   {std::string(kcp_namespace), settings_.component});
-    if (!got) throw std::runtime_error(error_of(got.error(), "get", settings_.component));
+    if (!got)
+      throw std::runtime_error(error_of(got.error(), settings_.kcp, "get", settings_.component));
     out.push_back(std::move(*got));
     co_return out;
   }
   auto list = co_await kcp_->list(runtime_rollouts_type(), {.ns = std::string(kcp_namespace)});
-  if (!list) throw std::runtime_error(error_of(list.error(), "list"));
+  if (!list) throw std::runtime_error(error_of(list.error(), settings_.kcp, "list"));
   for (auto& each : list->at("items").as_array()) out.push_back(std::move(each));
   if (out.empty()) {
     throw std::runtime_error("No RuntimeRollouts found in " + std::string(kcp_namespace) +
@@ -84,7 +88,7 @@ asio::awaitable<int> rollout_app::follow(std::string name) {
   std::string printed;
   for (;;) {
     const auto got = co_await kcp_->get(runtime_rollouts_type(), key);
-    if (!got) throw std::runtime_error(error_of(got.error(), "get", key.name));
+    if (!got) throw std::runtime_error(error_of(got.error(), settings_.kcp, "get", key.name));
     const auto report = report_of(*got, sources);
     const bool failed = report.is == rollout_report::outcome::failed;
     if (!failed && report.line != std::exchange(printed, report.line)) co_await say(report.line);
@@ -156,7 +160,7 @@ asio::awaitable<int> rollout_app::change(const json::value* rollout) {
   if (error.empty()) {
     const auto patched = co_await kcp_->patch(runtime_rollouts_type(), key, k8s::patch_type::merge,
                                               std::move(change));
-    if (!patched) error = error_of(patched.error(), "patch", key.name);
+    if (!patched) error = error_of(patched.error(), settings_.kcp, "patch", key.name);
   }
   if (!error.empty()) {
     co_await errors_.write("error: " + error + "\n");

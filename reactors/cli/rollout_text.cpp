@@ -166,7 +166,10 @@ json::value undo_change(const json::value& rollout, std::string_view revision, s
   const auto found = std::find_if(state.history.rbegin(), state.history.rend(), is_one);
   if (found == state.history.rend()) {
     error = revision.empty()
-                ? "no rollout history found for " + in_words(rollout)
+                ? (state.history.empty()
+                       ? "no rollout history found for " + in_words(rollout)
+                       : "no revision to go back to for " + in_words(rollout) +
+                             ": its history has no other content that was rolled out and is kept")
                 : "unable to find specified revision " + std::string(revision) + " in history";
     return nullptr;
   }

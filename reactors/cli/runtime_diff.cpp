@@ -3,6 +3,7 @@
 #include "rw/core/text.hpp"
 #include "rw/k8s/objects/base64.hpp"
 #include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/cli/kcp_commands.hpp"
 #include "rw/reactors/cli/unified_diff.hpp"
 #include "rw/reactors/cli/yaml_text.hpp"
 #include "rw/tls/digest.hpp"
@@ -134,7 +135,7 @@ json::object json_of(std::vector<pass_preview> previews, std::size_t most_bytes)
   return {{"components", std::move(components)}};
 }
 
-std::string diff_text(const json::value& diff) {
+std::string diff_text(const json::value& diff, const kcp_access& kcp) {
   std::string out;
   std::string notes;
   for (const auto& component : diff.at("components").as_array()) {
@@ -142,7 +143,8 @@ std::string diff_text(const json::value& diff) {
     const auto& writes = component.at("writes").as_array();
     for (const auto& write : writes) out += text_of_write(write);
     const auto note = [&](std::string_view text) {
-      notes.append("# ").append(name).append(": ").append(core::printable(text)).append("\n");
+      const auto line = with_kcp_flags(core::printable(text), kcp);
+      notes.append("# ").append(name).append(": ").append(line).append("\n");
     };
     if (const auto* const waits = k8s::find_array(component, {"waits"}); waits != nullptr) {
       for (const auto& each : *waits) {

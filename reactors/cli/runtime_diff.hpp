@@ -1,5 +1,6 @@
 #pragma once
 
+#include "rw/reactors/cli/settings.hpp"
 #include "rw/reactors/runtime_controller/pass_preview.hpp"
 
 #include <boost/json/object.hpp>
@@ -21,8 +22,9 @@ void hide_values(boost::json::value& secret);
 boost::json::object json_of(std::vector<pass_preview> previews, std::size_t most);
 
 /// Formats that JSON: each write as a unified diff of YAML, then lines that begin with "# ": what
-/// is not written, and why, and how many objects of each component differ.
-std::string diff_text(const boost::json::value& diff);
+/// is not written, and why, and how many objects of each component differ. `kcp`: as the user has
+/// chosen it, for the commands in these lines.
+std::string diff_text(const boost::json::value& diff, const kcp_access& kcp = {});
 
 /// 1: what would be written is not known, or not all; 3: something would be; 0: nothing.
 int exit_code_of(const boost::json::value& diff);

@@ -22,6 +22,11 @@ namespace asio = boost::asio;
 namespace json = boost::json;
 
 constexpr unsigned misdirected = 421;  ///< Misdirected Request, of a replica that does not lead
+constexpr unsigned service_unavailable = 503;  ///< Service Unavailable: too many diffs at once
+constexpr const char* once_more = "run it again in 5 s";
+constexpr const char* at_its_address =
+    "if the pod has just ended, wait until another leads; a manager that runs outside of KCP's "
+    "pods is asked at the address of its metrics: --address HOST:PORT";
 constexpr int most_tries = 8;
 /// In a pod of the manager.
 const core::host_port own_pod{"127.0.0.1", 8080};
@@ -120,9 +125,11 @@ asio::awaitable<runtimes_client::page> runtimes_client::get_at_address(const std
     const auto told = k8s::read_json(response.body);
     out.error.message = told ? std::string(k8s::find_string(*told, {"message"})) : response.body;
     out.no_way = true;
+    out.other_leads = told && !k8s::find_string(*told, {"leader"}).empty();
   } else if (response.status != 200) {
     out.error.message =
         authority + " responds " + std::to_string(response.status) + ": " + response.body;
+    if (response.status == service_unavailable) out.error.next = once_more;
   }
   out.error.message = core::printable(out.error.message);
   out.body = std::move(response.body);
@@ -164,7 +171,8 @@ asio::awaitable<runtimes_client::proxied_pod> runtimes_client::find_pod() {
     out.target = *path;
     out.name = pod_of(holder);
   } else {
-    out.error.message = holder + ", which holds Lease " + to_string(lease_) + ", is no pod";
+    out.error = {holder + ", which holds Lease " + to_string(lease_) + ", is no pod",
+                 at_its_address};
   }
   co_return out;
 }
@@ -186,6 +194,12 @@ asio::awaitable<runtimes_client::page> runtimes_client::get_by_proxy(const proxi
   if (denied && !error.reason.empty()) {
     out.error = describe(error, {"get", "", "pods", "proxy", lease_.ns, pod->name}, {});
   }
+  if (error.is(k8s::errc::not_found) && !error.reason.empty()) {
+    out.error = {"the leader " + pod->name + " is no pod in the namespace " + lease_.ns + ": " +
+                     error.message,
+                 at_its_address};
+  }
+  if (error.status == service_unavailable && error.reason.empty()) out.error.next = once_more;
   out.no_way = denied || error.is(k8s::errc::not_found);
   co_return out;
 }
@@ -208,6 +222,7 @@ asio::awaitable<json::value> runtimes_client::get(const proxied_pod* pod, const 
   to->error = got.error.message;
   to->next = got.error.next;
   to->no_way = got.no_way;
+  to->other_leads = got.other_leads;
   if (!to->error.empty()) co_return nullptr;
   auto read = k8s::read_json(got.body);
   if (read && read->is_object()) co_return std::move(*read);

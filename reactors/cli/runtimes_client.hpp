@@ -28,6 +28,7 @@ class runtimes_client {
     /// There is no way to the leader: no right to the proxy, no pod, or the address is that of
     /// another replica. It says nothing of the leader.
     bool no_way = false;
+    bool other_leads = false;  ///< another replica than the one that was asked, as `error` says
   };
 
   /// At a manager's admin port, or a Service of them. `token_file`: its --admin-token-file; may be
@@ -65,6 +66,7 @@ class runtimes_client {
     std::string body = {};
     kcp_error error = {};  ///< without a message: there is a response
     bool no_way = false;
+    bool other_leads = false;
   };
 
   boost::asio::awaitable<proxied_pod> find_way(answer* to);

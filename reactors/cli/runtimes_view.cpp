@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <initializer_list>
 #include <map>
 
 namespace rw::cli {
@@ -28,10 +29,15 @@ std::string_view take(std::string_view& text, char until) {
   return part;
 }
 
-std::vector<std::string> take_list(std::string_view text) {
-  std::vector<std::string> out;
-  while (!text.empty()) out.emplace_back(take(text, ','));
-  return out;
+/// Returns false if an element is none of those that there are.
+bool take_list(std::string_view text, std::initializer_list<std::string_view> known,
+               std::vector<std::string>& into) {
+  into.clear();
+  while (!text.empty()) {
+    const auto& each = into.emplace_back(take(text, ','));
+    if (std::ranges::find(known, each) == known.end()) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -45,11 +51,15 @@ runtimes_query runtimes_query::parse(std::string_view query, std::string& error)
     std::string text = decoded ? *decoded : std::string();
     bool good = decoded.has_value();
     if (name == "state") {
-      out.states = take_list(text);
+      good = good &&
+             take_list(text,
+                       {"installed", "not_ready", "failed", "unreachable", "deleting", "unknown"},
+                       out.states);
     } else if (name == "heartbeat") {
-      out.heartbeats = take_list(text);
+      good = good && take_list(text, {"unknown", "live", "degraded", "silent"}, out.heartbeats);
     } else if (name == "condition") {
-      out.conditions = take_list(text);
+      good = good &&
+             take_list(text, {"well", "ill", "underWay", "unknown", "leftOut"}, out.conditions);
     } else if (name == "reason") {
       out.reason = std::move(text);
     } else if (name == "name") {

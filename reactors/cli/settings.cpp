@@ -3,6 +3,7 @@
 #include "rw/reactors/cli/command_line.hpp"
 #include "rw/reactors/cli/options.hpp"
 #include "rw/reactors/cli/rollout_text.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <charconv>
 #include <string_view>
@@ -89,6 +90,13 @@ void add_ignored(CLI::App& app, const std::string& flag, const std::string& reas
     to.outdated.push_back(flag + " is ignored: " + reason);
   };
   app.add_option_function<std::string>(flag, note)->group("");  // not in the help
+}
+
+/// "kcp-system/runtime-1", as the manager's log and `kubectl get -A` name it, is runtime-1.
+std::string without_namespace(std::string& name) {
+  const auto ns = std::string(kcp_namespace) + "/";
+  if (name.starts_with(ns)) name.erase(0, ns.size());
+  return "";
 }
 
 /// Access to KCP of commands for people, with kubectl's flags for impersonation.
@@ -242,10 +250,22 @@ void check_listen(CLI::App& app, const listen_settings& of) {
 void describe_diff(CLI::App& app, diff_settings& to) {
   app.footer(diff_exit_codes);
   add_leader_access(app, to);
-  add(app, "--runtime", to.kyma, "KYMA", "Name of the Kyma whose runtime is compared")->required();
+  add(app, "--runtime", to.kyma, "KYMA", "Another way to give RUNTIME")
+      ->transform(validator(without_namespace, ""));
+  app.add_option("RUNTIME", to.kyma, "Name of the Kyma whose runtime is compared")
+      ->transform(validator(without_namespace, ""));
   add(app, "--output,-o", to.format, "",
       "Format of the report; text is a unified diff of YAML, as kubectl diff prints it")
       ->check(CLI::IsMember({"text", "json"}));
+}
+
+void check_diff(CLI::App& app, const command_line& line, const diff_settings& of) {
+  const bool both = !app.get_option("RUNTIME")->results().empty() &&
+                    !app.get_option("--runtime")->results().empty();
+  if (both && !line.variables.contains("--runtime")) {
+    throw setting_error("RUNTIME and --runtime are the same: give one of them");
+  }
+  if (of.kyma.empty()) throw setting_error("RUNTIME is required (or the flag --runtime)");
 }
 
 void describe_status(CLI::App& app, status_settings& to) {
@@ -264,7 +284,8 @@ void describe_status(CLI::App& app, status_settings& to) {
       "Format of the report; name prints the names of the Kymas alone")
       ->check(CLI::IsMember({"table", "wide", "json", "yaml", "name"}));
   app.add_flag("--no-headers", to.no_headers, "Print the rows of the table without its headings");
-  app.add_option("RUNTIME", to.kyma, "Name of the Kyma whose runtime alone is shown");
+  app.add_option("RUNTIME", to.kyma, "Name of the Kyma whose runtime alone is shown")
+      ->transform(validator(without_namespace, ""));
   app.add_flag("--watch,-w", to.watch, "Print the runtimes again after each --interval");
   add_duration(app, "--interval", to.interval, "Time between two reports of --watch",
                std::chrono::milliseconds(100));
@@ -311,7 +332,7 @@ void describe_doctor(CLI::App& app, doctor_settings& to) {
   add_duration(app, "--runtime-timeout", to.runtime_timeout, "Time limit for one runtime",
                std::chrono::milliseconds(1));
   add_local_runtimes(app, to.local_runtimes);
-  add_host_port(app, "--manager", to.manager,
+  add_host_port(app, "--manager,--address", to.manager,
                 "Address of a manager's metrics and /runtimes; by default the leader is asked "
                 "through KCP's API server");
   add_manager_token(app, to.token_file);
@@ -374,7 +395,9 @@ void describe_rollout(CLI::App& app, rollout_settings& to) {
   auto& undo = describe("undo", verb::undo,
                         "Rolls an earlier content out in place of that of the sources, until it is "
                         "taken back by --to-sources");
-  undo.get_option("COMPONENT")->required();
+  undo.get_option("COMPONENT")
+      ->description("Name of the RuntimeRollout: bootstrapper or watcher")
+      ->required();
   add(undo, "--to-revision", to.to_revision, "REVISION",
       "Revision of the history, or its beginning; by default the last one before the present one "
       "that was rolled out completely");
@@ -412,8 +435,11 @@ void describe_certs(CLI::App& app, certs_settings& to) {
     if (made == role::ca) return;
     add(command, "--name", to.name, "", "Name of the output files NAME.crt and NAME.key")
         ->required();
+    const std::string otherwise = made == role::webhook  ? " (required)"
+                                  : made == role::server ? "; by default --name"
+                                                         : "";
     add(command, "--san", to.sans, "KIND:NAME,...",
-        "Alternative names of the certificate: dns:HOST, ip:ADDRESS, uri:URI");
+        "Alternative names of the certificate: dns:HOST, ip:ADDRESS, uri:URI" + otherwise);
   };
   app.require_subcommand(1);
   describe("ca", role::ca, "Makes a certificate authority: ca.crt and ca.key");

@@ -246,6 +246,7 @@ void describe_manager(CLI::App& app, manager_settings& to);
 void check_manager(const manager_settings& of);
 void describe_status(CLI::App& app, status_settings& to);
 void describe_diff(CLI::App& app, diff_settings& to);
+void check_diff(CLI::App& app, const command_line& line, const diff_settings& of);
 void describe_uninstall(CLI::App& app, uninstall_settings& to);
 void describe_doctor(CLI::App& app, doctor_settings& to);
 void describe_replay(CLI::App& app, replay_settings& to);

@@ -3,6 +3,7 @@
 #include "rw/core/text.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/k8s/objects/url.hpp"
+#include "rw/reactors/cli/kcp_commands.hpp"
 #include "rw/reactors/cli/near_names.hpp"
 #include "rw/reactors/cli/yaml_text.hpp"
 #include "rw/reactors/shared/fleet_verdict.hpp"
@@ -20,6 +21,7 @@
 #include <sys/ioctl.h>
 #include <tuple>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 namespace rw::cli {
@@ -110,9 +112,12 @@ std::string colour_of(const json::value& runtime) {
 }
 
 /// Formats why no leader tells the runtimes. Without access to KCP nothing is known of a leader.
-std::string text_of_failure(const runtimes_client::answer& of, std::string_view format) {
+std::string text_of_failure(runtimes_client::answer of, std::string_view format,
+                            const kcp_access& kcp) {
+  of.error = with_kcp_flags(of.error, kcp);
+  of.next = with_kcp_flags(of.next, kcp);
   auto verdict = no_leader(of.error);
-  if (!of.next.empty()) verdict.message = "unknown: " + of.error;
+  if (!of.next.empty() || of.other_leads) verdict.message = "unknown: " + of.error;
   if (format == "json" || format == "yaml") {
     json::object out{{"verdict", json_of(verdict, {})}};
     if (!of.next.empty()) out["remedy"] = of.next;
@@ -134,6 +139,7 @@ std::string names_of(const json::value& runtimes) {
 /// That of standard output: a terminal has colours, unless NO_COLOR or TERM say otherwise.
 table_format format_of(const status_settings& settings) {
   table_format out{.wide = settings.format == "wide", .headers = !settings.no_headers};
+  out.kcp = settings.kcp;
   if (::isatty(STDOUT_FILENO) != 1) return out;
   const auto* const none = std::getenv("NO_COLOR");
   const auto* const terminal = std::getenv("TERM");
@@ -193,9 +199,11 @@ std::string runtimes_table(const json::value& runtimes, const table_format& form
     out += colour + line + (colour.empty() ? "" : std::string(end_colour)) + "\n";
   }
   if (!format.headers) return out;
-  out += number_at(runtimes, "matching") + " of " + number_at(runtimes, "total") + " runtimes;";
+  out += number_at(runtimes, "matching") + " of " + number_at(runtimes, "total") +
+         (number_at(runtimes, "total") == "1" ? " runtime" : " runtimes");
+  const auto* before = "; ";
   for (const auto& [state, count] : runtimes.at("states").as_object()) {
-    out += " " + std::string(state) + " " + json::serialize(count);
+    out += std::exchange(before, " ") + std::string(state) + " " + json::serialize(count);
   }
   if (const auto* const beats = k8s::find(runtimes, {"heartbeats"}); beats != nullptr) {
     out += "; heartbeats";
@@ -228,9 +236,9 @@ std::string runtimes_table(const json::value& runtimes, const table_format& form
     const auto until = k8s::find_string(runtimes, {"rotation", "next"});
     out += (until.empty() ? "" : ", next step not before " + std::string(until)) + "\n";
   }
-  out += text_of(verdict);
+  out += with_kcp_flags(text_of(verdict), format.kcp);
   const auto page = k8s::find_string(runtimes, {"page"});
-  return page.empty() ? out : out + "page: " + std::string(page) + "\n";
+  return page.empty() ? out : out + "page: " + with_kcp_flags(page, format.kcp) + "\n";
 }
 
 status_app::status_app(services& with, status_settings settings)
@@ -243,7 +251,7 @@ status_app::status_app(services& with, status_settings settings)
 std::string status_app::render(const runtimes_client::answer& got) const {
   const auto& format = settings_.format;
   if (format == "name") return got.error.empty() ? names_of(got.runtimes) : std::string();
-  if (!got.error.empty()) return text_of_failure(got, format);
+  if (!got.error.empty()) return text_of_failure(got, format, settings_.kcp);
   if (format == "json") return json::serialize(got.runtimes) + "\n";
   if (format == "yaml") return yaml_text(got.runtimes);
   return runtimes_table(got.runtimes, format_of(settings_), services_.clock.wall());
@@ -271,7 +279,7 @@ asio::awaitable<int> status_app::show() {
       if (rows.empty() && !settings_.kyma.empty()) co_await check_name();
       code = std::ranges::all_of(rows, is_well) ? 0 : 3;
     } else if (settings_.format == "name") {
-      co_await errors_.write(text_of_failure(got, settings_.format));
+      co_await errors_.write(text_of_failure(got, settings_.format, settings_.kcp));
     }
     auto text = render(got);
     // A terminal shows the latest table only, a pipe all tables.

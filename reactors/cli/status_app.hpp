@@ -3,6 +3,7 @@
 #include "rw/reactors/cli/app.hpp"
 #include "rw/reactors/cli/output.hpp"
 #include "rw/reactors/cli/runtimes_client.hpp"
+#include "rw/reactors/cli/settings.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>
@@ -16,6 +17,7 @@ struct table_format {
   bool headers = true;    ///< false: rows alone
   bool colours = false;   ///< of what is not well
   std::size_t width = 0;  ///< of a terminal, at which lines are cut off; 0: no limit
+  kcp_access kcp = {};    ///< as the user has chosen it, for the commands below the table
 };
 
 /// Formats runtimes as a table, from the parsed response of `/runtimes`, all its pages: the ill

@@ -6,6 +6,7 @@
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/bootstrapper/resource.hpp"
 #include "rw/reactors/certificates/rendering.hpp"
+#include "rw/reactors/cli/kcp_error.hpp"
 #include "rw/reactors/intake/leader_endpoint.hpp"
 #include "rw/reactors/runtime_controller/runtime_access.hpp"
 #include "rw/reactors/runtime_rollout/resource.hpp"
@@ -223,7 +224,9 @@ asio::awaitable<std::string> uninstall_app::clean_control_plane() {
   if (!remaining) co_return remaining.error().message;
   if (*remaining > 0) {
     co_return std::to_string(*remaining) +
-        " other Kymas have certificates, and their runtimes need what all share: Watchers' "
+        (*remaining == 1 ? " other Kyma has certificates, and its runtime needs"
+                         : " other Kymas have certificates, and their runtimes need") +
+        " what all share: Watchers' "
         "finalizers, VirtualServices and the gateway's Secret are left; use --keep-runtimes where "
         "lifecycle-manager takes them over";
   }
@@ -270,7 +273,9 @@ asio::awaitable<void> uninstall_app::uninstall() {
   auto all = co_await read_all(kymas_type(), std::string(kcp_namespace),
                                watcher_installer::installer_options().finalizer);
   if (!all) {
-    error_ = all.error().message;
+    const auto& type = kymas_type();
+    error_ = text_of(describe(
+        all.error(), {"list", type.gvk.group, type.plural, "", std::string(kcp_namespace)}, {}));
     finished_ = true;
     co_return;
   }
@@ -281,7 +286,7 @@ asio::awaitable<void> uninstall_app::uninstall() {
   }
   co_await workers.join();
   if (left_ == 0) error_ = co_await clean_control_plane();
-  auto summary = std::to_string(done_) + " Kymas " +
+  auto summary = std::to_string(done_) + (done_ == 1 ? " Kyma " : " Kymas ") +
                  (settings_.dry_run ? "would be released" : "released") + ", " +
                  std::to_string(left_) + " left";
   if (left_ > 0) summary += "; run it again, or with --force to leave their runtimes as they are";

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <iterator>
 #include <string_view>
+#include <utility>
 
 namespace rw::cli {
 namespace {
@@ -59,6 +60,34 @@ std::vector<std::string> flags_of(const CLI::App& command) {
                       "\nRun with --help for more information.");
 }
 
+/// The commands of the programs that a user may take for each other.
+constexpr std::pair<std::string_view, std::string_view> commands_of_programs[] = {
+    {"runtime-watcher", "webhook"},        {"runtime-watcher", "listen"},
+    {"runtime-watcher", "manager"},        {"runtime-watcher", "status"},
+    {"runtime-watcher", "diff"},           {"runtime-watcher", "rollout"},
+    {"runtime-watcher", "uninstall"},      {"runtime-watcher", "doctor"},
+    {"runtime-watcher", "explain"},        {"runtime-watcher", "replay"},
+    {"runtime-watcher", "certs"},          {"runtime-watcher-dev", "dev"},
+    {"runtime-watcher-dev", "api-server"},
+};
+
+/// Returns the program that has a command; empty: none has.
+std::string program_with(std::string_view command) {
+  const auto* const found = std::ranges::find(
+      commands_of_programs, command, &std::pair<std::string_view, std::string_view>::second);
+  return found == std::end(commands_of_programs) ? std::string() : std::string(found->first);
+}
+
+bool takes_value(const CLI::Option* option) {
+  return option != nullptr && option->get_items_expected_min() > 0;
+}
+
+bool takes_arguments(const CLI::App& command) {
+  const auto all =
+      command.get_options([](const CLI::Option* each) { return each->get_positional(); });
+  return !all.empty();
+}
+
 bool is_flag_without_value(const std::string& argument) {
   return argument.starts_with('-') && argument.find('=') == std::string::npos;
 }
@@ -75,8 +104,13 @@ void check_commands(const CLI::App& program, const std::vector<std::string>& arg
     if (given == arguments.end()) return;
     // It may be the value of a flag.
     if (given != arguments.begin() && is_flag_without_value(*std::prev(given))) return;
+    const auto other = path.empty() ? program_with(*given) : std::string();
     path += (path.empty() ? "" : " ") + *given;
     command = find_command(*command, *given);
+    if (command == nullptr && !other.empty()) {
+      throw setting_error("unknown command " + path + ": it is one of another program: " + other +
+                          " " + path);
+    }
     if (command == nullptr) {
       std::string all;
       for (const auto& each : known) all += (all.empty() ? ": there are " : ", ") + each;
@@ -90,6 +124,8 @@ void check_flags(const CLI::App& program, const std::vector<std::string>& argume
   const auto* command = &program;
   for (auto at = arguments.begin(); at != arguments.end() && *at != "--"; ++at) {
     if (!at->starts_with("--")) {
+      const bool is_short = at->size() == 2 && at->front() == '-';
+      if (is_short && find_option(*command, *at) == nullptr) reject("flag " + *at, *at, {}, "");
       if (const auto* const nested = find_command(*command, *at)) command = nested;
       continue;
     }
@@ -98,8 +134,51 @@ void check_flags(const CLI::App& program, const std::vector<std::string>& argume
     const auto* const option = find_option(*command, flag);
     if (option == nullptr) reject("flag " + flag, flag, flags_of(*command), "");
     const bool has_next = std::next(at) != arguments.end();
-    if (equals == std::string::npos && option->get_items_expected_min() > 0 && has_next) ++at;
+    if (equals == std::string::npos && takes_value(option) && has_next) ++at;
   }
+}
+
+void check_values(const CLI::App& program, const std::vector<std::string>& arguments) {
+  if (program.get_allow_extras()) return;
+  const auto* command = &program;
+  for (auto at = arguments.begin(); at != arguments.end() && *at != "--"; ++at) {
+    if (const auto* const nested = find_command(*command, *at)) command = nested;
+    const auto next = std::next(at);
+    const bool is_flag = at->size() > 1 && at->front() == '-';
+    if (!is_flag || next == arguments.end() || !takes_value(find_option(*command, *at))) continue;
+    if (next->starts_with("--")) {
+      throw setting_error(*at + " needs a value, and " + *next +
+                          " is a flag; a value that begins with -- is given as " + *at +
+                          "=VALUE\nRun with --help for more information.");
+    }
+    at = next;
+  }
+}
+
+std::vector<std::string> as_request_for_help(const CLI::App& program,
+                                             std::vector<std::string> arguments) {
+  if (program.get_allow_extras()) return arguments;
+  const std::string flag = "--help";
+  const auto* command = &program;
+  std::vector<std::string> words;
+  bool asked = false;
+  for (auto at = arguments.begin(); at != arguments.end() && *at != "--"; ++at) {
+    const bool is_flag = at->size() > 1 && at->front() == '-';
+    if (is_flag) {
+      asked = asked || *at == flag || *at == "-h";
+      const auto next = std::next(at);
+      // An unknown flag has its value with it.
+      if (takes_value(find_option(*command, *at)) && next != arguments.end() && *next != flag) ++at;
+    } else if (*at == "help" && !takes_arguments(*command)) {
+      asked = true;
+    } else if (!commands_in(*command).empty()) {
+      words.push_back(*at);
+      if (const auto* const nested = find_command(*command, *at)) command = nested;
+    }
+  }
+  if (!asked) return arguments;
+  words.push_back(flag);
+  return words;
 }
 
 }  // namespace rw::cli

@@ -17,4 +17,14 @@ void check_commands(const CLI::App& program, const std::vector<std::string>& arg
 /// its command nor `program` has.
 void check_flags(const CLI::App& program, const std::vector<std::string>& arguments);
 
+/// Throws a `setting_error` if a flag stands where the value of another one is due, as CLI11 would
+/// take it as that value.
+void check_values(const CLI::App& program, const std::vector<std::string>& arguments);
+
+/// Where the arguments ask for help, returns the words of the command and --help alone: `help
+/// COMMAND`, `COMMAND help` of a command that takes no argument but flags, and --help, also where
+/// the value of a flag is due. Otherwise they are returned as they are.
+std::vector<std::string> as_request_for_help(const CLI::App& program,
+                                             std::vector<std::string> arguments);
+
 }  // namespace rw::cli

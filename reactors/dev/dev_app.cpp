@@ -48,6 +48,7 @@ const dev_settings& prepared(const dev_settings& settings) {
 dev_app::dev_app(services& with, const dev_settings& settings, terminal& on)
     : app(with),
       settings_(prepared(settings)),
+      folder_(settings_.dir),
       manager_services_(std::make_unique<services>(with.executor, with.log.least(),
                                                    [&on](std::string_view line) { on.log(line); })),
       view_(with.clock, with.metrics, settings.manager,

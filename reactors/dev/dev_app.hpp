@@ -7,6 +7,7 @@
 #include "rw/reactors/dev/clusters.hpp"
 #include "rw/reactors/dev/configuration.hpp"
 #include "rw/reactors/dev/event_view.hpp"
+#include "rw/reactors/dev/folder_lock.hpp"
 #include "rw/reactors/dev/infrastructure.hpp"
 #include "rw/reactors/dev/live_view.hpp"
 #include "rw/reactors/dev/node.hpp"
@@ -64,6 +65,7 @@ class dev_app final : public cli::app {
   boost::asio::awaitable<void> end_table();
 
   const dev_settings settings_;
+  const folder_lock folder_;  ///< before what writes to it
   core::metrics webhook_metrics_;
   std::unique_ptr<cli::services> manager_services_;  ///< metrics and watchdog of its own
   event_view view_;

@@ -94,7 +94,7 @@ std::string dev_app::commands_to_try() const {
            (is_proxied || address.empty() ? "" : " " + address + " " + page.str()) + "\n";
   };
   return "See what the manager knows of it, check it, and see how roll-outs stand:\n" +
-         command("status", "--address") + command("doctor", "--manager") +
+         command("status", "--address") + command("doctor", "--address") +
          command("rollout status", "") + "See all of it in a browser:\n  http://" + page.str() +
          "/\n";
 }

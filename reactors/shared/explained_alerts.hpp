@@ -14,22 +14,24 @@ inline constexpr explanation webhook_alerts[] = {
                "cuts the API server off, or there are more objects than `OBSERVE_OBJECTS`. "
                "Wildcards, Secrets and subresources are never observed",
      .next = "grant the right, allow that egress, or raise `OBSERVE_OBJECTS`: the log says which",
-     .commands = "the log: \"resource not observed\", \"Watcher not observed\", \"nothing "
-                 "observed\", with the reason",
+     .commands =
+         "On the runtime: `kubectl -n kyma-system logs deploy/skr-webhook` has \"resource not "
+         "observed\", \"Watcher not observed\" or \"nothing observed\", with the reason",
      .fires = "`rw_observation_unobserved_watches` > 0"},
     {.word = "WatcherWatchLags",
      .meaning = "a watch had not shown a change within `CONFIRM_WAIT`; it was sent, and the "
                 "resource listed again",
      .causes = "the runtime's API server, or its etcd, is overloaded",
      .next = "see the load of the runtime's API server; nothing is lost meanwhile",
-     .commands = "the log: \"watch lags behind, listing again\"",
+     .commands = "On the runtime: `kubectl -n kyma-system logs deploy/skr-webhook` has \"watch "
+                 "lags behind, listing again\"",
      .fires = "`rw_observation_confirmations_total{result=\"missed\"}` increases"},
     {.word = "WatcherUndelivered",
      .meaning = "changed objects wait for their event",
      .causes = "the receiver in KCP does not accept them, or the way there is broken",
      .next = "the alerts WatcherEventsWait, WatcherCircuitOpen, WatcherBacklog and "
              "WatcherEventsRejected say why",
-     .commands = "`kubectl -n kyma-system logs deploy/skr-webhook` on the runtime",
+     .commands = "On the runtime: `kubectl -n kyma-system logs deploy/skr-webhook`",
      .fires = "`rw_observation_undelivered` grows"},
     {.word = "WatcherEventsWait",
      .meaning = "an event waits since its object's latest change that long ago, or a resync has "
@@ -40,8 +42,8 @@ inline constexpr explanation webhook_alerts[] = {
      .next = "`rw_dispatch_manager_oldest_event_seconds{manager}` names the operator, and "
              "`runtime-watcher status` says `EventsRefused`, with the object, where it takes all "
              "other events: see its log. All operators: `runtime-watcher doctor`",
-     .commands = "`kubectl -n kyma-system logs deploy/skr-webhook` on the runtime: \"request to "
-                 "KCP failed; it will be repeated\", \"KCP did not accept events\", \"cannot "
+     .commands = "On the runtime: `kubectl -n kyma-system logs deploy/skr-webhook` has \"request "
+                 "to KCP failed; it will be repeated\", \"KCP did not accept events\" or \"cannot "
                  "connect to the upstream\"",
      .fires = "`rw_dispatch_oldest_event_seconds` > 60"},
     {.word = "WatcherHeartbeatsFail",
@@ -50,14 +52,15 @@ inline constexpr explanation webhook_alerts[] = {
                "`outcome=\"unsupported\"` no VirtualService routes `/v2/runtime-watcher/event`",
      .next = "`runtime-watcher doctor`, which checks the VirtualService "
              "`runtime-watcher-heartbeats` and the gateway",
-     .commands = "the log: \"heartbeat not delivered\"",
+     .commands = "On the runtime: `kubectl -n kyma-system logs deploy/skr-webhook` has \"heartbeat "
+                 "not delivered\"",
      .fires = "`rw_heartbeats_total{outcome=\"failed\"}` increases"},
     {.word = "WatcherCircuitOpen",
      .meaning = "the webhook sends only probes to KCP or to an operator",
      .causes = "an operator or the gateway does not respond, or responds with 5xx",
      .next = "restore that receiver; the first success releases all events",
-     .commands = "`kubectl -n kyma-system logs deploy/skr-webhook` on the runtime; "
-                 "`rw_dispatch_manager_failures_total{manager}`",
+     .commands = "On the runtime: `kubectl -n kyma-system logs deploy/skr-webhook`; the metric "
+                 "`rw_dispatch_manager_failures_total{manager}` names the receiver",
      .fires = "`rw_dispatch_open_circuits` > 0"},
     {.word = "WatcherBacklog",
      .meaning = "undelivered events of one operator accumulate",
@@ -65,7 +68,7 @@ inline constexpr explanation webhook_alerts[] = {
                "events come",
      .next = "see the operator's pods and their log; the events stay on the runtime until it takes "
              "them",
-     .commands = "`kubectl -n kyma-system logs deploy/skr-webhook` on the runtime",
+     .commands = "On the runtime: `kubectl -n kyma-system logs deploy/skr-webhook`",
      .fires = "`rw_dispatch_manager_events{manager}` grows"},
     {.word = "WatcherEventsLost",
      .meaning = "events were dropped, and their operators get a resync in their place",
@@ -74,7 +77,8 @@ inline constexpr explanation webhook_alerts[] = {
      .next = "`overflow`: restore the receiver, or raise `SET_CAPACITY`, `OBSERVE_OBJECTS`, "
              "`CHANNEL_CAPACITY`. `rw_resyncs_owed` > 0: the receiver does not answer, or knows no "
              "resyncs (reactors/README.md#the-guarantee)",
-     .commands = "the log names the operator",
+     .commands =
+         "On the runtime: `kubectl -n kyma-system logs deploy/skr-webhook` names the operator",
      .fires = "`rw_event_losses_total{reason}` increases"},
     {.word = "WatcherEventsRejected",
      .meaning = "a receiver, or a gateway on the way, rejects events; they are sent again",
@@ -84,7 +88,8 @@ inline constexpr explanation webhook_alerts[] = {
              "and status where other events are accepted: see the operator's log. Otherwise check "
              "the gateway's routes and limits, and the versions of both sides",
      .commands =
-         "the log: \"KCP did not accept events\": manager, status (400, 405, 413 or another 4xx)",
+         "On the runtime: `kubectl -n kyma-system logs deploy/skr-webhook` has \"KCP did not "
+         "accept events\", with the manager and the status (400, 405, 413 or another 4xx)",
      .fires = "`rw_dispatch_events_total{outcome=\"rejected\"}` increases"},
     {.word = "WatcherEventsAbandoned",
      .meaning =
@@ -92,39 +97,43 @@ inline constexpr explanation webhook_alerts[] = {
          "counter rises as the process ends, so a scrape seldom sees it: the log is the surer sign",
      .causes = "KCP was slow or away while the process ended",
      .next = "the next process begins with a resync; find out why KCP was slow then",
-     .commands = "the log of the previous pod: \"events were not delivered before the end\"",
+     .commands = "On the runtime: `kubectl -n kyma-system logs deploy/skr-webhook --previous` has "
+                 "\"events were not delivered before the end\"",
      .fires = "`rw_dispatch_events_total{outcome=\"abandoned\"}` increases"},
     {.word = "WatcherDeliverySlow",
      .meaning = "delivery is slow",
      .causes = "the gateway or the operator's listener is short of CPU; the network is slow",
      .next = "give the gateway or that listener more CPU",
-     .commands = "`rw_dispatch_batch_events`, the gateway's latency",
+     .commands = "Compare `rw_dispatch_batch_events` with the gateway's latency",
      .fires = "`rw_dispatch_delivery_seconds`, 99th percentile > 1 s"},
     {.word = "WatcherAdmissionOverflow",
      .meaning = "the channel was full for `ADMISSION_WAIT`; a write was delayed, and its event "
                 "dropped where no watch is live",
      .causes = "the pod's CPU is throttled; a burst of writes",
      .next = "raise `--skr-cpu-limit` or `CHANNEL_CAPACITY`",
-     .commands = "CPU throttling of the pod `skr-webhook`",
+     .commands = "On the runtime: `kubectl -n kyma-system top pod -l app=skr-webhook` shows "
+                 "whether the pod's CPU is throttled",
      .fires = "`rw_admission_overflow_total` increases"},
     {.word = "WatcherUnknownManager",
      .meaning = "a review names a manager that the managers' file lacks",
      .causes = "a webhook entry that the manager did not write, or one of a deleted Watcher",
      .next = "remove that entry; otherwise `runtime-watcher status` for that runtime",
-     .commands = "the log names manager and peer; `kubectl -n kyma-system get "
-                 "validatingwebhookconfiguration skr-webhook -o yaml`",
+     .commands = "On the runtime: `kubectl -n kyma-system logs deploy/skr-webhook` names manager "
+                 "and peer; `kubectl -n kyma-system get validatingwebhookconfiguration skr-webhook "
+                 "-o yaml` has the entries",
      .fires = "`rw_admission_unknown_manager_total` increases"},
     {.word = "WatcherUnidentifiedObjects",
      .meaning = "a review gives its object no valid name or kind",
      .causes = "a client that is no API server posts reviews",
      .next = "find the client that sends such reviews",
-     .commands = "the log names manager and object",
+     .commands = "On the runtime: `kubectl -n kyma-system logs deploy/skr-webhook` names manager "
+                 "and object",
      .fires = "`rw_admission_unidentified_total` increases"},
     {.word = "WatcherManagersFileRejected",
      .meaning = "the managers' file is malformed",
      .causes = "another client edited the Secret `skr-webhook-tls`",
      .next = "the manager restores it; `runtime-watcher status` says why it has not",
-     .commands = "the log names the field",
+     .commands = "On the runtime: `kubectl -n kyma-system logs deploy/skr-webhook` names the field",
      .fires = "`rw_managers_reloads_total{outcome=\"refused\"}` increases"},
     {.word = "WatcherCertificateFilesRejected",
      .meaning = "certificate files are inconsistent; the previous ones are in use",
@@ -132,14 +141,14 @@ inline constexpr explanation webhook_alerts[] = {
                "different issues",
      .next = "the manager restores the Secret `skr-webhook-tls`; `runtime-watcher status` says why "
              "it has not",
-     .commands = "the log names the error",
+     .commands = "On the runtime: `kubectl -n kyma-system logs deploy/skr-webhook` names the error",
      .fires = "`rw_tls_reloads_total{outcome=\"refused\"}` increases"},
     {.word = "WatcherCertificateExpires",
      .meaning = "the runtime's certificate is not renewed",
      .causes = "the issuer fails, or the manager does not reach the runtime",
      .next = "repair what the status of the Certificate names; `runtime-watcher status` for that "
              "runtime",
-     .commands = "in KCP: `kubectl get certificate -n istio-system KYMA-webhook-tls -o yaml`",
+     .commands = "`kubectl get certificate -n istio-system KYMA-webhook-tls -o yaml`",
      .fires = "`rw_tls_certificate_not_after_timestamp_seconds` - now < 14 days"},
     {.word = "WatcherRejectsConnections",
      .meaning = "connections or requests are rejected",
@@ -147,7 +156,8 @@ inline constexpr explanation webhook_alerts[] = {
                "`flood`: a misbehaving client",
      .next = "stop the client that the log names; of the API server: `runtime-watcher status` for "
              "that runtime, reason CaBundleWrong",
-     .commands = "the log names peer and path",
+     .commands =
+         "On the runtime: `kubectl -n kyma-system logs deploy/skr-webhook` names peer and path",
      .fires = "`rw_http_rejected_total{reason}` increases"},
 };
 
@@ -166,28 +176,28 @@ inline constexpr explanation manager_alerts[] = {
                 "the counter rises, so a scrape seldom sees that",
      .causes = "KCP's API server is slow; a CPU limit throttles the leader; the pod was evicted",
      .next = "see what KCP's API server was busy with; take a CPU limit away",
-     .commands =
-         "log of the previous container: \"leadership lost; the reactors are being cancelled\"",
+     .commands = "`kubectl -n kcp-system logs POD --previous` has \"leadership lost; the reactors "
+                 "are being cancelled\"",
      .fires = "`rw_leader_election_lost_total` increases, or `process_start_time_seconds` of a "
               "leader changes"},
     {.word = "LeaseRequestsFail",
      .meaning = "requests for the lease fail; a leader that cannot renew it loses it",
      .causes = "KCP's API server is slow or away; the right to the Lease is missing",
      .next = "`runtime-watcher doctor` names a missing right; otherwise see KCP's API server",
-     .commands = "log: \"request for the lease failed\"",
+     .commands = "The log of the manager has \"request for the lease failed\"",
      .fires = "`rw_leader_election_failures_total` increases by more than 3 in 10 min"},
     {.word = "ManagerStandsBack",
      .meaning = "the leader writes nothing: lifecycle-manager runs, or `--shadow` is set",
      .causes = "lifecycle-manager's Lease is held; a trial with `--shadow`",
      .next = "deploy/manager/MIGRATION.md",
-     .commands = "`runtime-watcher status`: condition `StandsBack`",
+     .commands = "`runtime-watcher status` has the condition `StandsBack`",
      .fires = "`rw_manager_stands_back` = 1"},
     {.word = "RecordsNotKept",
      .meaning = "what a new leader must know of the runtimes can't be read or written: whose each "
                 "cluster is, and since when it fails",
      .causes = "the namespace of `--state-namespace` is missing, or the rights to its Secrets",
      .next = "create the namespace, and apply `manager/rbac.yaml`; no restart is needed",
-     .commands = "log of the manager: \"can't be kept\"",
+     .commands = "The log of the manager has \"can't be kept\"",
      .fires = "`rw_watcher_installer_records_not_kept` = 1"},
     {.word = "InputInvalid",
      .meaning = "the Gateway with the address for events, or the gateway's CA bundle, is invalid "
@@ -195,8 +205,8 @@ inline constexpr explanation manager_alerts[] = {
      .causes = "the Gateway or the Secret `klm-istio-gateway` was edited, deleted or renamed",
      .next = "repair what the message names; a leader that has seen no valid value installs "
              "nothing and removes nothing until then. No restart is needed",
-     .commands =
-         "`runtime-watcher status`: condition `InputInvalid`, an event on the manager's Lease",
+     .commands = "`runtime-watcher status` has the condition `InputInvalid`, as has an event of "
+                 "the manager's Lease",
      .fires = "`rw_watcher_installer_invalid_inputs` > 0"},
     {.word = "RuntimesContested",
      .meaning = "another client writes the watcher's objects on runtimes",
@@ -216,33 +226,36 @@ inline constexpr explanation manager_alerts[] = {
      .meaning = "reconciles of some objects fail all the time",
      .causes = "a right, an admission webhook, or an object that is invalid",
      .next = "repair what the error names",
-     .commands = "log: the error of each key is logged once, and once more when it changes",
+     .commands =
+         "The log of the manager has the error of each key once, and once more when it changes",
      .fires = "`rw_controller_failing_keys{controller}` for 1 h > 0, or > 1 % of the runtimes "
               "where the keys are runtimes"},
     {.word = "ReconcilesTimeOut",
      .meaning = "reconciles were cancelled at their time limit; they are repeated",
      .causes = "KCP's API server is slow; the manager is short of CPU",
      .next = "see both; take a CPU limit away",
-     .commands = "log: \"reconcile failed; it will be repeated until it succeeds\" with the object",
+     .commands = "The log of the manager has \"reconcile failed; it will be repeated until it "
+                 "succeeds\" with the object",
      .fires = "`rw_controller_reconcile_timeouts_total{controller}` increases"},
     {.word = "WorkQueueStuck",
      .meaning = "a key is processed for longer than the time limit of a reconcile: a worker hangs",
      .causes = "a defect of the manager",
      .next = "restart the leader: the standby replica takes over. Report it with the log",
-     .commands = "`kubectl -n kcp-system top pod`, the log of the leader",
+     .commands = "`kubectl -n kcp-system top pod`, and the log of the leader",
      .fires = "`workqueue_longest_running_processor_seconds{name}` > 600"},
     {.word = "WorkQueueFull",
      .meaning = "a work queue is full",
      .causes = "the manager is short of CPU; a resource that changes without end",
      .next = "give it more CPU; find that resource by the queue's name",
-     .commands = "`workqueue_depth{name}`",
+     .commands = "The metric `workqueue_depth{name}` shows which queue it is",
      .fires = "`workqueue_refused_total` increases"},
     {.word = "ApiRequestsFail",
      .meaning = "requests of the manager to KCP's API server fail",
      .causes = "401, 403: credentials and rights. 429, 5xx: the API server's load. Connections: "
                "the network",
      .next = "`runtime-watcher doctor` names missing rights; otherwise see KCP's API server",
-     .commands = "`runtime-watcher doctor`; log: \"a request to the API server is tried again\"",
+     .commands = "`runtime-watcher doctor`; the log of the manager has \"a request to the API "
+                 "server is tried again\"",
      .fires = "more than 5 % of `rw_kube_requests_total{client=~\"kcp.*\"}` have a `code` of 401, "
               "403, 429, 5xx, or of a connection that fails"},
     {.word = "FleetOutage",
@@ -275,7 +288,8 @@ inline constexpr explanation manager_alerts[] = {
                 "took a second or more",
      .causes = "path: the causes of the verdict. delivery: those of EventsLate",
      .next = "as for the causes that `runtime-watcher status` names",
-     .commands = "`runtime-watcher status -o wide`: the rows that come first; DELIVERY",
+     .commands = "`runtime-watcher status -o wide` has these runtimes in its first rows, with the "
+                 "time in DELIVERY",
      .fires =
          "of `rw_fleet_sli_runtimes{sli}` more than 1.44 % were not `good` in the last 30 min and "
          "in the last 5 min, and there is no outage, nor was one paged in the last 10 min"},
@@ -283,14 +297,15 @@ inline constexpr explanation manager_alerts[] = {
      .meaning = "at this rate the month's budget of 0.1 % is spent within five days",
      .causes = "as of ObjectiveBurnsFast, of fewer runtimes",
      .next = "as for ObjectiveBurnsFast, within the working day",
-     .commands = "`runtime-watcher status -o wide`: the rows that come first; DELIVERY",
+     .commands = "`runtime-watcher status -o wide` has these runtimes in its first rows, with the "
+                 "time in DELIVERY",
      .fires = "of `rw_fleet_sli_runtimes{sli}` more than 0.6 % were not `good` in the last 6 h and "
               "in the last 30 min"},
     {.word = "FleetVerdictOld",
      .meaning = "the leader does not judge its runtimes: it hangs. It is not known how they are",
      .causes = "the leader is short of CPU, or has a defect",
      .next = "restart the leader: the standby replica takes over. Report it with the log",
-     .commands = "the log of the leader; its CPU",
+     .commands = "`kubectl -n kcp-system top pod`, and the log of the leader",
      .fires = "`rw_fleet_verdict_timestamp_seconds` is older than a minute for 5 min"},
     {.word = "RuntimesLongTail",
      .meaning = "single runtimes of many are always ill: unreachable, silent, degraded, contested, "
@@ -306,15 +321,15 @@ inline constexpr explanation manager_alerts[] = {
                "many objects (`rw_observation_unobserved_watches` on the runtime)",
      .next = "restore that operator, or narrow that Watcher; `rw_event_losses_total` on the "
              "runtime counts what was dropped",
-     .commands = "event `EventsMissed` of the Kyma, which names the operators; `runtime-watcher "
-                 "status -o wide`, column LOSSES",
+     .commands = "`runtime-watcher status -o wide` has the number in column LOSSES, and the event "
+                 "`EventsMissed` of the Kyma names the operators",
      .fires = "`rw_runtime_losses_total` increases by more than 1 % of the runtimes in 15 min"},
     {.word = "EventsLate",
      .meaning = "events are old when they arrive, by their senders' clocks",
      .causes = "some runtimes: their network, or a clock that is wrong. All: the gateway or the "
                "listener is short of CPU",
      .next = "see the runtimes with large values; all: give the gateway or the manager more CPU",
-     .commands = "`runtime-watcher status -o wide`, column DELIVERY",
+     .commands = "`runtime-watcher status -o wide` has the time in column DELIVERY",
      .fires = "`rw_event_delivery_seconds`, 99th percentile > 1 s"},
     {.word = "ProbesSlow",
      .meaning = "the way from a runtime's API server to KCP is slow",
@@ -328,13 +343,13 @@ inline constexpr explanation manager_alerts[] = {
      .causes =
          "a Kyma lacks the label `kyma-project.io/runtime-id`, or a removed runtime still sends",
      .next = "set the label, or take the watcher off that runtime",
-     .commands = "log of the manager: `runtimeId`",
+     .commands = "The log of the manager has the `runtimeId`",
      .fires = "`rw_heartbeats_received_total{outcome=\"unknown\"}` > 1 % of all"},
     {.word = "SendersRejected",
      .meaning = "`--pin-san` rejected a sender (403)",
      .causes = "the sender's certificate does not name the `skr-domain` of its Kyma",
      .next = "compare the Kyma's annotation with the Certificate's `dnsNames`",
-     .commands = "log of the manager: peer and path",
+     .commands = "The log of the manager has peer and path",
      .fires = "`watcher_listener_failed_verification_requests_total` increases"},
     {.word = "ListenerErrors",
      .meaning = "requests were not answered with 200",
@@ -347,14 +362,14 @@ inline constexpr explanation manager_alerts[] = {
          "affected; `full`: the reader of events is slow",
      .next = "401: set the gateway's forwarding, or the flag. 503, 207: see that runtime, or "
              "`rw_listener_pending_events` and `rw_listener_pending_seconds`",
-     .commands = "log of the manager: status, reason, peer",
+     .commands = "The log of the manager has status, reason and peer",
      .fires = "`watcher_listener_request_errors_total` > 1 % of `watcher_listener_requests_total`"},
     {.word = "EventsOfUnknownRuntimes",
      .meaning = "events of a runtime id that no Kyma has",
      .causes =
          "a Kyma lacks the label `kyma-project.io/runtime-id`, or a removed runtime still sends",
      .next = "set the label, or take the watcher off that runtime",
-     .commands = "log of the manager: `runtimeId`",
+     .commands = "The log of the manager has the `runtimeId`",
      .fires = "`rw_kyma_router_events_total{outcome=\"unknown\"}` > 1 % of all"},
 };
 
@@ -372,14 +387,14 @@ inline constexpr explanation rotation_alerts[] = {
      .causes = "no new root was issued, or the rotation waits for runtimes",
      .next = "`kubectl get certificate -n istio-system klm-watcher` shows whether there is a new "
              "root; otherwise make the runtimes that are missing reachable",
-     .commands = "`runtime-watcher status`: the line \"CA rotation\"",
+     .commands = "`runtime-watcher status` has the line \"CA rotation\"",
      .fires = "`lifecycle_mgr_gateway_secret_server_cert_close_to_expiry` = 1"},
     {.word = "RotationBlocked",
      .meaning = "the rotation needs a person",
      .causes = "the root Secret was deleted or damaged; a bundle of 100 CAs",
      .next = "repair what the message names",
-     .commands = "log: \"CA rotation needs attention\"; `kubectl describe secret -n istio-system "
-                 "klm-istio-gateway`",
+     .commands = "`kubectl describe secret -n istio-system klm-istio-gateway`; the log of the "
+                 "manager has \"CA rotation needs attention\"",
      .fires = "`rw_gateway_secret_phase{phase=~\"blocked|no_root\"}` = 1"},
     {.word = "RotationHeldUp",
      .meaning = "the switch to the new CA is due, and waits until its deadline: a fault in KCP, of "
@@ -387,7 +402,7 @@ inline constexpr explanation rotation_alerts[] = {
      .causes = "KCP's API server, the issuer, or a manager without CPU; a region is down",
      .next = "repair what its reason and message name; each runtime's REASON in `runtime-watcher "
              "status`",
-     .commands = "`runtime-watcher status`: condition `CARotationHeldUp`",
+     .commands = "`runtime-watcher status` has the condition `CARotationHeldUp`",
      .fires = "`rw_gateway_secret_held_up` = 1"},
     {.word = "RotationDeadlineNear",
      .meaning = "at the deadline the gateway switches without these runtimes; their events then "
@@ -395,8 +410,8 @@ inline constexpr explanation rotation_alerts[] = {
      .causes = "these runtimes are unreachable, or left alone",
      .next = "make them reachable, or accept it: what happens then "
              "(deploy/pki/README.md#the-rotation-and-its-deadline)",
-     .commands =
-         "`runtime-watcher status`: who is missing; `-o json` has each runtime's `rotation`",
+     .commands = "`runtime-watcher status` names the runtimes that are missing; `-o json` has the "
+                 "`rotation` of each",
      .fires = "`rw_gateway_secret_missing_runtimes` > 1 % of the runtimes, and 0 < "
               "`rw_gateway_secret_deadline_timestamp_seconds` - now < 3 days"},
 };
@@ -429,7 +444,7 @@ inline constexpr explanation configuration_alerts[] = {
      .meaning = "Runtimes in mode `direct` that no client writes to",
      .causes = "no client created it, and `--create-runtime-bootstrappers` is not set",
      .next = "create a RuntimeBootstrapper, or `--create-runtime-bootstrappers`",
-     .commands = "events `BootstrapperUnmanaged`",
+     .commands = "`kubectl get events -n kcp-system --field-selector reason=BootstrapperUnmanaged`",
      .fires = "`rw_bootstrapper_content_runtimes{state=\"NoResource\"}` > 1 % of all"},
     {.word = "BootstrapperFails",
      .meaning = "the bootstrapper's pods fail, or a runtime rejects the content",
@@ -452,14 +467,15 @@ inline constexpr explanation configuration_alerts[] = {
                "missing",
      .next = "`kubectl apply -f deploy/crds`, and the rights of `deploy/manager/rbac.yaml`; or "
              "`--rollout-none`",
-     .commands =
-         "condition RolloutClosed in `runtime-watcher status`, an event on the manager's Lease",
+     .commands = "`runtime-watcher status` has the condition `RolloutClosed`, as has an event of "
+                 "the manager's Lease",
      .fires = "`rw_rollout_closed` = 1"},
     {.word = "RolloutBypassed",
      .meaning = "another client wrote the new content to runtimes before their turn",
      .causes = "KIM's part is not switched off",
      .next = "KIM's `--runtime-bootstrapper-enabled=false`",
-     .commands = "condition `WavesBypassed`",
+     .commands =
+         "`kubectl -n kcp-system describe runtimerollouts` has the condition `WavesBypassed`",
      .fires = "`rw_rollout_ahead_runtimes` > 1 % of `rw_rollout_runtimes`"},
 };
 
@@ -470,14 +486,15 @@ inline constexpr explanation process_alerts[] = {
                "memory limit (OOMKilled)",
      .next = "exit code 1 or 2: correct what the last line of the previous log names. OOMKilled: "
              "ProcessMemoryHigh",
-     .commands = "`kubectl describe pod`: reason and exit code of its last state",
+     .commands = "`kubectl describe pod` has reason and exit code of its last state",
      .fires = "`process_start_time_seconds` changes more than twice in 1 h"},
     {.word = "ProcessMemoryHigh",
      .meaning = "the process may be ended for its memory; with other limits, change the alert",
      .causes = "more runtimes or observed objects than the limit is for",
      .next = "raise the limit (`--skr-memory-limit`), or lower `OBSERVE_OBJECTS`, `SET_CAPACITY`",
-     .commands = "`runtime-watcher status`: number of runtimes; on a runtime "
-                 "`rw_observation_objects`, `rw_dispatch_undelivered_events{state=\"known\"}`",
+     .commands =
+         "`runtime-watcher status` has the number of runtimes; the metrics of a webhook have "
+         "`rw_observation_objects` and `rw_dispatch_undelivered_events{state=\"known\"}`",
      .fires = "`process_resident_memory_bytes` > 80 % of the limit of `manager/deployment.yaml` or "
               "`skr/deployment.yaml`"},
     {.word = "ProcessFilesHigh",
@@ -486,7 +503,8 @@ inline constexpr explanation process_alerts[] = {
          "a client that opens connections without end; a hard limit below the number of runtimes",
      .next = "stop that client; otherwise raise the hard limit of open files (the process takes "
              "all of it): a manager needs one for each runtime",
-     .commands = "`rw_http_open_connections{server}`, `rw_http_client_open_connections{client}`",
+     .commands = "The metrics `rw_http_open_connections{server}` and "
+                 "`rw_http_client_open_connections{client}` name the other side",
      .fires = "`process_open_fds` > 80 % of `process_max_fds`"},
 };
 

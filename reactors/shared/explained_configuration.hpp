@@ -28,6 +28,8 @@ inline constexpr explanation rollout_reasons[] = {
      "where it is False with another reason than None, that revision can't be rolled out",
      "runtime-watcher explain REASON, with the condition's reason"},
     {"Completed", "all runtimes that take part have the content"},
+    {"Partial", "the roll-out is completed but for runtimes that were set aside",
+     "they were unreachable, or failed before it", next_steps::messages},
     {"Superseded", "newer content took the place of this before all runtimes had it"},
     {"CanaryFailed", "a canary failed with the content; the other runtimes keep theirs",
      "the content: an image, a setting, a manifest that the runtime rejects",

@@ -44,6 +44,15 @@ inline constexpr explanation landscape_conditions[] = {
      "lifecycle-manager or KIM still runs beside it", "switch that client's part off"},
 };
 
+/// What the verdict on the landscape begins with; `degraded` and `unknown` are states, too, and
+/// have their entries there.
+inline constexpr explanation fleet_levels[] = {
+    {"well", "at most 1 % of the runtimes are ill, and the landscape has no fault"},
+    {"outage", "more than 5 % of the runtimes are ill at once",
+     "the gateway, its certificate, a region or a provider: the causes below the verdict",
+     "repair what the runtimes of a cause share: runtime-watcher explain FleetOutage"},
+};
+
 /// Reasons of the condition VirtualService of a Watcher; with `Watcher` before them those of
 /// Events.
 inline constexpr explanation watcher_reasons[] = {
@@ -81,6 +90,11 @@ inline constexpr explanation watcher_reasons[] = {
 
 /// The CA rotation: conditions of the landscape, and Events of the gateway's Secret.
 inline constexpr explanation rotation_reasons[] = {
+    {"settled", "phase of the rotation: the gateway serves with the root's certificate"},
+    {"grace", "phase of the rotation: the gateway's bundle has the new CA, and `--ca-grace` runs"},
+    {"distributing",
+     "phase of the rotation: `--ca-grace` is over, and the switch to the new CA waits for the "
+     "runtimes that lack it"},
     {"CARotation", "the CA rotation has reached another phase, which the message names"},
     {"CARotationBlocked", "the CA rotation needs a person",
      "a bundle of 100 CAs, or no CA is known for the bundle",

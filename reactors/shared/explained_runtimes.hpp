@@ -7,7 +7,8 @@ namespace rw {
 namespace next_steps {
 
 inline constexpr std::string_view kubeconfigs =
-    "have the kubeconfigs' Secrets written anew, and see the rights of their users";
+    "have the owner of the kubeconfigs' Secrets, such as infrastructure-manager, write them anew, "
+    "and see the rights of their users";
 inline constexpr std::string_view runtimes =
     "see whether these runtimes' API servers are up, and what they share: a region, a provider, a "
     "network";
@@ -243,13 +244,21 @@ inline constexpr explanation runtime_states[] = {
      "runtime-watcher explain REASON, with that reason"},
     {"deleting", "the Kyma is being deleted, and the watcher is being taken off the runtime"},
     {"unknown",
-     "the leader has not looked at the runtime yet, or no heartbeat of it is expected yet",
+     "the leader has not looked at the runtime yet, or no heartbeat of it is expected yet; of the "
+     "landscape: no leader says how it is",
      "the leader has just begun; the watcher was just installed", next_steps::messages},
     {"live", "heartbeats of the runtime arrive, and report no error"},
-    {"degraded", "heartbeats arrive, and the watcher reports an error or a probe failed",
+    {"degraded",
+     "heartbeats arrive, and the watcher reports an error or a probe failed; of the landscape: "
+     "more "
+     "than 1 % of the runtimes are ill, or it has a fault",
      "the reason beside it", "runtime-watcher explain REASON, with that reason"},
     {"silent", "no heartbeat of the runtime has arrived for 2.5 times their interval",
      "NoHeartbeat, or what a probe found: the reason beside it", next_steps::gateway},
+    {"complete",
+     "in the column PROBE: the latest probe came all the way back to KCP; until then the column "
+     "has "
+     "where it is: runtime, webhook, gateway or heartbeat"},
 };
 
 /// Events of the Kyma, and of the Runtime where KIM configures it.

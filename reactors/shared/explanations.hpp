@@ -5,9 +5,7 @@
 #include "rw/reactors/shared/explained_landscape.hpp"
 #include "rw/reactors/shared/explained_runtimes.hpp"
 
-#include <algorithm>
 #include <cstddef>
-#include <iterator>
 #include <span>
 #include <string_view>
 
@@ -31,6 +29,7 @@ inline constexpr explanation_group explanation_groups[] = {
      "wide",
      kyma_events},
     {"The landscape", "runtime-watcher status\nruntime-watcher doctor", landscape_conditions},
+    {"Verdicts on the landscape", "runtime-watcher status\nruntime-watcher doctor", fleet_levels},
     {"Watchers", "kubectl describe watchers.operator.kyma-project.io -n kcp-system",
      watcher_reasons},
     {"The CA rotation",
@@ -40,8 +39,9 @@ inline constexpr explanation_group explanation_groups[] = {
      "runtime-watcher rollout status --no-watch\nkubectl describe runtimerollouts -n kcp-system",
      rollout_reasons},
     {"RuntimeBootstrappers",
-     "kubectl describe runtimebootstrappers -n kcp-system\nkubectl get events -n kcp-system "
-     "--field-selector reason=WORD",
+     "kubectl describe runtimebootstrappers -n kcp-system\nkubectl get runtimebootstrappers -n "
+     "kcp-system -o jsonpath='{range .items[*]}{.metadata.name}: "
+     "{.status.conditions[?(@.reason==\"WORD\")].message}{\"\\n\"}{end}'",
      bootstrapper_reasons},
     {"Alerts of the webhook, on a runtime", "", webhook_alerts},
     {"Alerts of the manager, in KCP", "", manager_alerts},
@@ -53,8 +53,10 @@ inline constexpr explanation_group explanation_groups[] = {
 /// Returns the entry of exactly this word; null: there is none.
 constexpr const explanation* find_entry(std::string_view word) noexcept {
   for (const auto& group : explanation_groups) {
-    const auto found = std::ranges::find(group.entries, word, &explanation::word);
-    if (found != group.entries.end()) return &*found;
+    // The compiler looks all words up; an algorithm with a projection takes more steps than it has.
+    for (const auto& each : group.entries) {
+      if (each.word == word) return &each;
+    }
   }
   return nullptr;
 }

@@ -89,20 +89,20 @@ ill_runtimes ill_of(std::span<const judged_runtime> runtimes, std::size_t expect
 std::string sentence(const fleet_verdict& of, const ill_runtimes& found) {
   using enum runtime_condition;
   const auto total = std::to_string(of.expected());
-  const auto number = [&](runtime_condition condition) {
-    return std::to_string(of.count(condition));
-  };
+  const auto is = [](std::size_t count) { return count == 1 ? " is " : " are "; };
   if (of.expected() == 0) return "there are no runtimes";
+  const auto share_of = [&](std::size_t count) {
+    return std::to_string(count) + " of " + total + (of.expected() == 1 ? " runtime" : " runtimes");
+  };
   std::string out;
   const auto add = [&](const std::string& text) { out += (out.empty() ? "" : "; ") + text; };
   if (found.cut_off() > 0) {
     const auto share = static_cast<double>(found.cut_off()) / static_cast<double>(of.expected());
-    add(std::to_string(found.cut_off()) + " of " + total + " runtimes are ill (" + percent(share) +
-        ")");
+    add(share_of(found.cut_off()) + is(found.cut_off()) + "ill (" + percent(share) + ")");
   }
   if (found.waiting > 0) {
     const auto names = first_of(found.operators, found.operators.size());
-    add("events of " + std::to_string(found.waiting) + " of " + total + " runtimes wait for " +
+    add("events of " + share_of(found.waiting) + " wait for " +
         (names.empty() ? "their operators" : names));
   }
   // `well` alone would hide them.
@@ -110,10 +110,14 @@ std::string sentence(const fleet_verdict& of, const ill_runtimes& found) {
     out += ": " + first_of(found.all.runtimes, found.all.count);
   }
   if (found.all.count == 0) {
-    add(number(well) + " of " + total + " runtimes are well");
+    add(share_of(of.count(well)) + is(of.count(well)) + "well");
   }
-  if (of.count(under_way) > 0) add(number(under_way) + " are under way");
-  if (of.count(unknown) > 0) add(number(unknown) + " are not looked at yet");
+  const auto add_count = [&](runtime_condition condition, const char* text) {
+    const auto count = of.count(condition);
+    if (count > 0) add(std::to_string(count) + is(count) + text);
+  };
+  add_count(under_way, "under way");
+  add_count(unknown, "not looked at yet");
   return out;
 }
 

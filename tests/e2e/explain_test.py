@@ -36,8 +36,11 @@ class Explain(unittest.TestCase):
             with self.subTest(each["name"]):
                 done = runtime_watcher("explain", each["name"])
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
-                for text in (each["meaning"], *each["commands"], each["runbook"]):
+                commands = [command.replace("`", "") for command in each["commands"]]
+                for text in (each["meaning"], *commands, each["runbook"]):
                     self.assertIn(text, done.stdout)
+                for command in commands:
+                    self.assertRegex(command, "^(kubectl |runtime-watcher |[A-Z])")
                 self.assertIn(f'<a id="{each["runbook"].partition("#")[2]}"></a>{each["name"]}', runbook)
                 self.assertTrue(all(each["commands"]))
 

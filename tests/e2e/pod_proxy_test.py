@@ -75,10 +75,11 @@ class PodProxy(harness.TestCase):
         wait_until(lambda: self.kcp.get(LEADER), PATIENCE, lambda: self.manager.tail())
         code, told = self.asked("status", self.kubeconfig)
         self.assertEqual(code, 1, told)
-        self.assertIn(f'pods "{pod}" not found', told["verdict"]["message"])
+        self.assertRegex(told["verdict"]["message"], f'^unknown: the leader {pod} is no pod in .*pods "{pod}" not found')
+        self.assertIn("--address HOST:PORT", told["remedy"])
         found = self.findings()["manager"]
         self.assertEqual(found["state"], "not_proven", found)
-        self.assertIn("--manager 127.0.0.1:8080", found["remedy"])
+        self.assertIn("--address HOST:PORT", found["remedy"])
         self.kcp.request("POST", PODS, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": pod},
                              "spec": {"containers": [{"name": "manager", "image": "example.com/manager:1"}]}})
         self.kcp.patch(f"{PODS}/{pod}/status", {"status": {"podIP": self.address, "podIPs": [{"ip": self.address}],

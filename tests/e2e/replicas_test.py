@@ -70,21 +70,38 @@ class Replicas(harness.TestCase):
     def test_replica_that_does_not_lead_names_the_leader(self):
         self.until_well(0)
         pod = self.dev.kcp().get(LEASE)["spec"]["holderIdentity"].rsplit("_", 1)[0]
-        says = f"this replica does not lead, pod {pod} does: kubectl -n kcp-system port-forward pod/{pod} {self.pages[1]}"
+        file = self.dev.folder / "kcp.yaml"
+        begin = rf"this replica does not lead; pod {pod} does, as its Lease says, renewed \d+ s ago: kubectl"
+        end = rf" -n kcp-system port-forward pod/{pod} 8080"
+        says = rf"^{begin}{end}\n?$"
         wait_until(lambda: self.runtimes(1)[1].get("leader"), PATIENCE, lambda: f"the standby knows it: {self.runtimes(1)}")
-        self.assertEqual(self.runtimes(1), (421, {"leads": False, "leader": pod, "message": says}))
+        code, told = self.runtimes(1)
+        self.assertRegex(told.pop("message"), says)
+        self.assertEqual((code, told), (421, {"leads": False, "leader": pod}))
         self.assertEqual(fetch(self.pages[1], "/history?at=1")[0], 421)
         for path in ("/", "/live"):
-            self.assertEqual(fetch(self.pages[1], path), (421, says + "\n"), path)
+            code, text = fetch(self.pages[1], path)
+            self.assertEqual(code, 421, path)
+            self.assertRegex(text, says)
         self.assertEqual(fetch(self.pages[1], "/runtimes", Host="evil.example.com")[0], 403)
         self.assertEqual(fetch(self.pages[1], "/readyz")[0], 200, "it is ready to lead")
         # The commands say what it says; that is no fault of the leader's.
         code, said = self.status(1)
-        self.assertEqual((code, said.endswith(says)), (1, True), said)
-        done = runtime_watcher("doctor", "--allow-local-runtimes", "--kubeconfig", self.dev.folder / "kcp.yaml",
-                               "--manager", f"127.0.0.1:{self.pages[1]}", "-o", "json", timeout=60)
+        self.assertEqual(code, 1)
+        self.assertRegex(said, rf"^unknown: {begin}{end}$")
+        done = runtime_watcher("diff", "runtime-1", "--address", f"127.0.0.1:{self.pages[1]}")
+        self.assertRegex(done.stderr, rf"^runtime-watcher: {begin}{end}\n$")
+        # KCP has no pod of a manager that runs outside of it.
+        for command in (("status",), ("diff", "runtime-1")):
+            done = runtime_watcher(*command, "--kubeconfig", file)
+            self.assertEqual(done.returncode, 1)
+            self.assertRegex(done.stdout + done.stderr, rf"the leader {pod} is no pod in the namespace kcp-system: .*\n  fix: .*--address HOST:PORT")
+            self.assertNotIn("no leader", done.stdout + done.stderr)
+        done = runtime_watcher("doctor", "--allow-local-runtimes", "--kubeconfig", file,
+                               "--address", f"127.0.0.1:{self.pages[1]}", "-o", "json", timeout=60)
         found = {each["check"]: each for each in json.loads(done.stdout)["checks"]}
-        self.assertEqual((found["manager"]["state"], found["manager"]["message"]), ("not_proven", says))
+        self.assertEqual(found["manager"]["state"], "not_proven")
+        self.assertRegex(found["manager"]["message"], rf"^{begin} --kubeconfig {file}{end}$")
         self.assertEqual(set(self.dev.kcp().get(LEADER)["data"]), {"holder", "port", "token"}, "what the API server's proxy takes")
 
     def test_next_leader_goes_on_with_what_the_leader_remembers(self):

@@ -67,6 +67,25 @@ BOOST_FIXTURE_TEST_CASE(readiness_follows_its_reasons, fixture) {
   BOOST_TEST(get("/readyz").status == 200u);
 }
 
+BOOST_AUTO_TEST_CASE(unknown_path_is_answered_with_all_that_there_are) {
+  rw::core::metrics metrics;
+  const auto source = [](std::string_view, std::string&) { return std::string(); };
+  rw::admin::pages some(metrics, {.runtimes = source, .history = source});
+  rw::admin::pages none(metrics, {});
+  const auto told = [](rw::admin::pages& by) {
+    rw::http::request request;
+    request.method = "GET";
+    request.target = "/x";
+    rw::http::response response;
+    const auto rest = by.handle(request, response);
+    BOOST_TEST(!rest.valid());
+    return response.body;
+  };
+  BOOST_TEST(told(some) ==
+             "not found: try /runtimes, /history, /metrics, /healthz, /livez or /readyz\n");
+  BOOST_TEST(told(none) == "not found: try /metrics, /healthz, /livez or /readyz\n");
+}
+
 BOOST_FIXTURE_TEST_CASE(pages_refuse_other_paths_and_methods, fixture) {
   BOOST_TEST(get("/").status == 404u);
   BOOST_TEST(get("/metrics/").status == 404u);

@@ -1,6 +1,7 @@
 #include "rw/reactors/cli/app.hpp"
 #include "rw/reactors/cli/version.hpp"
 
+#include <CLI/CLI.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
 #include <boost/test/unit_test.hpp>
@@ -8,6 +9,7 @@
 #include "tests/unit/cli/command_lines.hpp"
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -51,7 +53,8 @@ BOOST_AUTO_TEST_CASE(unknown_flag_is_named_with_the_flag_that_was_meant) {
   check({"status", "--log-levle=debug"}, "unknown flag --log-levle; did you mean --log-level?");
   check({"manager", "--no-leader-elct"}, "did you mean --no-leader-elect?");
   check({"rollout", "undo", "--to-revison", "4"}, "did you mean --to-revision?");
-  check({"status", "--reason", "--kubconfig", "--heartbeet=live"}, "did you mean --heartbeat?");
+  check({"status", "--reason", "x", "--heartbeet=live"}, "did you mean --heartbeat?");
+  check({"rollout", "plan", "-o", "yaml"}, "unknown flag -o\n");
   BOOST_TEST(refusal({"status", "--nothing-like-this"}) ==
              "unknown flag --nothing-like-this\nRun with --help for more information.");
   check({"webhook", "--ledger-fil=x"}, "unknown flag --ledger-fil\n");
@@ -78,9 +81,72 @@ BOOST_AUTO_TEST_CASE(help_of_a_command_is_printed_by_the_command_help) {
   BOOST_TEST(says(printed({"--log-level", "debug", "help"}), "help COMMAND [SUBCOMMAND]"));
   BOOST_TEST(printed({"--log-level", "debug", "help", "status"}) == printed({"status", "--help"}));
   BOOST_TEST(printed({"--log-level=debug", "help", "status"}) == printed({"status", "--help"}));
+  BOOST_TEST(undo == printed({"rollout", "help", "undo"}));
+  BOOST_TEST(undo == printed({"rollout", "undo", "--to-revision", "--help"}));
+  BOOST_TEST(printed({"uninstall", "help"}) == printed({"uninstall", "--help"}));
+  BOOST_TEST(printed({"certs", "ca", "help"}) == printed({"certs", "ca", "--help"}));
+  BOOST_TEST(printed({"diff", "--runtime", "--help"}) == printed({"diff", "--help"}));
+  BOOST_TEST(read({"status", "help"}).status.kyma == "help");
   BOOST_TEST(says(printed({"completion", "bash"}), "help) words=\"webhook listen "));
   BOOST_TEST(says(printed({"completion", "fish"}),
                   "'__fish_seen_subcommand_from help' -f -a 'webhook listen "));
+}
+
+BOOST_AUTO_TEST_CASE(help_of_a_program_without_commands_is_printed_where_a_value_is_due) {
+  std::string dir;
+  const std::vector<command> one{
+      {.describe = [&dir](CLI::App& app) { app.add_option("--dir", dir); }}};
+  for (const auto& line : {texts{"help", "--dir"}, texts{"--dir", "--help"}, texts{"help"}}) {
+    const std::ostringstream out;
+    auto* const before = std::cout.rdbuf(out.rdbuf());
+    const bool runs = rw::test::command_lines::parse(line, one).runs;
+    std::cout.rdbuf(before);
+    BOOST_TEST(!runs);
+    BOOST_TEST(says(out.str(), "--dir"));
+    BOOST_TEST(dir == "");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(flag_is_no_value_of_a_flag) {
+  BOOST_TEST(
+      refusal({"diff", "--runtime", "--output", "json"}) ==
+      "--runtime needs a value, and --output is a flag; a value that begins with -- is given "
+      "as --runtime=VALUE\nRun with --help for more information.");
+  BOOST_TEST(says(refusal({"status", "-o", "--watch"}), "-o needs a value"));
+  BOOST_TEST(read({"status", "--reason=--x"}).status.reason == "--x");
+}
+
+BOOST_AUTO_TEST_CASE(command_of_another_program_is_named_with_it) {
+  BOOST_TEST(refusal({"dev"}) ==
+             "unknown command dev: it is one of another program: runtime-watcher-dev dev");
+  rw::cli::settings all;
+  const auto nothing = [](CLI::App&) {};
+  const std::vector<command> none{{.name = "a", .describe = nothing},
+                                  {.name = "b", .describe = nothing}};
+  for (const auto& each : commands_of(all)) {
+    const auto names_program = [&](const setting_error& error) {
+      return says(error.what(), ": runtime-watcher " + each.name);
+    };
+    BOOST_CHECK_EXCEPTION(rw::test::command_lines::parse({each.name}, none), setting_error,
+                          names_program);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(runtime_is_an_argument_of_status_and_diff_also_with_its_namespace) {
+  BOOST_TEST(read({"status", "kcp-system/runtime-1"}).status.kyma == "runtime-1");
+  BOOST_TEST(read({"diff", "kcp-system/runtime-1"}).diff.kyma == "runtime-1");
+  BOOST_TEST(read({"diff", "--runtime", "runtime-1"}).diff.kyma == "runtime-1");
+  BOOST_TEST(refusal({"diff"}) == "RUNTIME is required (or the flag --runtime)");
+  BOOST_TEST(refusal({"diff", "a", "--runtime", "b"}) ==
+             "RUNTIME and --runtime are the same: give one of them");
+  const environment variable{{"RW_RUNTIME", "a"}};
+  BOOST_TEST(read({"diff"}).diff.kyma == "a");
+  BOOST_TEST(read({"diff", "b"}).diff.kyma == "b");
+}
+
+BOOST_AUTO_TEST_CASE(address_is_another_name_of_doctors_manager) {
+  const auto given = read({"doctor", "--address", "127.0.0.1:8080"}).doctor.manager;
+  BOOST_TEST((given && given->port == 8080));
 }
 
 BOOST_AUTO_TEST_CASE(user_to_impersonate_is_a_flag_of_the_commands_for_people) {

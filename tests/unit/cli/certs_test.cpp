@@ -1,5 +1,7 @@
 #include "rw/reactors/cli/certs.hpp"
 
+#include "rw/tls/certificate.hpp"
+
 #include <boost/test/unit_test.hpp>
 
 #include <cstdlib>
@@ -66,6 +68,19 @@ BOOST_AUTO_TEST_CASE(webhook_certificate_needs_a_name_and_the_error_has_an_examp
   BOOST_TEST(in.read("own.crt") == "");
   BOOST_TEST(make(role::webhook, in, {"dns:skr-webhook.kyma-system.svc"}) == "");
   BOOST_TEST(make(role::client, in) == "");
+}
+
+BOOST_AUTO_TEST_CASE(server_without_other_names_has_its_own_as_alternative_name) {
+  const folder in;
+  const auto error = make(role::server, in);
+  BOOST_TEST(error == "certs: there is no " + in.name +
+                          "/ca.crt: make it first with runtime-watcher certs ca --dir " + in.name);
+  BOOST_TEST(make(role::ca, in) == "");
+  BOOST_TEST(make(role::server, in) == "");
+  const auto made = rw::tls::certificate::from_pem(in.read("own.crt"));
+  BOOST_REQUIRE(made.has_value());
+  BOOST_TEST(made->dns_names() == std::vector<std::string>{"own"},
+             boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -83,6 +83,7 @@ BOOST_AUTO_TEST_CASE(finding_is_a_line_and_its_remedy_another) {
       boost::json::serialize(json_of({finding_state::failed, "runtime", "a: R: b", "", "R"})) ==
       R"({"state":"failed","check":"runtime","message":"a: R: b","reason":"R"})");
   BOOST_TEST(summary_of({well, ill, well}) == "3 checks: 2 proven, 1 failed, 0 not proven\n");
+  BOOST_TEST(summary_of({well}) == "1 check: 1 proven, 0 failed, 0 not proven\n");
 }
 
 BOOST_AUTO_TEST_CASE(deleted_bootstrapper_that_nothing_releases_is_found_with_the_command) {

@@ -44,15 +44,43 @@ BOOST_AUTO_TEST_CASE(reason_has_meaning_causes_next_step_commands_and_link) {
 BOOST_AUTO_TEST_CASE(alert_has_its_expression_and_first_command) {
   const auto text = rw::cli::explanation_text({.word = "ManagerHasNoLeader"});
   BOOST_TEST(contains(text, "FIRES:\n  `leader_election_master_status"));
-  BOOST_TEST(contains(text, "LOOK AT FIRST:\n  `kubectl get lease"));
+  BOOST_TEST(contains(text, "LOOK AT FIRST:\n  kubectl get lease"));
+  BOOST_TEST(text.find("LOOK AT FIRST:") < text.find("NEXT STEP:"));
   BOOST_TEST(contains(text, "USUAL CAUSES:\n  the pods do not start; "));
 }
 
+BOOST_AUTO_TEST_CASE(reason_of_a_bootstrapper_is_looked_up_as_that_of_a_condition) {
+  const auto text = rw::cli::explanation_text({.word = "Rejected"});
+  BOOST_TEST(contains(text, R"({.status.conditions[?(@.reason=="Rejected")].message}{"\n"}{end}')"),
+             text);
+  BOOST_TEST(!contains(text, "kubectl get events"));
+}
+
 BOOST_AUTO_TEST_CASE(condition_types_and_phases_have_an_entry) {
-  for (const auto* const word :
-       {"Installed", "ConfigurationSynced", "Compatible", "InStep", "RuntimeBootstrapperReady",
-        "Ready", "Reconciling", "Stalled", "Pinned", "Paused", "WavesBypassed", "VirtualService",
-        "Applied", "LastGood", "Waiting", "Error"}) {
+  for (const auto* const word : {"Installed",
+                                 "ConfigurationSynced",
+                                 "Compatible",
+                                 "InStep",
+                                 "RuntimeBootstrapperReady",
+                                 "Ready",
+                                 "Reconciling",
+                                 "Stalled",
+                                 "Pinned",
+                                 "Paused",
+                                 "WavesBypassed",
+                                 "VirtualService",
+                                 "Applied",
+                                 "LastGood",
+                                 "Waiting",
+                                 "Error",
+                                 "Partial",
+                                 "settled",
+                                 "grace",
+                                 "distributing",
+                                 "well",
+                                 "degraded",
+                                 "outage",
+                                 "complete"}) {
     BOOST_TEST(rw::explain(word) != nullptr, word);
   }
 }

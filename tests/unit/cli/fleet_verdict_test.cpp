@@ -120,6 +120,14 @@ BOOST_AUTO_TEST_CASE(runtimes_that_nobody_has_looked_at_make_it_unknown) {
   BOOST_TEST(verdict.message == "unknown: 0 of 20 runtimes are well; 20 are under way");
 }
 
+BOOST_AUTO_TEST_CASE(numbers_agree_with_their_words) {
+  BOOST_TEST(judge_fleet(fleet(1, 0), {}).message == "well: 1 of 1 runtime is well");
+  BOOST_TEST(judge_fleet(fleet(1, 1), {}).message == "outage: 1 of 1 runtime is ill (100 %)");
+  BOOST_TEST(judge_fleet(fleet(8, 1), {}).message == "degraded: 1 of 8 runtimes is ill (13 %)");
+  BOOST_TEST(judge_fleet(fleet(30, 0, 1), {}).message ==
+             "well: 29 of 30 runtimes are well; 1 is not looked at yet");
+}
+
 BOOST_AUTO_TEST_CASE(fault_of_the_landscape_degrades_it) {
   const auto verdict = judge_fleet(fleet(20, 0), paused);
   BOOST_TEST(verdict.level == fleet_level::degraded);

@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(pod_is_the_holder_without_its_number) {
 
 BOOST_AUTO_TEST_CASE(leader_is_named_while_its_lease_lasts_and_as_the_former_one_then) {
   const auto text = [](const k8s::observed_leader& leader) {
-    return text_of_leader(leader, "kcp-system", 8080);
+    return text_of_leader(leader, "kcp-system", 8080, *k8s::parse_rfc3339("2026-01-01T00:00:22Z"));
   };
   k8s::observed_leader leader{.holder = "manager-6d9f_54e8",
                               .leads = true,
@@ -58,8 +58,8 @@ BOOST_AUTO_TEST_CASE(leader_is_named_while_its_lease_lasts_and_as_the_former_one
   BOOST_TEST(text({}) == "this replica does not lead, and no other does");
   BOOST_TEST(
       text(leader) ==
-      "this replica does not lead, pod manager-6d9f does: kubectl -n kcp-system port-forward "
-      "pod/manager-6d9f 8080");
+      "this replica does not lead; pod manager-6d9f does, as its Lease says, renewed 12 s ago: "
+      "kubectl -n kcp-system port-forward pod/manager-6d9f 8080");
   leader.leads = false;
   BOOST_TEST(text(leader) ==
              "this replica does not lead, and no other does: the Lease of pod manager-6d9f has "

@@ -173,6 +173,11 @@ BOOST_AUTO_TEST_CASE(undo_pins_a_revision_of_the_history) {
   rollout = with_status(decided);
   fails("",
         "no rollout history found for runtimerollouts.operator.kyma-project.io \"bootstrapper\"");
+  decided.next.history = {{.content = "cc1", .outcome = "Completed", .kept = true}};
+  rollout = with_status(decided);
+  fails("",
+        "no revision to go back to for runtimerollouts.operator.kyma-project.io \"bootstrapper\": "
+        "its history has no other content that was rolled out and is kept");
 }
 
 BOOST_AUTO_TEST_CASE(history_is_a_table) {

@@ -87,8 +87,9 @@ BOOST_AUTO_TEST_CASE(invalid_queries_are_rejected) {
   BOOST_TEST(error_of("color=red") ==
              "unknown parameter color: there are state, heartbeat, condition, reason, name, kyma, "
              "for, limit and continue");
-  for (const auto* bad : {"limit=0", "limit=5001", "limit=x", "limit=", "limit=1x", "for=-1",
-                          "for=1h", "reason=%zz"}) {
+  for (const auto* bad :
+       {"limit=0", "limit=5001", "limit=x", "limit=", "limit=1x", "for=-1", "for=1h", "reason=%zz",
+        "state=foo", "state=installed,foo", "heartbeat=dead", "condition=good"}) {
     BOOST_TEST(error_of(bad).starts_with("the parameter "), bad);
   }
 }
@@ -137,6 +138,18 @@ BOOST_AUTO_TEST_CASE(table_shows_ages_and_the_reason_why_the_rotation_waits) {
           "2026-04-01T00:00:00Z   2     60s              complete   3          1        0.1.0     "
           "none for 60 s\n") != std::string::npos,
       wide);
+}
+
+BOOST_AUTO_TEST_CASE(counts_agree_with_their_nouns_and_have_no_empty_list) {
+  const auto last_lines = [](const char* text) {
+    const auto table = runtimes_table(json::parse(text), {}, day);
+    return table.substr(table.find('\n') + 1);
+  };
+  const auto none = last_lines(
+      R"({"total": 0, "matching": 0, "states": {}, "heartbeats": {"live": 0}, "runtimes": []})");
+  BOOST_TEST(none.starts_with("0 of 0 runtimes; heartbeats live 0\n"), none);
+  const auto one = last_lines(R"({"total": 1, "matching": 0, "states": {}, "runtimes": []})");
+  BOOST_TEST(one.starts_with("0 of 1 runtime\n"), one);
 }
 
 BOOST_AUTO_TEST_CASE(table_has_the_ill_first_by_their_reasons) {
