@@ -53,8 +53,10 @@ inline constexpr explanation_group explanation_groups[] = {
 /// Returns the entry of exactly this word; null: there is none.
 constexpr const explanation* find_entry(std::string_view word) noexcept {
   for (const auto& group : explanation_groups) {
-    const auto found = std::ranges::find(group.entries, word, &explanation::word);
-    if (found != group.entries.end()) return &*found;
+    // Not std::ranges::find: the compiler limits the steps of a constant expression.
+    for (const auto& entry : group.entries) {
+      if (entry.word == word) return &entry;
+    }
   }
   return nullptr;
 }
