@@ -14,10 +14,17 @@ namespace asio = boost::asio;
 /// Adds what a unit does not get, and why.
 void note_unit(unit of, const unit_state& state, pass_preview& out) {
   const auto name = "unit " + std::string(to_string(of));
-  if (!state.invalid.empty()) out.waits.push_back(name + ": " + state.invalid);
-  if (state.withheld) out.waits.push_back(awaits_turn(name, "bootstrapper"));
+  // What would be written of valid sources is not known.
+  const auto add_error = [&](const std::string& text) {
+    out.error += (out.error.empty() ? "" : "; ") + text;
+  };
+  if (!state.invalid.empty()) add_error(name + ": " + state.invalid);
+  if (state.withheld) {
+    out.waits.push_back(awaits_turn(name, "bootstrapper"));
+    out.awaits_turn = true;
+  }
   if (state.rejected) out.waits.push_back(name + ": " + state.rejected->message);
-  if (state.failed) out.error = state.failed->message;
+  if (state.failed) add_error(state.failed->message);
   for (const auto& each : state.warnings) out.waits.push_back(name + ": " + each);
 }
 

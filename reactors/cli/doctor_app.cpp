@@ -292,21 +292,30 @@ asio::awaitable<void> doctor_app::check_watchers() {
     co_return;
   }
   const auto& all = got->at("items").as_array();
-  if (all.empty()) {
-    co_await report(not_proven, "watchers", "there is no Watcher, so nothing is watched",
+  const auto deleting = static_cast<std::size_t>(std::ranges::count_if(all, k8s::is_being_deleted));
+  auto in_deletion = deleting == 0   ? std::string()
+                     : deleting == 1 ? std::string("; 1 is being deleted")
+                                     : "; " + std::to_string(deleting) + " are being deleted";
+  const auto kept = all.size() - deleting;
+  if (kept == 0) {
+    co_await report(not_proven, "watchers",
+                    "there is no Watcher, so nothing is watched" + in_deletion,
                     "for instance: kubectl apply -f deploy/samples/watcher.yaml");
   }
   std::size_t well = 0;
+  std::size_t refused_count = 0;
   const k8s::object_key heartbeats{std::string(kcp_namespace), heartbeat_routes_name};
   std::vector<k8s::object_key> routed;
   for (const auto& certificate : all) {
     const auto key = k8s::key_of(certificate);
     const auto read = read_watcher(certificate);
     const auto refused = error_of(certificate);
-    if (read && (!refused || !gateway_is_valid_)) {
-      routed.push_back(key);
+    const bool goes = k8s::is_being_deleted(certificate);
+    if (goes ? !refused : read && (!refused || !gateway_is_valid_)) {
+      if (!goes) routed.push_back(key);
       continue;
     }
+    ++refused_count;
     const auto reason = read ? refused->reason : std::string(watcher_invalid);
     co_await report({failed,
                      "watchers",
@@ -317,7 +326,6 @@ asio::awaitable<void> doctor_app::check_watchers() {
                      {},
                      "Watcher " + k8s::to_string(key)});
   }
-  const bool valid = routed.size() == all.size();
   if (leader_.has_heartbeats()) routed.push_back(heartbeats);
   for (const auto& key : routed) {
     const auto route = co_await kcp_->get(virtual_services_type(), key, true);
@@ -336,11 +344,10 @@ asio::awaitable<void> doctor_app::check_watchers() {
       co_await report(failed, "watchers", std::move(message), remedy);
     }
   }
-  if (well == routed.size() && valid) {
-    co_await report(proven, "watchers",
-                    all.size() == 1
-                        ? std::string("1 Watcher is valid, and is routed")
-                        : std::to_string(all.size()) + " Watchers are valid, and are routed");
+  if (well == routed.size() && refused_count == 0 && kept > 0) {
+    auto text = kept == 1 ? std::string("1 Watcher is valid, and is routed")
+                          : std::to_string(kept) + " Watchers are valid, and are routed";
+    co_await report(proven, "watchers", std::move(text) + in_deletion);
   }
 }
 

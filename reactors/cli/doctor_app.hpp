@@ -75,6 +75,7 @@ class doctor_app final : public app {
   work<void> check_watchers();
   work<void> check_rollouts();
   work<void> check_orphans();
+  work<void> check_sources();
   work<void> check_runtimes();
   work<k8s::result<std::vector<std::string>>> select_kymas(std::size_t* deleting);
   work<void> check_some(const std::vector<std::string>* kymas, runtime_counts* counts);

@@ -12,6 +12,7 @@
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace rw::cli {
@@ -85,13 +86,17 @@ asio::awaitable<void> doctor_app::check_rollouts() {
       continue;
     }
     note_rollout(*got);
-    const auto stalled = k8s::find_condition(*got, "Stalled");
-    if (stalled && stalled->status == "True") {
+    if (const auto fault = fault_of_rollout(*got)) {
+      const auto stalled = k8s::find_condition(*got, "Stalled");
+      const bool is_stalled = stalled && stalled->status == "True";
       const auto message = k8s::find_string(*got, {"status", "message"});
       co_await report(failed, "rollouts",
-                      rollout + " is stalled: " + stalled->reason +
+                      rollout +
+                          (is_stalled ? " is stalled: " + stalled->reason
+                                      : " is paused: " + std::string(k8s::find_string(
+                                                             *got, {"status", "reason"}))) +
                           (message.empty() ? "" : "; " + std::string(message)),
-                      fault_of_rollout(*got)->next);
+                      fault->next);
       continue;
     }
     phases += (phases.empty() ? "" : ", ") + std::string(name) + " is in phase " +
@@ -100,9 +105,35 @@ asio::awaitable<void> doctor_app::check_rollouts() {
   if (findings_.size() == before) co_await report(proven, "rollouts", std::move(phases));
 }
 
+/// Sources that no RuntimeBootstrapper can use: a runtime keeps the last valid content, or has
+/// none.
+asio::awaitable<void> doctor_app::check_sources() {
+  const auto list = co_await kcp_->list(bootstrapper::runtime_bootstrappers_type(),
+                                        {.ns = std::string(kcp_namespace)});
+  const auto* const items = list ? k8s::find_array(*list, {"items"}) : nullptr;
+  std::map<std::string, std::vector<std::string>> names;  // by the error
+  for (const auto& each : items == nullptr ? json::array() : *items) {
+    const auto compatible = k8s::find_condition(each, "Compatible");
+    if (!compatible || compatible->status != "False" || compatible->reason != "Invalid") continue;
+    names[compatible->message].push_back(k8s::key_of(each).name);
+  }
+  for (const auto& [error, all] : names) {
+    co_await report(failed, "bootstrappers",
+                    std::to_string(all.size()) +
+                        (all.size() == 1 ? " RuntimeBootstrapper (" : " RuntimeBootstrappers (") +
+                        first_of(all, all.size()) + (all.size() == 1 ? ") is" : ") are") +
+                        " not Compatible: Invalid: " + error,
+                    "correct the source that the message names; see "
+                    "deploy/configuration-of-runtimes.md");
+  }
+}
+
 /// Those that are deleted in mode off: the manager releases them where it may.
 asio::awaitable<void> doctor_app::check_orphans() {
-  if (leader_.bootstrapper != bootstrapper_mode::off) co_return;
+  if (leader_.bootstrapper != bootstrapper_mode::off) {
+    co_await check_sources();
+    co_return;
+  }
   const auto& type = bootstrapper::runtime_bootstrappers_type();
   const auto list =
       co_await kcp_->list(type, {.ns = std::string(kcp_namespace), .metadata_only = true});

@@ -5,6 +5,7 @@
 #include "rw/reactors/cli/near_names.hpp"
 #include "rw/reactors/cli/runtime_diff.hpp"
 #include "rw/reactors/cli/version.hpp"
+#include "rw/reactors/shared/fleet_verdict.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 #include "rw/tls/xfcc.hpp"
 
@@ -49,6 +50,12 @@ asio::awaitable<std::vector<pass_preview>> manager_app::preview_passes(k8s::obje
   for (const auto& runtime : runtimes) {
     auto of_bootstrapper = co_await runtime_config_->preview(runtime);
     out.push_back(std::move(of_bootstrapper));
+  }
+  for (auto& each : out) {
+    if (!each.awaits_turn) continue;
+    const auto rollout = rollouts_.objects().get({std::string(kcp_namespace), each.component});
+    const auto fault = rollout ? fault_of_rollout(rollout.parse()) : std::nullopt;
+    if (fault) each.waits.push_back(fault->message + ": " + fault->next);
   }
   const std::string all_wait = awaits_klm_    ? "it is not known yet whether lifecycle-manager runs"
                                : stands_back_ ? stands_back_text()

@@ -70,7 +70,7 @@ void manager_app::make_reactors() {
           .certificates = *service_,
           .clusters = clusters_,
           .lease = lease(),
-          .finalizers = &kcp_,
+          .finalizers = settings_.shadow ? nullptr : &kcp_,
           .reports =
               [this](const k8s::object_key& kyma) {
                 return heartbeats_ ? heartbeats_->health().pods(kyma) : std::vector<pod_report>();

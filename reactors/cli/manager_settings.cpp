@@ -107,9 +107,11 @@ std::string selector_error(const std::string& text) {
 
 /// Options for the replacement of lifecycle-manager's part (deploy/manager/MIGRATION.md).
 void describe_migration(CLI::App& app, manager_settings& to) {
-  app.add_flag("--shadow", to.shadow,
-               "Change nothing: send each write as a server-side dry run, and show in /runtimes "
-               "what would be written");
+  app.add_flag(
+      "--shadow", to.shadow,
+      "Change nothing: send each write as a server-side dry run, and show in /runtimes "
+      "what would be written; a Kyma that is deleted meanwhile waits for a manager without "
+      "this flag, which takes the watcher off its runtime");
   app.add_flag("--take-over", to.take_over,
                "Write even while lifecycle-manager runs (by default the manager then acts as with "
                "--shadow); lifecycle-manager's own part for watchers must be switched off");

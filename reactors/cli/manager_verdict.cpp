@@ -49,9 +49,10 @@ runtime_observation manager_app::view::observation_of(const k8s::object_key& kym
                                                       const runtime& known) const {
   const auto* const cluster = manager_.clusters_.find(kyma);
   const auto scope = cluster == nullptr ? cluster_scope::managed : cluster->scope;
-  runtime_observation out{.is_left_out = known.is_deleted || scope == cluster_scope::unselected ||
+  const bool leaves = known.is_deleted || scope == cluster_scope::leaving;
+  runtime_observation out{.is_left_out = scope == cluster_scope::unselected ||
                                          scope == cluster_scope::left_alone ||
-                                         scope == cluster_scope::leaving};
+                                         (leaves && !known.fails_removal())};
   if (known.installed != nullptr) {
     out.installation = known.installed->state;
     out.reason = known.installed->reason;

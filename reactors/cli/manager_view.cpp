@@ -94,7 +94,7 @@ runtime_summary manager_app::view::summary_of(const k8s::object_key& kyma) const
     const auto value = manager_.kymas_.objects().get(kyma).parse();
     const auto deleted = k8s::find_string(value, {"metadata", "deletionTimestamp"});
     out.since = k8s::parse_rfc3339(deleted).value_or(out.since);
-    out.reason = {};
+    if (!known.fails_removal()) out.reason = {};
   }
   return out;
 }
@@ -183,11 +183,20 @@ void manager_app::view::describe(const k8s::object_key& kyma, boost::json::objec
   if (const auto text = left_alone_text(manager_.clusters_.find(kyma)); !text.empty()) {
     row["message"] = text;
   }
-  if (k8s::is_being_deleted(value)) row["message"] = deletion_text(value);
+  const auto known = find(kyma);
+  if (known.is_deleted) {
+    const auto failure = known.fails_removal() ? seen->message + "; " : std::string();
+    row["message"] = failure + deletion_text(value);
+  }
   const auto* const changes = *manager_.dry_run_ ? manager_.installer_->changes(kyma) : nullptr;
   if (changes != nullptr && !changes->empty()) {
-    row["reason"] = to_string(status_reason::would_write);
-    row["message"] = "would write " + std::to_string(changes->size()) + " objects";
+    // A failure is more than what the last pass before it would have written.
+    const bool fails = seen != nullptr && (seen->state == runtime_state::failed ||
+                                           seen->state == runtime_state::unreachable);
+    if (!fails) {
+      row["reason"] = to_string(status_reason::would_write);
+      row["message"] = "would write " + std::to_string(changes->size()) + " objects";
+    }
     auto& list = row["wouldWrite"].emplace_array();
     for (const auto& change : *changes) list.emplace_back(change);
   }
@@ -202,7 +211,7 @@ void manager_app::view::describe(const k8s::object_key& kyma, boost::json::objec
   }
   if (manager_.rollout_->holds(kyma.name)) row["rollout"] = "waits for its turn";
   if (manager_.heartbeats_) describe_heartbeat(kyma, row);
-  const auto verdict_of_it = judged(kyma, find(kyma));
+  const auto verdict_of_it = judged(kyma, known);
   if (verdict_of_it.reason != status_reason::none) {
     row["nextStep"] = verdict_.next_step_of(verdict_of_it.reason);
   }
@@ -451,7 +460,10 @@ boost::json::object manager_app::view::row(std::string_view name) {
   const auto left_alone = left_alone_text(manager_.clusters_.find(kyma));
   const bool is_installed =
       known.installed == nullptr || known.installed->state == runtime_state::installed;
-  if (known.is_deleted) {
+  if (known.fails_removal()) {
+    add_text(out, "reason", to_string(known.installed->reason));
+    add_text(out, "message", known.installed->message);
+  } else if (known.is_deleted) {
     add_text(out, "message", deletion_text(value));
   } else if (!left_alone.empty()) {
     add_text(out, "reason", to_string(status_reason::left_alone));

@@ -61,6 +61,11 @@ class manager_app::view final : public admin::live_source {
 
     /// "unknown": not reconciled since this process leads.
     std::string_view state() const;
+    /// True if the watcher can't be taken off the runtime of a Kyma that is being deleted.
+    bool fails_removal() const {
+      return is_deleted && installed != nullptr &&
+             installed->reason == status_reason::removal_failed;
+    }
   };
   /// Sums over all runtimes. All but the first two are of the latest heartbeats.
   struct totals {

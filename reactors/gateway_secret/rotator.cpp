@@ -83,7 +83,7 @@ boost::asio::awaitable<reconcile_result> rotator::reconcile(k8s::object_key) {
                                : api_.create(secrets_type(), std::move(object));
   const auto written = co_await std::move(request);
   if (written) {
-    report_.done(last_, k8s::reference_to(*written));
+    if (!api_.is_dry()) report_.done(last_, k8s::reference_to(*written));
     co_return later(now);
   }
   if (is_overtaken(written.error())) {

@@ -14,7 +14,8 @@ struct pass_preview {
   std::vector<k8s::tried_write> writes = {};
   /// What is not written, and what that waits for, each a sentence.
   std::vector<std::string> waits = {};
-  std::string error = {};  ///< why the writes are not known, or not all; empty: they are
+  bool awaits_turn = false;  ///< one of them is a turn in the roll-out of the component
+  std::string error = {};    ///< why the writes are not known, or not all; empty: they are
 };
 
 /// Says that a roll-out, that of `component`, has not admitted the runtime to what `subject` is to

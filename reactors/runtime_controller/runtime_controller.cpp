@@ -22,6 +22,11 @@ k8s::controller_options controller_options_of(const std::string& name, const run
   return out;
 }
 
+/// True if it says nothing about the runtime.
+bool is_own(const k8s::failure& error) {
+  return error.is(k8s::errc::fenced) || error.is(k8s::errc::shut_down);
+}
+
 k8s::failure out_of_time() {
   return {.code = k8s::errc::timed_out, .message = "it did not respond in time"};
 }
@@ -127,8 +132,10 @@ asio::awaitable<runtime_controller::removal> runtime_controller::remove_runtime(
                       .abandoned = "the definition of " + resources_.plural + " is deleted"};
   }
   bool connected = false;
+  bool failed = false;
   if (is_known) {
     connected = co_await connect(to, std::move(client_name), std::move(kubeconfig));
+    failed = !connected && !to->deferred;
   } else {
     to->error = definition.error().message;
   }
@@ -137,6 +144,7 @@ asio::awaitable<runtime_controller::removal> runtime_controller::remove_runtime(
     const auto removed = co_await bounded(to, std::move(requests));
     if (removed) co_return removal{.ended = true};
     to->error = removed.error().message;
+    failed = !to->deferred && !is_own(removed.error());
   }
   const auto rest = left();
   if (rest <= core::duration::zero()) {
@@ -144,7 +152,7 @@ asio::awaitable<runtime_controller::removal> runtime_controller::remove_runtime(
   }
   // The backoff may be longer.
   controller_.add_after(to->key, rest + std::chrono::milliseconds(10));
-  co_return removal{};
+  co_return removal{.failed = failed};
 }
 
 void runtime_controller::set_unreachable(contact* of, const k8s::failure& error) {
@@ -190,8 +198,7 @@ k8s::failure runtime_controller::missed_limit(contact* of) {
 void runtime_controller::settle(contact* of, std::optional<k8s::failure> failed,
                                 core::duration taken) {
   if (failed && k8s::is_unhealthy(*failed)) return set_unreachable(of, *failed);
-  const bool own = failed && (failed->is(k8s::errc::fenced) || failed->is(k8s::errc::shut_down));
-  if (own) return;  // it says nothing about the runtime
+  if (failed && is_own(*failed)) return;
   if (taken <= options_.prompt_limit) {
     runtimes_.set_healthy(of->key);
   } else {
@@ -220,7 +227,9 @@ void runtime_controller::note(const boost::json::value& resource, runtimes::stat
   // The controller logs errors itself.
   if (is_well) environment_.log.info(text, fields);
   if (!is_well && state == runtime_state::not_ready) environment_.log.warning(text, fields);
-  const auto& event = names_.events[static_cast<std::size_t>(state)];
+  const auto& event = reason == status_reason::removal_failed
+                          ? names_.removal_failed
+                          : names_.events[static_cast<std::size_t>(state)];
   const auto about = k8s::reference_to(resource);
   if (is_well) {
     environment_.events.normal(about, event.reason, event.text + message);

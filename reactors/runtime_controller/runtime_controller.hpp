@@ -94,6 +94,7 @@ struct runtime_names {
   };
   std::array<event, 4> events = {};
   std::string removed = {};            ///< reason of the event of a removal
+  event removal_failed = {};           ///< of an attempt of it; those of one kind follow in a row
   std::string removal_abandoned = {};  ///< likewise, where the component may still be there
 };
 
@@ -154,6 +155,7 @@ class runtime_controller : protected k8s::reconciler {
 
   struct removal {
     bool ended = false;          ///< the resource may go; otherwise `contact::error` says why not
+    bool failed = false;         ///< an attempt; not where none was made, or by our own fault
     bool by_definition = false;  ///< it goes with the definition of its kind, or may
     std::string abandoned = {};  ///< why the component may still be there; empty: it is not
   };

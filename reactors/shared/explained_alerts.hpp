@@ -453,11 +453,14 @@ inline constexpr explanation configuration_alerts[] = {
      .commands = "`kubectl get runtimebootstrappers -n kcp-system`",
      .fires = "`rw_bootstrapper_runtimes{state=\"failed\"}` > 1 % of all"},
     {.word = "RolloutPaused",
-     .meaning = "canaries failed, or the failure budget is exceeded; the other runtimes keep their "
-                "content",
-     .causes = "the content: an image, a flag, a manifest that the runtimes reject",
-     .next = "correct the content (of `watcher`: `--skr-image` or another flag): the roll-out "
-             "continues by itself. Or accept the failures with `spec.resume`",
+     .meaning =
+         "the roll-out of the watcher or of the bootstrapper is paused; the runtimes that it "
+         "has not reached keep their content",
+     .causes = "a person paused it (`ByHand`); or canaries failed, the failure budget is exceeded, "
+               "or a step was not verified: an image, a flag, a manifest that the runtimes reject",
+     .next = "`ByHand`: `runtime-watcher rollout resume COMPONENT`. After failures correct the "
+             "content (of `watcher`: `--skr-image` or another flag), and the roll-out continues by "
+             "itself; or accept them with `runtime-watcher rollout resume COMPONENT`",
      .commands = "`kubectl -n kcp-system describe runtimerollout bootstrapper`, or `watcher`: the "
                  "label `component` says which",
      .fires = "`rw_rollout_phase{phase=\"Paused\"}` = 1"},

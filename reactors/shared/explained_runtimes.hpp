@@ -71,6 +71,13 @@ inline constexpr explanation runtime_reasons[] = {
     {"RequestFailed", "a request to the API server failed; it is repeated with a backoff",
      "the API server or one of its admission webhooks is overloaded or restarts",
      next_steps::writers},
+    {"RemovalFailed",
+     "the Kyma is being deleted, and the watcher can't be removed from its runtime; that is tried "
+     "again until 5 minutes after the deletion",
+     "an admission webhook of the runtime rejects the removal, a right is missing, or the runtime "
+     "is down: the message says which",
+     "correct what the message names; if the Kyma goes first (Event WatcherRemovalAbandoned), "
+     "delete the objects of deploy/skr on the runtime"},
     {"Contested",
      "another client writes the watcher's objects on the runtime, which is left to it for a while",
      "lifecycle-manager still runs there, or a GitOps tool or an operator of the runtime applies "
@@ -242,7 +249,9 @@ inline constexpr explanation runtime_states[] = {
     {"unreachable", "the runtime's API server does not respond, or does not let the manager in",
      "the reason beside it: RuntimeUnreachable, AccessMissing, AccessRejected",
      "runtime-watcher explain REASON, with that reason"},
-    {"deleting", "the Kyma is being deleted, and the watcher is being taken off the runtime"},
+    {"deleting", "the Kyma is being deleted, and the watcher is being taken off the runtime",
+     "nothing is wrong without a reason beside it; RemovalFailed: that failed",
+     "runtime-watcher explain REASON, with that reason"},
     {"unknown",
      "the leader has not looked at the runtime yet, or no heartbeat of it is expected yet; of the "
      "landscape: no leader says how it is",
@@ -271,8 +280,14 @@ inline constexpr explanation kyma_events[] = {
      "the reason at the beginning of the message",
      "runtime-watcher explain REASON, with that reason"},
     {"WatcherRemoved", "the watcher was taken off the runtime, as its Kyma is being deleted"},
+    {"WatcherRemovalFailed",
+     "the Kyma is being deleted, and the watcher can't be removed from its runtime; that is tried "
+     "again",
+     "an admission webhook of the runtime, a right, or its API server: the message",
+     "runtime-watcher explain RemovalFailed"},
     {"WatcherRemovalAbandoned", "the Kyma is released, and the watcher may still be on its runtime",
-     "the runtime did not respond for 5 minutes, or no manager has the Kyma in its scope",
+     "the runtime did not respond, or rejected the removal, for 5 minutes; or no manager has the "
+     "Kyma in its scope",
      "where the cluster still exists, delete the objects of `deploy/skr/` there"},
     {"WatcherReleased",
      "the Kyma is released, and the watcher stays, as another Kyma has the same runtime"},

@@ -53,9 +53,9 @@ inline constexpr explanation_group explanation_groups[] = {
 /// Returns the entry of exactly this word; null: there is none.
 constexpr const explanation* find_entry(std::string_view word) noexcept {
   for (const auto& group : explanation_groups) {
-    // The compiler looks all words up; an algorithm with a projection takes more steps than it has.
-    for (const auto& each : group.entries) {
-      if (each.word == word) return &each;
+    // Not std::ranges::find: the compiler limits the steps of a constant expression.
+    for (const auto& entry : group.entries) {
+      if (entry.word == word) return &entry;
     }
   }
   return nullptr;

@@ -25,7 +25,9 @@ enum class runtime_condition : std::uint8_t {
   ill,
   under_way,  ///< what it lacks comes by itself where all is well: its pods start
   unknown,    ///< nobody has looked at it yet
-  left_out,   ///< it may lack anything: its Kyma is deleted, or this manager leaves it alone
+  /// It may lack anything: its Kyma is deleted, and no removal has failed, or this manager leaves
+  /// it alone.
+  left_out,
 };
 inline constexpr std::size_t runtime_condition_count = 5;
 /// "well", "ill", "underWay", "unknown", "leftOut".

@@ -25,6 +25,7 @@ enum class status_reason : std::uint8_t {
   namespace_terminating,
   write_rejected,
   request_failed,
+  removal_failed,
   contested,
   left_alone,
   duplicate_runtime,

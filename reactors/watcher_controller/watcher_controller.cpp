@@ -212,7 +212,7 @@ asio::awaitable<std::optional<k8s::result<json::value>>> watcher_controller::wri
     co_return written;
   }
   writes_.Increment();
-  environment_.log.info("VirtualService written", {{"namespace", key.ns}, {"name", key.name}});
+  log_write("VirtualService written", key);
   co_return written;
 }
 
@@ -226,6 +226,12 @@ watcher_controller::step watcher_controller::apply(json::value* watcher, json::v
   if (is_our_own(failure)) co_return result;
   result = co_await give_up(watcher, error, failed(error), std::move(result));
   co_return result;
+}
+
+/// A dry run has changed nothing.
+void watcher_controller::log_write(std::string_view text, const k8s::object_key& key) const {
+  if (environment_.api.is_dry()) return;
+  environment_.log.info(text, {{"namespace", key.ns}, {"name", key.name}});
 }
 
 /// Stops immediate repairs: two controllers with opposite writes would repeat them at full speed.
@@ -250,7 +256,7 @@ asio::awaitable<reconcile_result> watcher_controller::release(json::value* watch
   ended = co_await write(watcher, finalizers_change(*watcher, released), {});
   if (ended) co_return *ended;
   const auto key = k8s::key_of(*watcher);
-  environment_.log.info("Watcher released", {{"namespace", key.ns}, {"name", key.name}});
+  log_write("Watcher released", key);
   co_return reconcile_result::done();
 }
 
@@ -308,7 +314,7 @@ watcher_controller::step watcher_controller::tell(json::value* watcher, desired_
   change.as_object()["status"] = std::move(*status);
   const auto ended = co_await write(watcher, std::move(change), "status");
   if (ended) co_return ended;
-  if (news) {
+  if (news && !environment_.api.is_dry()) {
     const auto key = k8s::key_of(*watcher);
     environment_.log.info("Watcher changed its state",
                           {{"namespace", key.ns}, {"name", key.name}, {"state", to.state}});

@@ -26,6 +26,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -136,6 +137,7 @@ class watcher_controller final : private k8s::reconciler {
   step apply(boost::json::value* watcher, boost::json::value desired);
   boost::asio::awaitable<std::optional<k8s::result<boost::json::value>>> write_virtual_service(
       k8s::object_key key, boost::json::value desired);
+  void log_write(std::string_view text, const k8s::object_key& key) const;
   k8s::reconcile_result contested(const boost::json::value& watcher) const;
   boost::asio::awaitable<k8s::reconcile_result> release(boost::json::value* watcher);
   step remove_virtual_service(boost::json::value* watcher);

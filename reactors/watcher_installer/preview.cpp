@@ -4,6 +4,8 @@
 #include "rw/reactors/shared/kyma_resources.hpp"
 #include "rw/reactors/watcher_installer/watcher_installer.hpp"
 
+#include <boost/json/array.hpp>
+
 #include <memory>
 #include <utility>
 
@@ -21,8 +23,21 @@ asio::awaitable<pass_preview> watcher_installer::preview(k8s::object_key kyma) {
     out.error = "this leader has not begun to reconcile runtimes: try again";
     co_return out;
   }
-  auto value = writer_.newest(stored);
+  // The informer may be behind, such as of a manager that was stopped for a while.
+  k8s::selection selection{.ns = kyma.ns, .fields = "metadata.name=" + kyma.name};
+  const auto live = co_await environment_.kcp.list(kymas_type(), std::move(selection));
+  if (!live) {
+    out.error = live.error().message;
+    co_return out;
+  }
+  const auto* const items = k8s::find_array(*live, {"items"});
+  if (items == nullptr || items->empty()) {
+    out.waits.emplace_back("the Kyma is gone");
+    co_return out;
+  }
+  auto value = items->front();
   const auto next = decide(stored, value, true);
+  const bool goes = k8s::is_being_deleted(value);
   const auto writes = std::make_shared<k8s::write_preview>();
   switch (next.next) {
     case action::leave:
@@ -41,9 +56,14 @@ asio::awaitable<pass_preview> watcher_installer::preview(k8s::object_key kyma) {
       out.waits.push_back("the Kyma is being deleted: the watcher stays for Kyma " + next.owner);
       break;
     case action::remove:
+      out.waits.emplace_back("the Kyma is being deleted");
       co_await preview_removal(std::move(value), writes, &out);
       break;
     case action::install:
+      if (goes) {
+        out.waits.emplace_back(
+            "the Kyma is being deleted: the watcher stays until its other finalizers are gone");
+      }
       co_await preview_installation(std::move(value), writes, &out);
       break;
   }
@@ -102,6 +122,7 @@ asio::awaitable<void> watcher_installer::preview_installation(
   }
   if (!seen->pending.empty()) out->waits.push_back(seen->pending);
   if (!seen->unobserved.empty()) out->waits.push_back(seen->unobserved);
+  out->awaits_turn = seen->awaits_turn;
   if (seen->awaits_turn) out->waits.push_back(awaits_turn("the watcher's Deployment", "watcher"));
 }
 

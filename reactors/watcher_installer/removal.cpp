@@ -20,9 +20,14 @@ bool watcher_installer::is_kept_by_others(const json::value& kyma) const {
   return k8s::has_finalizer(kyma, options_.finalizer) && all->as_array().size() > 1;
 }
 
-/// What is on the runtime is lifecycle-manager's to remove.
+/// What is on the runtime is lifecycle-manager's to remove; without it the Kyma waits for a manager
+/// that writes.
 asio::awaitable<k8s::reconcile_result> watcher_installer::release(json::value kyma) {
   const auto key = k8s::key_of(kyma);
+  if (finalizers_.is_dry()) {
+    forget(key);
+    co_return result::done();
+  }
   resource_writer writer(finalizers_, kymas_type());
   const auto ended = co_await writer.set_finalizer(&kyma, options_.finalizer, false);
   forget(key);
@@ -33,7 +38,7 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::release(json::value ky
 /// must not keep the Kyma for ever: there may be none.
 asio::awaitable<k8s::reconcile_result> watcher_installer::leave(json::value kyma) {
   const bool ends = k8s::is_being_deleted(kyma) && k8s::has_finalizer(kyma, options_.finalizer) &&
-                    !is_kept_by_others(kyma);
+                    !is_kept_by_others(kyma) && !finalizers_.is_dry();
   if (!ends) co_return result::done();
   const auto left = removal_left(kyma);
   if (left > core::duration::zero()) {
@@ -62,6 +67,11 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::keep_removed(json::val
                                 return uninstall(std::move(api), &options_.install);
                               });
   if (!done.ended) {
+    if (done.failed) {
+      note(kyma, {.state = runtime_state::failed,
+                  .reason = status_reason::removal_failed,
+                  .message = to.error});
+    }
     co_return result::error("the watcher can't be removed from the runtime: " + to.error,
                             "removal failed");
   }

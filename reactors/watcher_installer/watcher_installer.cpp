@@ -31,6 +31,8 @@ runtime_names names() {
                       {"WatcherFailed"_reason, "The watcher can't be installed: "},
                       {"RuntimeUnreachable"_reason, "The runtime is unreachable: "}}},
           .removed = "WatcherRemoved"_reason,
+          .removal_failed = {"WatcherRemovalFailed"_reason,
+                             "The watcher can't be removed from the runtime: "},
           .removal_abandoned = "WatcherRemovalAbandoned"_reason};
 }
 
@@ -213,7 +215,9 @@ watcher_installer::decision watcher_installer::decide(const object& stored, cons
                                                       bool is_preview) {
   if (scope_of(kyma, options_.only) != cluster_scope::managed) return {action::leave};
   const bool goes = k8s::is_being_deleted(kyma) && !is_kept_by_others(kyma);
-  if (goes && environment_.kcp.is_dry()) return {action::release};
+  // Where nothing is released either, a preview has what the removal would write.
+  const bool waits = is_preview && finalizers_.is_dry();
+  if (goes && environment_.kcp.is_dry() && !waits) return {action::release};
   const auto changes = claims_.owners().changes();
   auto owner = is_preview ? claims_.find_other_owner(stored) : claims_.other_owner(stored);
   if (claims_.owners().changes() != changes) records_.changed();
@@ -242,7 +246,9 @@ asio::awaitable<k8s::reconcile_result> watcher_installer::remove_orphans(object_
   if (!gone) co_return result::requeue_after(std::chrono::seconds(1));
   const auto removed = co_await certificates_.remove(kyma);
   if (!removed) co_return result::error(removed.error());
-  environment_.log.info("certificate of a Kyma that is gone is removed", {{"kyma", kyma.name}});
+  if (!environment_.kcp.is_dry()) {
+    environment_.log.info("certificate of a Kyma that is gone is removed", {{"kyma", kyma.name}});
+  }
   co_return result::done();
 }
 

@@ -86,8 +86,9 @@ struct installer_environment {
   certificate_provider& certificates;
   cluster_states& clusters;       ///< gets the state of each runtime
   boost::json::value lease = {};  ///< what Events about all runtimes are about; null: none are
-  /// Where the client of KCP only dry-runs its writes: releases Kymas that are deleted meanwhile.
-  /// Null: that client does.
+  /// Where the client of KCP only dry-runs its writes, as lifecycle-manager owns the watchers:
+  /// releases Kymas that are deleted meanwhile. Null: that client does, so that with dry runs such
+  /// a Kyma keeps the finalizer.
   k8s::client* finalizers = nullptr;
   /// What the pods of a Kyma's runtime have loaded, as they say. Empty: nothing is known.
   std::function<std::vector<pod_report>(const k8s::object_key& kyma)> reports = {};
@@ -133,7 +134,7 @@ k8s::client_options runtime_client_options();
 /// event and the reason `Contested`; it is reconciled again when the pause is over.
 ///
 /// With dry clients (`client::dry`) nothing changes, and `changes` has what would be written; but a
-/// Kyma that is deleted does not wait for this reactor.
+/// Kyma that is deleted does not wait for this reactor where `finalizers` is given.
 ///
 /// With a roll-out (content_gate.hpp) another content of the Deployment, such as its image, reaches
 /// a runtime when it is admitted; all else, certificates and the address of events included, does
@@ -153,8 +154,8 @@ k8s::client_options runtime_client_options();
 ///
 /// Events of the Kyma, when a state begins: WatcherInstalled, WatcherNotReady (with
 /// what the pod waits for), WatcherFailed, RuntimeUnreachable, WatcherRemoved,
-/// WatcherRemovalAbandoned. Event of the manager's Lease: InputInvalid. Metrics:
-/// `rw_watcher_installer_invalid_inputs`, `rw_watcher_installer_writes_total`,
+/// WatcherRemovalFailed, WatcherRemovalAbandoned. Event of the manager's Lease: InputInvalid.
+/// Metrics: `rw_watcher_installer_invalid_inputs`, `rw_watcher_installer_writes_total`,
 /// `rw_watcher_installer_skipped_events_total`, those of cluster_records, and those of
 /// runtime_controller (`rw_watcher_installer`, `watcher-installer`).
 ///

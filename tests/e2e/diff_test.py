@@ -4,14 +4,19 @@ of a Secret's values, and writes nothing."""
 
 import base64
 import json
+import re
 
 import harness
-from api import collection
+from api import collection, kymas
 from dev import CONFIGURATION, DEPLOYMENT, SECRET, Dev
 from harness import BINARY, Process, free_port, runtime_watcher, wait_until
 
+CONFIG = collection("configmaps", "kcp-system") + "/rt-bootstrapper-config"
+MANIFESTS = collection("configmaps", "kcp-system") + "/runtime-bootstrapper-manifests"
 METRICS_SERVICE = collection("services", "kyma-system") + "/skr-webhook-metrics"
 KUBECONFIG = collection("secrets", "kcp-system") + "/kubeconfig-runtime-2"
+KYMA = kymas("kcp-system") + "/runtime-1"
+WATCHER = collection("watchers", "kcp-system", "operator.kyma-project.io", "v1beta2") + "/kyma"
 
 
 def encoded(text):
@@ -109,11 +114,49 @@ class Diff(harness.TestCase):
         # An installation whose Deployment was removed as well.
         skr.delete(DEPLOYMENT)
         self.assertIn("+++ next Deployment kyma-system/skr-webhook\n", self.compare("--address", address).stdout)
+        # What fails is shown before what would be written.
+        def row():
+            return json.loads(runtime_watcher("status", "--address", address, "-o", "json").stdout)["runtimes"][0]
+        wait_until(lambda: row().get("reason") == "WouldWrite", 30, lambda: row())
+        self.kcp.delete(KUBECONFIG.replace("-2", "-1"))
+        wait_until(lambda: row().get("reason") == "AccessMissing" and row().get("wouldWrite"), 30, lambda: row())
+        self.kcp.apply(KUBECONFIG.replace("-2", "-1"), self.dev.manifest("access-runtime-1"))
+        # What is deleted is neither released nor removed, and the log does not say so.
+        self.kcp.delete(KYMA)
+        self.kcp.delete(WATCHER)
+        wait_until(lambda: row()["state"] == "deleting", 30, lambda: row())
+        done = self.compare("--address", address)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("# watcher: the Kyma is being deleted\n", done.stdout)
+        self.assertIn("+++ /dev/null\n", done.stdout)
+        self.assertIn("operator.kyma-project.io/runtime-watcher", self.kcp.get(KYMA)["metadata"]["finalizers"])
+        self.assertTrue(self.kcp.get(WATCHER)["metadata"]["finalizers"])
+        self.assertFalse([r["msg"] for r in self.manager.records() if re.match("Watcher (released|changed)|VirtualService written|gateway secret written|certificate of", r["msg"])])
         # Who does not lead computes nothing.
         self.assertEqual(self.manager.terminate(), 0)
         done = self.compare()
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn("no leader: no manager holds Lease kcp-system/runtime-watcher-manager", done.stderr)
+
+    def test_configuration_that_waits_or_is_rejected_is_named(self):
+        self.start_dev(1, "--bootstrapper-mode", "direct")
+        settled = "# watcher: nothing differs\n# bootstrapper: nothing differs\n"
+        wait_until(lambda: self.compare().stdout == settled, 60, lambda: self.dev.tail(), every=0.3)
+        kcp = self.dev.folder / "kcp.yaml"
+        done = runtime_watcher("rollout", "pause", "bootstrapper", "--kubeconfig", kcp)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        text = self.kcp.get(MANIFESTS)["data"]["manifests.yaml"]
+        self.kcp.patch(MANIFESTS, {"data": {"manifests.yaml": re.sub(r"/rt-bootstrapper:[\w.]+", "/rt-bootstrapper:2.0.0", text)}})
+        paused = "# bootstrapper: the roll-out of bootstrapper is paused (ByHand): runtime-watcher rollout resume bootstrapper\n"
+        wait_until(lambda: paused in self.compare().stdout, 30, lambda: self.compare().stdout, every=0.3)
+        self.kcp.patch(CONFIG, {"data": {"rt-bootstrapper-config.json": "{"}})
+        wait_until(lambda: self.compare().returncode == 1, 30, lambda: self.compare().stdout, every=0.3)
+        self.assertRegex(self.compare().stdout, "# bootstrapper: error: unit bootstrapper: .*JSON")
+        def failed():
+            done = runtime_watcher("doctor", "--allow-local-runtimes", "--kubeconfig", kcp, "-o", "json", timeout=60)
+            return [check["message"] for check in json.loads(done.stdout)["checks"] if (check["state"], check["check"]) == ("failed", "bootstrappers")]
+        wait_until(failed, 30, lambda: self.dev.tail(), every=0.5)
+        self.assertRegex(failed()[0], r"^1 RuntimeBootstrapper \(runtime-1\) is not Compatible: Invalid: .*JSON")
 
 
 if __name__ == "__main__":

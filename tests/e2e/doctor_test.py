@@ -296,6 +296,26 @@ class Doctor(harness.TestCase):
             matching = [f for f in found if f["check"] == check and message in f["message"]]
             self.assertEqual(len(matching), 1, f"{message} in {found}")
             self.assertIn(remedy, self.remedy_of(matching[0]))
+        # A person has paused it: nothing has failed.
+        going = {**condition, "status": "False", "reason": "Paused"}
+        self.kcp.patch(ROLLOUT + "/status", {"status": {"conditions": [going], "phase": "Paused", "reason": "ByHand", "message": ""}})
+        found = [check for check in self.examine()[1] if "is paused" in check["message"]]
+        self.assertEqual([(check["state"], check["check"]) for check in found], [("failed", "rollouts")], found)
+        self.assertIn("watcher is paused: ByHand", found[0]["message"])
+        self.assertIn("rollout resume watcher", self.remedy_of(found[0]))
+
+    def test_watchers_that_are_deleted_or_absent_are_not_proven(self):
+        self.start_manager()
+        self.until_well()
+        self.assertEqual(self.manager.terminate(), 0)
+        def found():
+            return [(check["state"], check["message"]) for check in self.examine()[1] if check["check"] == "watchers"]
+        self.assertEqual(found(), [("proven", "1 Watcher is valid, and is routed")])
+        watcher = INVALID.replace("/invalid", "/kyma")
+        self.kcp.delete(watcher)
+        self.assertEqual(found(), [("not_proven", "there is no Watcher, so nothing is watched; 1 is being deleted")])
+        self.kcp.patch(watcher, {"metadata": {"finalizers": None}})
+        self.assertEqual(found(), [("not_proven", "there is no Watcher, so nothing is watched")])
 
     def test_text_names_each_check(self):
         self.start_manager()

@@ -5,7 +5,7 @@ import json
 
 import harness
 import landscape
-from harness import runtime_watcher, wait_until
+from harness import free_port, runtime_watcher, wait_until
 
 FINALIZER = "operator.kyma-project.io/runtime-watcher"
 WEBHOOKS = ("validatingwebhookconfigurations", "skr-webhook")
@@ -49,6 +49,31 @@ class Removal(landscape.Embedded, harness.TestCase):
         self.manager = self.start_manager("--only=scope=other")
         self.kcp.until_gone("kyma", "kyma-1", "kcp-system")
         self.assertIsNone(self.skr.get(*WEBHOOKS))
+
+    def test_removal_that_a_runtime_rejects_is_shown_until_it_succeeds(self):
+        self.kcp.kubectl("apply", "-f", landscape.ROOT / "deploy" / "samples" / "watcher.yaml")
+        self.add_kyma()
+        self.issue()
+        self.installed(["kyma"])
+        guard = "everything.policy.example.com"
+        self.skr.apply({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "metadata": {"name": "guard"},
+                        "webhooks": [{"name": guard, "failurePolicy": "Fail", "sideEffects": "None", "timeoutSeconds": 1,
+                                      "rules": [{"apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/*"], "operations": ["DELETE"]}],
+                                      "admissionReviewVersions": ["v1"], "clientConfig": {"url": f"https://127.0.0.1:{free_port()}/"}}]})
+        self.kcp.kubectl("delete", "kyma", "kyma-1", "-n", "kcp-system", "--wait=false")
+        wait_until(lambda: self.row().get("reason") == "RemovalFailed", 20, lambda: f"the failure is shown: {self.row()}")
+        row = self.row()
+        self.assertEqual((row["state"], row["condition"]), ("deleting", "ill"), row)
+        self.assertIn(guard, row["message"])
+        self.assertIn("WatcherRemovalAbandoned", row["nextStep"])
+        shown = runtime_watcher("status", "--address", f"127.0.0.1:{self.manager.admin}")
+        self.assertEqual(shown.returncode, 3, shown.stdout)
+        self.assertIn("RemovalFailed: 1 (kyma-1)", shown.stdout)
+        self.kcp.until("events", None, "kcp-system", lambda all: any(e["reason"] == "WatcherRemovalFailed" for e in all["items"]), "an Event")
+        checked = runtime_watcher("doctor", "--allow-local-runtimes", "--kubeconfig", self.kcp.kubeconfig, "--manager", f"127.0.0.1:{self.manager.admin}")
+        self.assertRegex(checked.stdout, f"FAILED +manager +kyma-1: RemovalFailed: .*{guard}")
+        self.skr.kubectl("delete", "validatingwebhookconfigurations", "guard")
+        self.kcp.until_gone("kyma", "kyma-1", "kcp-system")
 
 
 if __name__ == "__main__":

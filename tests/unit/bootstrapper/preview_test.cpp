@@ -64,6 +64,16 @@ RW_COROUTINE_TEST(preview_says_that_the_runtime_awaits_its_turn, test_env, quick
   BOOST_TEST(got.error == "");
   BOOST_TEST(got.writes.empty());
   BOOST_TEST(waits_for(got, "the roll-out has not admitted it"));
+  BOOST_TEST(got.awaits_turn);
+}
+
+RW_COROUTINE_TEST(preview_fails_where_the_sources_are_invalid, test_env, quick_options()) {
+  co_await env->begin_with({"skr"});
+  co_await env->set_source(config_map("{"));
+  co_await env->until_condition("skr", "Compatible", "False", "Invalid");
+  const auto got = co_await env->reactor->preview(skr);
+  BOOST_TEST(got.error.starts_with("unit bootstrapper: "), got.error);
+  BOOST_TEST(got.error.find("JSON") != std::string::npos, got.error);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -25,7 +25,11 @@ k8s::tried_write write_of(const char* kind, json::value live, json::value next) 
 
 json::value diff_of(std::vector<k8s::tried_write> writes, std::vector<std::string> waits = {},
                     std::string error = {}, std::size_t most = 1000) {
-  return json_of({{"watcher", std::move(writes), std::move(waits), std::move(error)}}, most);
+  return json_of({{.component = "watcher",
+                   .writes = std::move(writes),
+                   .waits = std::move(waits),
+                   .error = std::move(error)}},
+                 most);
 }
 
 json::value config(std::string_view value) {

@@ -676,6 +676,38 @@ BOOST_AUTO_TEST_CASE(shadow_tells_what_would_be_written_and_writes_nothing, *kub
   test::run(w.context, shadows(&w));
 }
 
+/// The watcher is this manager's own, and lifecycle-manager is not there to remove it.
+asio::awaitable<void> keeps_a_kyma_in_shadow(world* w) {
+  co_await w->begin_with_runtime();
+  *w->is_dry = true;
+  const auto done = co_await w->api("kcp").remove(kymas_type(), {"kcp-system", "skr"});
+  BOOST_REQUIRE(done.has_value());
+  bool good =
+      co_await eventually([w] { return w->tracker.find({"kcp-system", "skr"}) == nullptr; });
+  BOOST_TEST(good);
+  const auto kyma = test::required(co_await w->api("kcp").get(kymas_type(), {"kcp-system", "skr"}));
+  BOOST_TEST(k8s::has_finalizer(kyma, installer_options().finalizer));
+  const auto seen = co_await w->installer->preview({"kcp-system", "skr"});
+  BOOST_TEST(seen.error == "");
+  BOOST_TEST_REQUIRE(seen.waits.size() == 1U);
+  BOOST_TEST(seen.waits.front() == "the Kyma is being deleted");
+  BOOST_TEST(!seen.writes.empty());
+  for (const auto& each : seen.writes) BOOST_TEST(each.next.is_null());
+  // A manager that writes removes it.
+  *w->is_dry = false;
+  w->installer->requeue({"kcp-system", "skr"});
+  good = co_await w->until("kcp", kymas_type(), {"kcp-system", "skr"}, is_gone);
+  BOOST_TEST(good);
+  good = co_await w->until("skr", webhook_configurations, configuration, is_gone);
+  BOOST_TEST(good);
+}
+
+BOOST_AUTO_TEST_CASE(shadow_releases_no_kyma_whose_watcher_is_its_own, *kube) {
+  world w(quick_options());
+  w.releases = false;
+  test::run(w.context, keeps_a_kyma_in_shadow(&w));
+}
+
 asio::awaitable<void> canaries(world* w) {
   co_await w->begin();
   w->add_cluster("skr");
@@ -742,6 +774,31 @@ asio::awaitable<void> outlasts_the_modules(world* w) {
 BOOST_AUTO_TEST_CASE(watcher_outlasts_the_other_finalizers_of_its_kyma) {
   world w(quick_options());
   test::run(w.context, outlasts_the_modules(&w));
+}
+
+asio::awaitable<void> fails_to_remove(world* w) {
+  co_await w->begin_with_runtime();
+  w->on_request = [](const std::string& cluster, const std::string& verb, const std::string&) {
+    return k8s::devserver::fault{.status = cluster == "skr" && verb == "delete" ? 403U : 0U};
+  };
+  const auto done = co_await w->api("kcp").remove(kymas_type(), {"kcp-system", "skr"});
+  BOOST_REQUIRE(done.has_value());
+  bool good = co_await w->until_event("skr", "WatcherRemovalFailed");
+  BOOST_TEST(good);
+  const auto* const seen = w->installer->runtimes().find({"kcp-system", "skr"});
+  BOOST_TEST_REQUIRE(seen != nullptr);
+  BOOST_TEST((seen->state == runtime_state::failed));
+  BOOST_TEST(seen->reason == status_reason::removal_failed);
+  BOOST_TEST(seen->message.find("cannot delete") == 0U, seen->message);
+  w->on_request = {};
+  good = co_await w->until_event("skr", "WatcherRemoved");
+  BOOST_TEST(good);
+  BOOST_TEST((w->installer->runtimes().find({"kcp-system", "skr"}) == nullptr));
+}
+
+BOOST_AUTO_TEST_CASE(removal_that_fails_is_a_state_of_the_runtime) {
+  world w(quick_options());
+  test::run(w.context, fails_to_remove(&w));
 }
 
 asio::awaitable<void> gives_up(world* w) {

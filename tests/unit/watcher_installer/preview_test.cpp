@@ -112,6 +112,17 @@ asio::awaitable<void> previews_what_waits(world* w) {
   BOOST_TEST(got.waits.front().find("skip-reconciliation") != std::string::npos);
 }
 
+/// What the informer has may be old.
+asio::awaitable<void> previews_the_kyma_as_it_is(world* w) {
+  co_await w->begin_with_runtime();
+  w->server.faults("kcp").decide = [](const std::string& verb, const std::string& path) {
+    const bool fails = verb == "list" && path.ends_with("/kymas");
+    return k8s::devserver::fault{.status = fails ? 403U : 0U};
+  };
+  const auto got = co_await w->installer->preview(skr_kyma);
+  BOOST_TEST(got.error.find("kymas") != std::string::npos, got.error);
+}
+
 asio::awaitable<void> previews_unreachable(world* w) {
   co_await w->begin_with_runtime();
   w->on_request = [](const std::string& cluster, const std::string&, const std::string&) {
@@ -138,6 +149,11 @@ BOOST_AUTO_TEST_CASE(preview_of_an_empty_runtime_has_the_installation, *kube) {
 BOOST_AUTO_TEST_CASE(preview_says_why_nothing_is_written) {
   world w(quick_options());
   test::run(w.context, previews_what_waits(&w));
+}
+
+BOOST_AUTO_TEST_CASE(preview_reads_the_kyma_from_kcp) {
+  world w(quick_options());
+  test::run(w.context, previews_the_kyma_as_it_is(&w));
 }
 
 BOOST_AUTO_TEST_CASE(preview_of_an_unreachable_runtime_says_so) {

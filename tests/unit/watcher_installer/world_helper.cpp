@@ -128,7 +128,7 @@ void world::start() {
           .lease = {{"apiVersion", "coordination.k8s.io/v1"},
                     {"kind", "Lease"},
                     {"metadata", {{"name", "manager"}, {"namespace", "kcp-system"}}}},
-          .finalizers = &api("kcp"),
+          .finalizers = releases ? &api("kcp") : nullptr,
           .reports = [this](const k8s::object_key&) { return reports; },
           .on_reconcile = on_reconcile});
   prepare(kymas);
