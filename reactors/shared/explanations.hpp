@@ -54,8 +54,8 @@ inline constexpr explanation_group explanation_groups[] = {
 constexpr const explanation* find_entry(std::string_view word) noexcept {
   for (const auto& group : explanation_groups) {
     // The compiler looks all words up; an algorithm with a projection takes more steps than it has.
-    for (const auto& each : group.entries) {
-      if (each.word == word) return &each;
+    for (const auto& entry : group.entries) {
+      if (entry.word == word) return &entry;
     }
   }
   return nullptr;
