@@ -91,9 +91,10 @@ inline constexpr explanation watcher_reasons[] = {
 /// The CA rotation: conditions of the landscape, and Events of the gateway's Secret.
 inline constexpr explanation rotation_reasons[] = {
     {"settled", "phase of the rotation: the gateway serves with the root's certificate"},
-    {"grace", "phase of the rotation: the gateway's bundle has the new CA, and `--ca-grace` runs"},
+    {"grace",
+     "phase of the rotation: the gateway's bundle has the new CA, and the grace period runs"},
     {"distributing",
-     "phase of the rotation: `--ca-grace` is over, and the switch to the new CA waits for the "
+     "phase of the rotation: the grace period is over, and the switch to the new CA waits for the "
      "runtimes that lack it"},
     {"CARotation", "the CA rotation has reached another phase, which the message names"},
     {"CARotationBlocked", "the CA rotation needs a person",

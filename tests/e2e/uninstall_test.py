@@ -163,7 +163,7 @@ class Uninstall(landscape.Embedded, harness.TestCase):
         # Nor does it take away without that option what runtimes of other Kymas need.
         refused = self.run_it()
         self.assertEqual(refused.returncode, 1, refused.stdout)
-        self.assertIn("1 other Kymas have certificates", refused.stderr)
+        self.assertIn("1 other Kyma has certificates", refused.stderr)
         for kind, name, ns in (("certificates.cert-manager.io", "kyma-1-webhook-tls", "istio-system"),
                                ("virtualservices.networking.istio.io", "kyma", "kcp-system"),
                                ("secret", "klm-istio-gateway", "istio-system")):

@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(right_is_not_granted_by_the_user_that_lacks_it) {
   BOOST_TEST(with_flags(grant) == grant);
 }
 
-BOOST_AUTO_TEST_CASE(other_texts_stay_as_they_are) {
+BOOST_AUTO_TEST_CASE(texts_without_a_command_of_kcp_stay_as_they_are) {
   for (const auto* text :
        {"on the runtime: kubectl apply -f f && kubectl create namespace n",
         "On these: kubectl -n kyma-system get pods -l app=skr-webhook, the logs",
