@@ -147,7 +147,7 @@ class Diff(harness.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         text = self.kcp.get(MANIFESTS)["data"]["manifests.yaml"]
         self.kcp.patch(MANIFESTS, {"data": {"manifests.yaml": re.sub(r"/rt-bootstrapper:[\w.]+", "/rt-bootstrapper:2.0.0", text)}})
-        paused = "# bootstrapper: the roll-out of bootstrapper is paused (ByHand): runtime-watcher rollout resume bootstrapper\n"
+        paused = f"# bootstrapper: the roll-out of bootstrapper is paused (ByHand): runtime-watcher rollout resume --kubeconfig {kcp} bootstrapper\n"
         wait_until(lambda: paused in self.compare().stdout, 30, lambda: self.compare().stdout, every=0.3)
         self.kcp.patch(CONFIG, {"data": {"rt-bootstrapper-config.json": "{"}})
         wait_until(lambda: self.compare().returncode == 1, 30, lambda: self.compare().stdout, every=0.3)
