@@ -373,6 +373,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::report(pass* in, result then
   const bool was_missing = is_source_missing(in->resource);
   resource_writer::ended ended;
   if (status) ended = co_await writer_.write_status(&in->resource, std::move(*status));
+  invalid_.note(in->resource);
   if (!ended && !was_missing && is_source_missing(in->resource)) {
     environment_.events.warning(k8s::reference_to(in->resource), "SourceMissing"_reason,
                                 k8s::find_condition(in->resource, "Compatible")->message);

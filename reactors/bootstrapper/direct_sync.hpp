@@ -1,6 +1,7 @@
 #pragma once
 
 #include "rw/reactors/bootstrapper/control_plane.hpp"
+#include "rw/reactors/bootstrapper/invalid_sources.hpp"
 #include "rw/reactors/bootstrapper/revision_source.hpp"
 #include "rw/reactors/bootstrapper/rollout_turn.hpp"
 #include "rw/reactors/bootstrapper/status.hpp"
@@ -104,6 +105,8 @@ class direct_sync final : public runtime_controller {
   boost::asio::awaitable<pass_preview> preview(k8s::object_key key);
 
   const state_counts& contents() const noexcept { return contents_; }
+  /// As of the latest pass over each runtime.
+  const invalid_sources& invalid() const noexcept { return invalid_; }
   std::vector<k8s::object_key> runtimes_of(std::string_view kyma) const {
     return kcp_.runtimes_of(kyma);
   }
@@ -160,6 +163,7 @@ class direct_sync final : public runtime_controller {
   content_gate* const gate_;
   control_plane kcp_;
   state_counts contents_;
+  invalid_sources invalid_;
   /// Revisions that runtimes have rejected, by unit. Kept in memory: a restart tries again.
   std::unordered_map<k8s::object_key, std::array<rejected_revision, all_units.size()>,
                      k8s::object_key_hash>

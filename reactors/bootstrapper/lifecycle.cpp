@@ -102,6 +102,7 @@ asio::awaitable<k8s::reconcile_result> direct_sync::release(pass* in, std::strin
 
 void direct_sync::forget(const k8s::object_key& key) {
   rejected_.erase(key);
+  invalid_.forget(key.name);
   forget_runtime(key, kcp_.client_name(key));
 }
 

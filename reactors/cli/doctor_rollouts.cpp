@@ -1,6 +1,7 @@
 // The checks of roll-outs, and of RuntimeBootstrappers that nothing acts on.
 
 #include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/bootstrapper/invalid_sources.hpp"
 #include "rw/reactors/bootstrapper/resource.hpp"
 #include "rw/reactors/cli/doctor_app.hpp"
 #include "rw/reactors/runtime_rollout/resource.hpp"
@@ -12,7 +13,6 @@
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 namespace rw::cli {
@@ -105,26 +105,15 @@ asio::awaitable<void> doctor_app::check_rollouts() {
   if (findings_.size() == before) co_await report(proven, "rollouts", std::move(phases));
 }
 
-/// Sources that no RuntimeBootstrapper can use: a runtime keeps the last valid content, or has
-/// none.
 asio::awaitable<void> doctor_app::check_sources() {
   const auto list = co_await kcp_->list(bootstrapper::runtime_bootstrappers_type(),
                                         {.ns = std::string(kcp_namespace)});
   const auto* const items = list ? k8s::find_array(*list, {"items"}) : nullptr;
-  std::map<std::string, std::vector<std::string>> names;  // by the error
-  for (const auto& each : items == nullptr ? json::array() : *items) {
-    const auto compatible = k8s::find_condition(each, "Compatible");
-    if (!compatible || compatible->status != "False" || compatible->reason != "Invalid") continue;
-    names[compatible->message].push_back(k8s::key_of(each).name);
-  }
-  for (const auto& [error, all] : names) {
-    co_await report(failed, "bootstrappers",
-                    std::to_string(all.size()) +
-                        (all.size() == 1 ? " RuntimeBootstrapper (" : " RuntimeBootstrappers (") +
-                        first_of(all, all.size()) + (all.size() == 1 ? ") is" : ") are") +
-                        " not Compatible: Invalid: " + error,
-                    "correct the source that the message names; see "
-                    "deploy/configuration-of-runtimes.md");
+  bootstrapper::invalid_sources invalid;
+  for (const auto& each : items == nullptr ? json::array() : *items) invalid.note(each);
+  for (auto& each : invalid.faults()) {
+    co_await report(
+        {failed, "bootstrappers", std::move(each.message), std::move(each.next), each.reason});
   }
 }
 

@@ -6,8 +6,10 @@
 #include "rw/reactors/gateway_secret/rotation.hpp"
 #include "rw/reactors/shared/explanations.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -79,6 +81,9 @@ std::vector<fleet_fault> manager_app::view::faults() const {
   manager_.rollouts_.objects().for_each([&](const k8s::object& object) {
     if (auto fault = fault_of_rollout(object.parse())) out.push_back(std::move(*fault));
   });
+  if (manager_.runtime_config_) {
+    std::ranges::move(manager_.runtime_config_->invalid().faults(), std::back_inserter(out));
+  }
   const auto& plan = manager_.rotator_->last();
   if (const auto reason = gateway_secret::reason_of(plan.phase); !reason.empty()) {
     out.push_back({std::string(reason), "the CA rotation needs a person: " + plan.waiting,

@@ -49,6 +49,7 @@ class runtime_config {
   boost::asio::awaitable<void> lead();
 
   const runtime_rollout::runtime_rollout& rollout() const noexcept { return rollout_; }
+  const bootstrapper::invalid_sources& invalid() const noexcept { return direct_.invalid(); }
   /// What the next pass would write to a runtime.
   boost::asio::awaitable<pass_preview> preview(k8s::object_key runtime) {
     return direct_.preview(std::move(runtime));

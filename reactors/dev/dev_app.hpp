@@ -60,6 +60,7 @@ class dev_app final : public cli::app {
   void show(const arrival& arrival) const;
   void say_what_to_try() const;
   std::string commands_to_try() const;
+  std::string manager_to_start() const;
   void print(const std::string& text) const;
   live_state read_state() const;
   boost::asio::awaitable<void> end_table();

@@ -80,6 +80,19 @@ void dev_app::show(const arrival& arrival) const {
   if (is_milestone(arrival)) say(line_of(arrival, now));
 }
 
+/// Returns what starts the manager that the gateway sends events to.
+std::string dev_app::manager_to_start() const {
+  const auto& listens = settings_.backends;
+  return "Start a manager" +
+         (listens.empty() ? std::string(" (no event reaches it without --backend)") : "") +
+         ":\n  " + cli::shell_word(program()) + " manager --allow-local-runtimes --kubeconfig " +
+         cli::shell_word(clusters_.kcp().file) +
+         (listens.empty() ? "" : " --listen-address " + to_string(listens.front())) +
+         (configuration_ ? " --bootstrapper-mode " + std::string(to_string(settings_.bootstrapper))
+                         : "") +
+         "\n";
+}
+
 /// Returns what shows the manager's view. Its Pod is proxied by the embedded API server alone; it
 /// has none where the host's name is no Pod's.
 std::string dev_app::commands_to_try() const {
@@ -119,7 +132,7 @@ void dev_app::say_what_to_try() const {
       cli::shell_word(first.file) +
       " -n kyma-system patch kyma default --type merge -p '{\"spec\":{\"channel\":\"fast\"}}'\n";
   if (configuration_) text += what_to_try(kcp, settings_.bootstrapper, first.name);
-  if (manager_) text += commands_to_try();
+  text += manager_ ? commands_to_try() : manager_to_start();
   print(text);
 }
 

@@ -38,7 +38,12 @@ std::string kcp_manifests(const std::string& host, std::uint16_t port) {
          "      port: {name: https, number: " +
          std::to_string(port) +
          ", protocol: HTTPS}\n"
-         "      tls: {mode: MUTUAL, credentialName: klm-istio-gateway}\n";
+         "      tls: {mode: MUTUAL, credentialName: klm-istio-gateway}\n"
+         "---\n"
+         "apiVersion: cert-manager.io/v1\n"
+         "kind: Issuer\n"
+         "metadata: {name: klm-watcher-selfsigned, namespace: istio-system}\n"
+         "spec: {ca: {secretName: klm-watcher}}\n";
 }
 
 std::string runtime_manifests() {

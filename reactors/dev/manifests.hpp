@@ -15,7 +15,8 @@ namespace rw::dev {
 std::string definitions();
 /// deploy/samples/watcher.yaml.
 std::string sample_watcher();
-/// KCP's namespaces, and the Gateway `klm-watcher` that runtimes reach at `host` and `port`.
+/// KCP's namespaces, the Gateway `klm-watcher` that runtimes reach at `host` and `port`, and the
+/// Issuer that the runtimes' Certificates name.
 std::string kcp_manifests(const std::string& host, std::uint16_t port);
 /// A runtime's namespace, and the Kyma in it that Watchers watch.
 std::string runtime_manifests();

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import shlex
 import shutil
 import urllib.request
 
@@ -110,6 +111,20 @@ class WholeSystem(harness.TestCase):
         dev = self.start(Dev(self.folder / "dev", 50))
         dev.wait_listening("api-server")
         self.assertEqual(dev.terminate(15), 0, dev.tail())
+
+    def test_without_a_manager_the_line_that_starts_one_is_printed(self):
+        port = harness.free_port()
+        dev = self.start(harness.Process("dev", [DEV_BINARY, "dev", "--dir", self.folder / "dev", "--runtimes", "1", "--no-manager",
+                                                 "--backend", f"127.0.0.1:{port}", "--bootstrapper-mode", "direct"]))
+        lines = wait_until(lambda: [line for _, line in dev.log if " manager --" in line], 60, dev.tail)
+        line = lines[0]
+        self.assertIn("--bootstrapper-mode direct", line)
+        manager = self.start(harness.Process("manager", [*shlex.split(line), "--metrics-address", "127.0.0.1:0"]))
+        manager.wait_listening("admin")
+        done = runtime_watcher("doctor", "--pre", "--allow-local-runtimes", "--kubeconfig", self.folder / "dev" / "kcp.yaml")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(manager.terminate(), 0, manager.tail())
+        self.assertEqual(dev.terminate(), 0, dev.tail())
 
     def test_without_a_manager_the_gateway_leads_to_those_that_are_named(self):
         done = runtime_watcher("dev", "--backend", "127.0.0.1:1", binary=DEV_BINARY)

@@ -157,6 +157,9 @@ class Diff(harness.TestCase):
             return [check["message"] for check in json.loads(done.stdout)["checks"] if (check["state"], check["check"]) == ("failed", "bootstrappers")]
         wait_until(failed, 30, lambda: self.dev.tail(), every=0.5)
         self.assertRegex(failed()[0], r"^1 RuntimeBootstrapper \(runtime-1\) is not Compatible: Invalid: .*JSON")
+        # The leader says the same, so that status does not say well.
+        status = runtime_watcher("status", "--kubeconfig", kcp, timeout=60)
+        self.assertRegex(status.stdout, r"^degraded: .*; 1 RuntimeBootstrapper \(runtime-1\) is not Compatible: Invalid: ")
 
 
 if __name__ == "__main__":
