@@ -7,8 +7,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <initializer_list>
 #include <map>
+#include <span>
 
 namespace rw::cli {
 namespace {
@@ -30,7 +30,7 @@ std::string_view take(std::string_view& text, char until) {
 }
 
 /// Returns false if an element is none of those that there are.
-bool take_list(std::string_view text, std::initializer_list<std::string_view> known,
+bool take_list(std::string_view text, std::span<const std::string_view> known,
                std::vector<std::string>& into) {
   into.clear();
   while (!text.empty()) {
@@ -51,15 +51,11 @@ runtimes_query runtimes_query::parse(std::string_view query, std::string& error)
     std::string text = decoded ? *decoded : std::string();
     bool good = decoded.has_value();
     if (name == "state") {
-      good = good &&
-             take_list(text,
-                       {"installed", "not_ready", "failed", "unreachable", "deleting", "unknown"},
-                       out.states);
+      good = good && take_list(text, runtimes_query::known_states, out.states);
     } else if (name == "heartbeat") {
-      good = good && take_list(text, {"unknown", "live", "degraded", "silent"}, out.heartbeats);
+      good = good && take_list(text, runtimes_query::known_heartbeats, out.heartbeats);
     } else if (name == "condition") {
-      good = good &&
-             take_list(text, {"well", "ill", "underWay", "unknown", "leftOut"}, out.conditions);
+      good = good && take_list(text, runtimes_query::known_conditions, out.conditions);
     } else if (name == "reason") {
       out.reason = std::move(text);
     } else if (name == "name") {

@@ -4,6 +4,7 @@
 
 #include <boost/json/object.hpp>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -29,6 +30,13 @@ struct runtime_summary {
 /// (substrings), `kyma=NAME` (exact), `for=SECONDS` (minimum time in that state),
 /// `limit=N` (of one page) and `continue=TOKEN` (from the previous page).
 struct runtimes_query {
+  static constexpr std::array<std::string_view, 6> known_states{
+      "installed", "not_ready", "failed", "unreachable", "deleting", "unknown"};
+  static constexpr std::array<std::string_view, 4> known_heartbeats{"unknown", "live", "degraded",
+                                                                    "silent"};
+  static constexpr std::array<std::string_view, 5> known_conditions{"well", "ill", "underWay",
+                                                                    "unknown", "leftOut"};
+
   std::vector<std::string> states = {};      ///< empty: all
   std::vector<std::string> heartbeats = {};  ///< likewise
   std::vector<std::string> conditions = {};  ///< likewise

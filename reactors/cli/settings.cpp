@@ -3,11 +3,15 @@
 #include "rw/reactors/cli/command_line.hpp"
 #include "rw/reactors/cli/options.hpp"
 #include "rw/reactors/cli/rollout_text.hpp"
+#include "rw/reactors/cli/runtimes_view.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <charconv>
+#include <span>
+#include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 namespace rw::cli {
 namespace {
@@ -25,6 +29,10 @@ constexpr auto diff_exit_codes =
     "1           the command failed                       something differs\n"
     "2           a flag or the kubeconfig is invalid      the command failed\n"
     "3           something differs";
+
+std::vector<std::string> as_strings(std::span<const std::string_view> states) {
+  return {states.begin(), states.end()};
+}
 
 std::string as_upstream(const std::string& text) {
   const auto parsed = core::parse_host_port(text);
@@ -271,11 +279,10 @@ void check_diff(CLI::App& app, const command_line& line, const diff_settings& of
 void describe_status(CLI::App& app, status_settings& to) {
   add_leader_access(app, to);
   add(app, "--state", to.states, "STATE,...", "Show only runtimes in these states")
-      ->check(CLI::IsMember(
-          {"installed", "not_ready", "failed", "unreachable", "deleting", "unknown"}));
+      ->check(CLI::IsMember(as_strings(runtimes_query::known_states)));
   add(app, "--heartbeat", to.heartbeats, "STATE,...",
       "Show only runtimes whose heartbeats are in these states")
-      ->check(CLI::IsMember({"unknown", "live", "degraded", "silent"}));
+      ->check(CLI::IsMember(as_strings(runtimes_query::known_heartbeats)));
   add(app, "--reason", to.reason, "TEXT", "Show only runtimes whose reason contains this text");
   add(app, "--name", to.name, "TEXT", "Show only runtimes whose Kyma's name contains this text");
   add_duration(app, "--for", to.at_least,
