@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Installs the packages that a part of the work needs, and returns at once when they are there: on Debian 12, where all is tested;
-# Debian 13 and Ubuntu 24.04 have them too. There is one list. The newest Boost from 1.81 on is taken that the release has, and the
-# oldest clang from 19 on.
+# Installs the packages that a part of the work needs, and returns at once when they are there: on Debian 12 and 13, and on
+# Ubuntu 24.04. There is one list. The newest Boost from 1.81 on is taken that the release has, and the oldest clang from 19 on.
 #
 #   deploy/install-packages.sh [--list] [GROUP...]
 #

@@ -56,6 +56,9 @@ mkdir -p "$shared"/{archives/partial,ccache,cache} "$work/machine"
 base="$("$root/tests/provide-base.sh" trixie)"
 tar -xf "$base" -C "$work/machine" --exclude='./dev/*'
 cp -L /etc/resolv.conf "$work/machine/etc/resolv.conf"
+for file in /etc/npmrc /root/.npmrc; do
+  [[ ! -f $file ]] || cp "$file" "$work/machine$file"  # where this machine finds packages of npm
+done
 echo 'Binary::apt-get::APT::Keep-Downloaded-Packages "true"; APT::Keep-Downloaded-Packages "true";' >"$work/machine/etc/apt/apt.conf.d/99keep"
 git clone --quiet "$root" "$work/machine/root/runtime-watcher"
 

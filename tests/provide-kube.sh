@@ -80,7 +80,7 @@ fi
 # shellcheck source=/dev/null
 codename="$(. /etc/os-release && echo "${VERSION_CODENAME:-}")"
 [[ $codename == bookworm ]] ||
-  die "kube-apiserver is built from Debian 12's source package, and this is '${codename:-unknown}'; set KUBEBUILDER_ASSETS to a folder with kube-apiserver and etcd"
+  die "kube-apiserver is built from Debian 12's source package, and this is '${codename:-unknown}'; set KUBEBUILDER_ASSETS to a folder with kube-apiserver and etcd, or run tests/run.sh --fast"
 "$here/../deploy/install-packages.sh" kube >&2
 
 rm -rf "$cache"/.making.*  # left by a run that was killed; the lock says nobody works there

@@ -47,8 +47,9 @@ def package_of(library):
     """dpkg knows a file by one of its two names: with /usr, or without it."""
     real = "/" + os.path.relpath(os.path.realpath(f"{SYSROOT}/{library}"), SYSROOT.resolve())
     for name in (library, real, real.removeprefix("/usr")):
-        if found := query("--search", name):
-            return found.split(":")[0]
+        for line in query("--search", name).splitlines():
+            if not line.startswith("diversion by "):  # Debian 13's C library has one of the dynamic linker
+                return line.split(":")[0]
     sys.exit(f"sbom.py: {library} belongs to no package")
 
 

@@ -3,10 +3,10 @@
 #include "rw/core/early_pause.hpp"
 #include "rw/core/task_group.hpp"
 #include "rw/core/text.hpp"
-#include "rw/core/wake.hpp"
 #include "rw/k8s/cache/informer_metrics.hpp"
 #include "rw/k8s/cache/list_decoder.hpp"
 #include "rw/k8s/cache/reflector.hpp"
+#include "rw/k8s/cache/watch_attempt.hpp"
 #include "rw/k8s/cache/watch_decoder.hpp"
 #include "rw/k8s/objects/read_json.hpp"
 
@@ -21,7 +21,6 @@
 #include <array>
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <optional>
 #include <utility>
 
@@ -53,57 +52,6 @@ core::random_source shared(core::random_source random) {
 /// Of each action::kind, for the log.
 constexpr std::array<std::string_view, 4> action_texts{"ask for the server's version", "list",
                                                        "watch", "wait"};
-
-/// A watch that is under way: has what comes decoded, and knows how long it has lasted.
-struct watch_attempt final : watch_sink {
-  watch_attempt(asio::any_io_executor executor, core::clock& time, watch_decoder with,
-                std::function<void()> first, std::function<void()> after)
-      : clock(time),
-        decoder(std::move(with)),
-        at_head(std::move(first)),
-        after_bytes(std::move(after)),
-        over(executor) {}
-
-  void begin() override {
-    if (began) return;
-    began = clock.now();
-    at_head();
-  }
-  bool take(std::string_view bytes) override {
-    if (given_up) return false;
-    begin();
-    const bool go_on = decoder.feed(bytes);
-    after_bytes();
-    return go_on && !given_up;
-  }
-  void end(boost::system::error_code ended_by) override {
-    if (ended_by != http::client_error::abandoned) error = ended_by;  // it had enough
-    over.set();
-  }
-  /// Since its answer's head came: the time until then says nothing good of the server.
-  std::optional<core::duration> lasted() const {
-    return began ? std::optional(clock.now() - *began) : std::nullopt;
-  }
-
-  core::clock& clock;
-  watch_decoder decoder;
-  const std::function<void()> at_head;
-  const std::function<void()> after_bytes;
-  std::optional<core::time_point> began;
-  boost::system::error_code error;  ///< that an opened one ended with
-  core::wake over;                  ///< set when an opened one has ended, or is to be ended
-  bool given_up = false;            ///< by `list_again`, or stalled
-};
-
-/// Makes an attempt known while it lasts.
-struct watch_guard {
-  watch_guard(watch_attempt*& to, watch_attempt& attempt) : current(to) { to = &attempt; }
-  ~watch_guard() { current = nullptr; }
-  watch_guard(const watch_guard&) = delete;
-  watch_guard& operator=(const watch_guard&) = delete;
-
-  watch_attempt*& current;
-};
 
 }  // namespace
 

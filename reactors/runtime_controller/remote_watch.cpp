@@ -1,7 +1,6 @@
 #include "rw/reactors/runtime_controller/remote_watch.hpp"
 
 #include "rw/core/backoff.hpp"
-#include "rw/core/hash.hpp"
 #include "rw/core/wake.hpp"
 #include "rw/k8s/cache/watch_decoder.hpp"
 #include "rw/k8s/cache/watch_health.hpp"
@@ -51,47 +50,6 @@ const k8s::projection& names_only() {
 }
 
 }  // namespace
-
-namespace {
-
-/// The version is that of any object of this kind and name.
-watched_set::version version_of(const k8s::resource_type& type, const k8s::object_key& key,
-                                std::string_view resource_version) {
-  core::string_hash object;
-  object.add(type.plural).add(type.gvk.group).add(key.ns).add(key.name);
-  if (resource_version.empty()) return {object.value(), 0};
-  return {object.value(), core::string_hash().add(resource_version).value()};
-}
-
-using versions = std::vector<watched_set::version>;
-
-versions::iterator find(versions& in, watched_set::version of) {
-  return std::ranges::find(in, of.object, &watched_set::version::object);
-}
-
-void put(versions& into, watched_set::version version) {
-  const auto known = find(into, version);
-  known != into.end() ? * known = version : into.emplace_back(version);
-}
-
-}  // namespace
-
-void watched_set::add(const k8s::resource_type& type, const k8s::object_key& key,
-                      std::string_view resource_version, k8s::selection within) {
-  within.metadata_only = true;
-  const watch watch{type, std::move(within)};
-  const auto known = std::ranges::find(watches, watch);
-  const auto index = static_cast<std::size_t>(known - watches.begin());
-  if (known == watches.end()) watches.push_back(watch);
-  auto version = version_of(type, key, resource_version);
-  version.watch = index;
-  put(versions, version);
-}
-
-bool watched_set::contains(const k8s::resource_type& type, const k8s::object_key& key) const {
-  return std::ranges::find(versions, version_of(type, key, {}).object, &version::object) !=
-         versions.end();
-}
 
 // --- one watch ---------------------------------------------------------------------------
 
@@ -191,8 +149,8 @@ struct remote_watch::entry : std::enable_shared_from_this<entry> {
   const k8s::object_key key;
   const std::shared_ptr<k8s::client> api;
   remote_watch& owner;
-  versions expected;
-  versions pending;  ///< the newest ones
+  watched_set::version_list expected;
+  watched_set::version_list pending;  ///< the newest ones
   std::list<stream> watches;
   stream* scout = nullptr;  ///< the only one that tries to begin while the cluster does not respond
   unsigned attempts = 0;    ///< of the scout, in a row
@@ -390,9 +348,9 @@ bool remote_watch::stream::handle(const k8s::decoded_event& event) {
     return true;
   }
   const bool deleted = event.type == event_kind::deleted;
-  const auto seen = version_of(watch().type, event.subject.key(),
-                               deleted ? std::string_view() : event.resource_version);
-  const bool expected = find(cluster_.expected, seen) != cluster_.expected.end();
+  const auto seen = watched_set::version::of(watch().type, event.subject.key(),
+                                             deleted ? std::string_view() : event.resource_version);
+  const bool expected = watched_set::find(cluster_.expected, seen) != cluster_.expected.end();
   if (listing_ && expected && std::ranges::find(listed_, seen.object) == listed_.end()) {
     listed_.push_back(seen.object);
   }
@@ -504,7 +462,7 @@ asio::awaitable<void> remote_watch::notify() {
 void remote_watch::check(entry& cluster) {
   bool drifted = false;
   for (const auto& seen : std::exchange(cluster.pending, {})) {
-    const auto expected = find(cluster.expected, seen);
+    const auto expected = watched_set::find(cluster.expected, seen);
     if (expected == cluster.expected.end()) continue;
     const bool own = expected->at == seen.at;
     (own ? own_ : foreign_).Increment();
@@ -518,15 +476,15 @@ void remote_watch::check(entry& cluster) {
 }
 
 void remote_watch::note(entry& cluster, watched_set::version seen) {
-  const auto expected = find(cluster.expected, seen);
+  const auto expected = watched_set::find(cluster.expected, seen);
   if (expected == cluster.expected.end()) return;
-  const bool is_pending = find(cluster.pending, seen) != cluster.pending.end();
+  const bool is_pending = watched_set::find(cluster.pending, seen) != cluster.pending.end();
   if (!is_pending && expected->at == seen.at) return;
   if (cluster.pending.empty()) {
     due_.emplace_back(environment_.clock.now() + options_.delay, cluster.weak_from_this());
     if (due_.size() == 1 && alarm_ != nullptr) alarm_->cancel();
   }
-  put(cluster.pending, seen);
+  watched_set::put(cluster.pending, seen);
 }
 
 asio::awaitable<void> remote_watch::watch_cluster(entry_ptr cluster) {

@@ -6,6 +6,7 @@
 #include "rw/k8s/client/client.hpp"
 #include "rw/k8s/objects/names.hpp"
 #include "rw/reactors/runtime_controller/drift_backoff.hpp"
+#include "rw/reactors/runtime_controller/watched_set.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -23,33 +24,6 @@
 #include <vector>
 
 namespace rw {
-
-/// Objects as a reconcile has left them on a cluster.
-struct watched_set {
-  /// An object and its resourceVersion as hashes, since thousands of clusters have the same ones.
-  /// After a collision only the resync finds the drift.
-  struct version {
-    std::size_t object = 0;
-    std::size_t at = 0;     ///< zero: it does not exist
-    std::size_t watch = 0;  ///< index of its watch in `watches`
-  };
-
-  /// One watch on each cluster.
-  struct watch {
-    k8s::resource_type type;
-    k8s::selection selection;
-
-    friend bool operator==(const watch&, const watch&) = default;
-  };
-
-  /// Adds an object that a watch of `within` detects changes of.
-  void add(const k8s::resource_type& type, const k8s::object_key& key,
-           std::string_view resource_version, k8s::selection within);
-  bool contains(const k8s::resource_type& type, const k8s::object_key& key) const;
-
-  std::vector<watch> watches = {};
-  std::vector<version> versions = {};
-};
 
 struct remote_watch_options {
   std::string metrics = {};                               ///< their prefix: "rw_bootstrapper"
