@@ -154,26 +154,17 @@ class Breakages(Fleet):
                         "dns:skr-webhook.kyma-system.svc"], check=True, timeout=30)
         # The API server is to accept it, or else that is what it would say.
         self.webhooks(skr, lambda each: each["clientConfig"].update(caBundle=encoded(self.foreign_ca())))
-        self.replace_pair(skr, folder / "own.crt", folder / "own.key")
+        self.replace_pair(skr, *((folder / name).read_text() for name in ("own.crt", "own.key")))
 
     def replace_pair(self, skr, certificate, key):
-        skr.patch(SECRET, {"data": {"tls.crt": encoded(certificate.read_text()), "tls.key": encoded(key.read_text())}})
+        skr.patch(SECRET, {"data": {"tls.crt": encoded(certificate), "tls.key": encoded(key)}})
 
     def expire_certificate(self, runtime, skr):
         """By the right CA, for the right names, until yesterday."""
-        folder = self.folder / "expired"
-        folder.mkdir(exist_ok=True)
         root = self.kcp.get(ROOT)
-        for name in ("tls.crt", "tls.key"):
-            (folder / f"ca-{name}").write_text(decoded(root, name))
-        (folder / "names").write_text("subjectAltName=DNS:skr-webhook.kyma-system.svc")
-        key, request = folder / "own.key", folder / "own.csr"
-        for arguments in (["req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", f"/CN={runtime}",
-                           "-keyout", key, "-out", request],
-                          ["x509", "-req", "-in", request, "-CA", folder / "ca-tls.crt", "-CAkey", folder / "ca-tls.key",
-                           "-CAcreateserial", "-days", "-1", "-extfile", folder / "names", "-out", folder / "own.crt"]):
-            subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True, timeout=30)
-        self.replace_pair(skr, folder / "own.crt", key)
+        certificate, key = harness.expired_certificate(runtime, [decoded(root, name).encode() for name in ("tls.crt", "tls.key")],
+                                                       ["skr-webhook.kyma-system.svc"])
+        self.replace_pair(skr, certificate.decode(), key.decode())
         # A new pod, since a connection that the API server keeps is good beyond the certificate's end.
         skr.patch(DEPLOYMENT, {"spec": {"template": {"metadata": {"annotations": {"restarted": str(time.monotonic_ns())}}}}})
 

@@ -9,7 +9,6 @@ import http.server
 import json
 import re
 import ssl
-import subprocess
 import threading
 import time
 import urllib.parse
@@ -353,12 +352,8 @@ class Doctor(harness.TestCase):
         self.assertEqual(self.manager.terminate(), 0)
         servers = self.kcp.get(GATEWAY)["spec"]["servers"]
         self.kcp.patch(GATEWAY, {"spec": {"servers": [{**servers[0], "hosts": ["listener.kcp.example.com"]}]}})
-        key, expired = self.folder / "key.pem", self.folder / "expired.pem"
-        for arguments in (["req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=runtime-3",
-                           "-keyout", key, "-out", self.folder / "own.csr"],
-                          ["x509", "-req", "-in", self.folder / "own.csr", "-signkey", key, "-days", "-1", "-out", expired]):
-            subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True, timeout=30)
-        self.dev.skr("runtime-3").patch(SECRET, {"data": {"tls.crt": base64.b64encode(expired.read_bytes()).decode()}})
+        expired, _ = harness.expired_certificate("runtime-3")
+        self.dev.skr("runtime-3").patch(SECRET, {"data": {"tls.crt": base64.b64encode(expired).decode()}})
         unchanged, _ = harness.Pki(self.folder / "root").issue("server", "own", san="dns:listener.kcp.example.com")
         self.kcp.patch(GATEWAY_SECRET, {"data": {"tls.crt": base64.b64encode(unchanged.read_bytes()).decode()}})
         found = [check for check in self.examine("--runtime", "runtime-3")[1] if check["state"] == "failed"]

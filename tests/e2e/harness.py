@@ -7,6 +7,7 @@ of this checkout); RW_E2E_KEEP=1 keeps the folders of a test; RW_E2E_VERBOSE=1 e
 
 import atexit
 import base64
+import datetime
 import json
 import os
 import pathlib
@@ -228,6 +229,27 @@ class Pki:
         """kind: server, client, or webhook (both roles). Returns the certificate's and the key's path."""
         self._certs(kind, "--name", name, "--cn", cn or name, "--key", key, *(["--san", san] if san else []))
         return self.folder / f"{name}.crt", self.folder / f"{name}.key"
+
+
+def expired_certificate(name, ca=None, hosts=()):
+    """A certificate whose time is over, and its key, as PEM: signed by `ca`, the PEM of a certificate and of its key, or by itself.
+    Neither our program nor openssl from 3.4 on makes one."""
+    from cryptography import x509  # few tests need it
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    issuer, signs = subject, key
+    if ca:
+        issuer = x509.load_pem_x509_certificate(ca[0]).subject
+        signs = serialization.load_pem_private_key(ca[1], None)
+    now = datetime.datetime.now(datetime.timezone.utc)
+    made = (x509.CertificateBuilder().subject_name(subject).issuer_name(issuer).public_key(key.public_key())
+            .serial_number(x509.random_serial_number()).not_valid_before(now - datetime.timedelta(days=2))
+            .not_valid_after(now - datetime.timedelta(days=1))
+            .add_extension(x509.SubjectAlternativeName([x509.DNSName(host) for host in hosts or [name]]), False).sign(signs, hashes.SHA256()))
+    return (made.public_bytes(serialization.Encoding.PEM),
+            key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
 
 
 class EventLog:

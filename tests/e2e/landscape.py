@@ -50,7 +50,8 @@ class Issuer:
         folder.mkdir()
         self._openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30",
                       "-subj", "/CN=klm-watcher", "-addext", f"subjectAltName=DNS:{host}",
-                      "-addext", "basicConstraints=critical,CA:TRUE", "-keyout", folder / "ca.key", "-out", folder / "ca.crt")
+                      "-addext", "basicConstraints=critical,CA:TRUE",
+                      "-addext", "keyUsage=critical,digitalSignature,keyCertSign,cRLSign", "-keyout", folder / "ca.key", "-out", folder / "ca.crt")
 
     def _openssl(self, *arguments):
         subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True, timeout=60)
@@ -68,6 +69,7 @@ class Issuer:
         names = ",".join(f"DNS:{name}" for name in spec["dnsNames"])
         request, extensions, issued, key = (self.folder / f"{RUNTIME}.{e}" for e in ("csr", "ext", "crt", "key"))
         extensions.write_text(f"subjectAltName={names}\nkeyUsage=digitalSignature,keyEncipherment\n"
+                              "subjectKeyIdentifier=hash\nauthorityKeyIdentifier=keyid\n"
                               "extendedKeyUsage=serverAuth,clientAuth\n")
         self._openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={spec['commonName']}", "-keyout", key, "-out", request)
         self._openssl("x509", "-req", "-in", request, "-CA", self.folder / "ca.crt", "-CAkey", self.folder / "ca.key",
