@@ -269,7 +269,7 @@ class Configuration(harness.TestCase):
         self.assertEqual((status["phase"], status["total"], status["step"]), ("Paused", 4, 1))
         runtimes = self.kcp.get(collection("runtimes", "kcp-system", "infrastructuremanager.kyma-project.io", "v1"))["items"]
         position = lambda one: int(hashlib.sha256(one["metadata"]["uid"].encode()).hexdigest()[:8], 16)
-        canaries = {one["metadata"]["name"] for one in runtimes if position(one) < status["steps"][0]["below"]}
+        canaries = {one["metadata"]["name"] for one in runtimes if position(one) < status["steps"][0]["positionsBelow"]}
         crashing = {name for name in names if image(name) == "crash"}
         self.assertEqual(len(canaries), 2)
         self.assertTrue(crashing and crashing <= canaries, (crashing, canaries))
