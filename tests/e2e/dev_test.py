@@ -330,6 +330,7 @@ class Configuration(harness.TestCase):
         self.assertEqual(code, 0, shown)
         outcomes = [line.split()[3] for line in shown.splitlines()[2:] if line]
         self.assertEqual(outcomes[-4:-1], ["Completed", "Superseded", "Completed"], shown)
+        self.assertIn("ConfigMap/runtime-bootstrapper-manifests=", shown.splitlines()[-2], "of the undone one, too")
         self.assertIn(source, shown)
         self.assertEqual(self.rollout("status", "nothing")[0], 2)
         self.assertEqual(dev.terminate(20), 0, dev.tail())
