@@ -38,9 +38,9 @@ finish() {
 }
 trap finish EXIT
 
-"$binary" certs ca --dir "$dir"
-"$binary" certs webhook --dir "$dir" --name webhook --cn bench --san dns:localhost,ip:127.0.0.1
-"$binary" certs server --dir "$dir" --name gateway --san dns:localhost,ip:127.0.0.1
+"$binary" certs ca --dir "$dir" >/dev/null
+"$binary" certs webhook --dir "$dir" --name webhook --cn bench --san dns:localhost,ip:127.0.0.1 >/dev/null
+"$binary" certs server --dir "$dir" --name gateway --san dns:localhost,ip:127.0.0.1 >/dev/null
 export RW_REVIEW=$here/data/label-change.json
 
 port_of() {  # LOG SERVER: the port that a server says it listens on

@@ -1,7 +1,9 @@
 #include "rw/reactors/cli/certs.hpp"
 
+#include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/cli/app.hpp"
 #include "rw/reactors/cli/shell_word.hpp"
+#include "rw/tls/certificate.hpp"
 #include "rw/tls/issuer.hpp"
 
 #include <boost/asio/ip/address.hpp>
@@ -32,14 +34,22 @@ void add_name(const std::string& san, tls::certificate_request& to) {
   }
 }
 
-void write(const std::string& dir, const std::string& name, const tls::key_pair& pair) {
-  const auto written = tls::write_files(dir, name, pair);
+/// Returns a line about each of the two files.
+std::string write(const certs_settings& settings, const std::string& name, std::string_view role,
+                  const tls::key_pair& pair) {
+  const auto written = tls::write_files(settings.dir, name, pair);
   if (written.has_error()) throw setting_error("certs: " + written.error().message());
+  const auto made = tls::certificate::from_pem(pair.certificate).value();
+  const auto path = (std::filesystem::path(settings.dir) / name).string();
+  return path + ".crt: certificate of " + std::string(role) + " " + made.common_name() +
+         ", valid until " + k8s::format_time(made.not_after()) + " (" +
+         std::to_string(settings.days) + " days)\n" + path + ".key: its private key (" +
+         settings.key + "), to be kept secret\n";
 }
 
 }  // namespace
 
-void make_certificates(const certs_settings& settings) {
+std::string make_certificates(const certs_settings& settings) {
   using role = certs_settings::role;
   tls::certificate_request request;
   request.common_name = settings.common_name.empty() ? settings.name : settings.common_name;
@@ -53,8 +63,8 @@ void make_certificates(const certs_settings& settings) {
                           " exists, and what it has signed would not be trusted by a new CA: "
                           "remove the file first, or name another directory with --dir");
     }
-    write(settings.dir, "ca", need(tls::issuer::create(request), "certs").own());
-    return;
+    return write(settings, "ca", "the authority",
+                 need(tls::issuer::create(request), "certs").own());
   }
   if (settings.issues == role::webhook && settings.sans.empty()) {
     throw setting_error(
@@ -79,7 +89,10 @@ void make_certificates(const certs_settings& settings) {
   const auto certificate = need(tls::read_file((dir / "ca.crt").string()), "certs");
   const auto key = need(tls::read_key_file((dir / "ca.key").string()), "certs");
   const auto ca = need(tls::issuer::load({certificate, key}), "certs");
-  write(settings.dir, settings.name, need(ca.issue(request), "certs"));
+  const auto* const holder = settings.issues == role::webhook  ? "the webhook"
+                             : settings.issues == role::server ? "the server"
+                                                               : "the client";
+  return write(settings, settings.name, holder, need(ca.issue(request), "certs"));
 }
 
 }  // namespace rw::cli

@@ -374,15 +374,8 @@ command_line parse_command_line(const std::string& program, const std::string& a
   log_level->check(CLI::IsMember({"debug", "info", "warning", "warn", "error"}));
   auto arguments = without_aliases(std::vector<std::string>(argv + 1, argv + argc), commands);
   if (!single) finish_options(parser, "", arguments, true, result.service_links);
-  const auto names_command = [&](const std::string& argument) {
-    return std::ranges::find(commands, argument, &command::name) != commands.end();
-  };
-  const auto running = std::ranges::find_if(arguments, names_command);
   for (const auto& command : commands) {
-    auto* const added = single ? &parser : parser.add_subcommand(command.name, command.help);
-    command.describe(*added);
-    const bool runs = single || (running != arguments.end() && *running == command.name);
-    finish_options(*added, command.variable_prefix, arguments, runs, result.service_links);
+    command.describe(single ? parser : *parser.add_subcommand(command.name, command.help));
   }
   // A program that accepts any argument, for its callers' sake, has no further words.
   CLI::App none;
@@ -390,7 +383,15 @@ command_line parse_command_line(const std::string& program, const std::string& a
   words.add_to(parser.get_allow_extras() ? none : parser, program);
   arguments = as_request_for_help(parser, std::move(arguments));
   try {
-    if (!single) check_commands(parser, arguments);
+    if (!single) arguments = with_commands_first(parser, std::move(arguments));
+    if (!parser.get_allow_extras()) {
+      arguments = without_short_equals(parser, std::move(arguments));
+    }
+    for (const auto& command : commands) {
+      auto& described = single ? parser : *parser.get_subcommand(command.name);
+      const bool runs = single || (!arguments.empty() && arguments.front() == command.name);
+      finish_options(described, command.variable_prefix, arguments, runs, result.service_links);
+    }
     check_values(parser, arguments);
     try {
       parse(parser, arguments);

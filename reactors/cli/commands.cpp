@@ -127,7 +127,7 @@ std::vector<command> commands_of(settings& to) {
       {.name = "certs",
        .help = "Makes certificates, for tests and trials",
        .describe = [&to](CLI::App& app) { describe_certs(app, to.certs); },
-       .act = [&to] { make_certificates(to.certs); }},
+       .act = [&to] { std::cout << make_certificates(to.certs); }},
   };
 }
 

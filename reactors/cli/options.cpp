@@ -54,7 +54,7 @@ CLI::Option* add_duration(CLI::App& app, const std::string& flag, std::chrono::m
                           const std::string& help, std::chrono::milliseconds least) {
   const auto is_duration = [least](const std::string& text) -> std::string {
     const auto parsed = core::parse_duration(text);
-    if (!parsed) return "not a duration such as 250ms, 20s or 1h: " + text;
+    if (!parsed) return "not a duration such as 20s or 1h30m, of the units ms, s, m and h: " + text;
     return *parsed < least ? "too short: " + text : "";
   };
   return app

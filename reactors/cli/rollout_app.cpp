@@ -8,11 +8,13 @@
 #include "rw/reactors/cli/leader_settings.hpp"
 #include "rw/reactors/cli/rollout_plan.hpp"
 #include "rw/reactors/cli/rollout_text.hpp"
+#include "rw/reactors/cli/yaml_text.hpp"
 #include "rw/reactors/runtime_rollout/resource.hpp"
 #include "rw/reactors/shared/cluster_state.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
 
 #include <algorithm>
 #include <iterator>
@@ -58,6 +60,20 @@ asio::awaitable<void> rollout_app::say(std::string line) {
   co_await output_.write(std::move(line) + "\n");
 }
 
+/// As kubectl separates documents; one of JSON is a line.
+asio::awaitable<void> rollout_app::show(json::value document) {
+  const bool yaml = settings_.format == "yaml";
+  auto text = yaml ? yaml_text(document) : json::serialize(document) + "\n";
+  if (std::exchange(shown_, true) && yaml) text.insert(0, "---\n");
+  co_await output_.write(std::move(text));
+}
+
+/// An empty line is between two tables.
+asio::awaitable<void> rollout_app::show_table(std::string table) {
+  if (std::exchange(shown_, true)) table.insert(0, "\n");
+  co_await output_.write(std::move(table));
+}
+
 /// The one of the component, or all. Throws if there is none.
 asio::awaitable<std::vector<json::value>> rollout_app::read_all() {
   std::vector<json::value> out;
@@ -91,7 +107,12 @@ asio::awaitable<int> rollout_app::follow(std::string name) {
     if (!got) throw std::runtime_error(error_of(got.error(), settings_.kcp, "get", key.name));
     const auto report = report_of(*got, sources);
     const bool failed = report.is == rollout_report::outcome::failed;
-    if (!failed && report.line != std::exchange(printed, report.line)) co_await say(report.line);
+    const bool changed = report.line != std::exchange(printed, report.line);
+    if (changed && settings_.format != "text") {
+      co_await show(report_document(*got, report));
+    } else if (changed && !failed) {
+      co_await say(report.line);
+    }
     if (failed) {
       co_await errors_.write("error: " + report.line + "\n");
       co_return 1;
@@ -157,6 +178,7 @@ asio::awaitable<int> rollout_app::change(const json::value* rollout) {
   } else if (!settings_.to_sources) {
     change = undo_change(*rollout, settings_.to_revision, error);
   }
+  error = with_kcp_flags(error, settings_.kcp);
   if (error.empty()) {
     const auto patched = co_await kcp_->patch(runtime_rollouts_type(), key, k8s::patch_type::merge,
                                               std::move(change));
@@ -181,11 +203,15 @@ asio::awaitable<int> rollout_app::act() {
         break;
       }
       case rollout_settings::verb::history:
-        co_await say(history_of(each));
+        if (settings_.format == "text") {
+          co_await show_table(history_of(each));
+        } else {
+          co_await show(history_document(each));
+        }
         break;
       case rollout_settings::verb::plan: {
         const auto runtimes = co_await read_runtimes(&each);
-        co_await say(plan_of(each, runtimes));
+        co_await show_table(plan_of(each, runtimes));
         break;
       }
       case rollout_settings::verb::pause:

@@ -38,9 +38,12 @@ class rollout_app final : public app {
   work<boost::json::array> read_runtimes(const boost::json::value* rollout);
   work<int> change(const boost::json::value* rollout);
   work<void> say(std::string line);
+  work<void> show(boost::json::value document);
+  work<void> show_table(std::string table);
 
   const rollout_settings settings_;
   std::unique_ptr<k8s::client> kcp_;
+  bool shown_ = false;  ///< a document or a table
   output output_;
   output errors_;
 };

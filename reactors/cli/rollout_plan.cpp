@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <tuple>
 #include <vector>
 
@@ -66,10 +67,14 @@ std::string plan_of(const json::value& rollout, const json::array& runtimes) {
                        k8s::key_of(runtimes[i]).name);
   }
   std::ranges::sort(order);
-  std::vector<std::vector<std::string>> rows{{"STEP", "OF", "RUNTIME"}};
+  std::map<std::size_t, std::size_t> counts;  // by step
+  for (const auto& each : order) ++counts[std::get<0>(each)];
+  const auto of_all = " of " + std::to_string(members.size());
+  std::vector<std::vector<std::string>> rows{{"STEP", "SELECTED-BY", "RUNTIMES", "NAME"}};
   for (const auto& [step, position, name] : order) {
     const bool last = step == steps.size();
-    rows.push_back({std::to_string(step + 1), last ? "others" : steps[step].of.runtimes, name});
+    rows.push_back({std::to_string(step + 1), last ? "others" : steps[step].of.runtimes,
+                    std::to_string(counts[step]) + of_all, name});
   }
   return in_columns(rollout, rows);
 }

@@ -93,19 +93,21 @@ rollout_report report_of(const json::value& rollout, const std::vector<source_ve
   }
   const auto updated =
       count(rollout, "updated") + " of " + count(rollout, "total") + " runtimes have been updated";
+  const auto step = runtime_rollout::step_text(runtime_rollout::read_state(rollout));
+  const auto progress = step + (step.empty() ? "" : ", ") + updated;
   if (is_true(rollout, "Ready")) return {done, name + " successfully rolled out"};
   const auto message = find_string(rollout, {"status", "message"});
   const auto because = message.empty() ? std::string() : ": " + std::string(message);
   if (is_true(rollout, "Stalled")) {
     const auto reason = k8s::find_condition(rollout, "Stalled")->reason;
-    return {failed, name + " is stalled, " + reason + "; " + updated + because};
+    return {failed, name + " is stalled, " + reason + "; " + progress + because};
   }
   const auto ready = k8s::find_condition(rollout, "Ready");
   if (ready && ready->reason == "RuntimesAside") {
     return {failed,
             name + " is partial: " + updated + ", " + count(rollout, "aside") + " were set aside"};
   }
-  auto line = "Waiting for " + name + " to finish: " + updated;
+  auto line = "Waiting for " + name + " to finish: " + progress;
   if (paused_by_hand(rollout)) line += "; it is paused";
   return {waiting, line + "..."};
 }
@@ -148,6 +150,24 @@ std::string history_of(const json::value& rollout) {
   return in_columns(rollout, rows);
 }
 
+json::value report_document(const json::value& rollout, const rollout_report& of) {
+  json::value status = json::object();
+  if (const auto* const known = k8s::find(rollout, {"status"})) status = *known;
+  status.as_object().erase("history");
+  return {{"name", k8s::key_of(rollout).name},
+          {"outcome", of.is == done     ? "done"
+                      : of.is == failed ? "failed"
+                                        : "waiting"},
+          {"message", of.line},
+          {"status", std::move(status)}};
+}
+
+json::value history_document(const json::value& rollout) {
+  const auto* const history = k8s::find_array(rollout, {"status", "history"});
+  return {{"name", k8s::key_of(rollout).name},
+          {"history", history == nullptr ? json::array() : *history}};
+}
+
 json::value pause_change(const json::value& rollout, std::string& error) {
   if (paused_by_hand(rollout)) {
     error = in_words(rollout) + " is already paused";
@@ -158,6 +178,15 @@ json::value pause_change(const json::value& rollout, std::string& error) {
 
 json::value undo_change(const json::value& rollout, std::string_view revision, std::string& error) {
   const auto state = runtime_rollout::read_state(rollout);
+  const auto see_history = ": see runtime-watcher rollout history " + k8s::key_of(rollout).name;
+  // Digests may begin with any of kubectl's numbers.
+  if (!revision.empty() && revision.size() < 4 && number(revision)) {
+    error = "revision " + std::string(revision) +
+            " is a number, as kubectl has them, and revisions here are digests, of which at least "
+            "4 characters are needed" +
+            see_history;
+    return nullptr;
+  }
   const auto is_one = [&](const runtime_rollout::rollout_record& each) {
     if (!revision.empty()) return each.content.starts_with(revision);
     return each.kept && each.content != state.content &&
@@ -170,7 +199,8 @@ json::value undo_change(const json::value& rollout, std::string_view revision, s
                        ? "no rollout history found for " + in_words(rollout)
                        : "no revision to go back to for " + in_words(rollout) +
                              ": its history has no other content that was rolled out and is kept")
-                : "unable to find specified revision " + std::string(revision) + " in history";
+                : "unable to find specified revision " + std::string(revision) + " in history" +
+                      see_history;
     return nullptr;
   }
   const bool unique = std::ranges::all_of(state.history, [&](const auto& each) {
@@ -209,8 +239,15 @@ json::value resume_change(const json::value& rollout, std::string token, std::st
 json::value promote_change(const json::value& rollout, std::string token, std::string& error) {
   const auto state = runtime_rollout::read_state(rollout);
   const auto asked = find_string(rollout, {"spec", "promote"});
+  const auto name = k8s::key_of(rollout).name;
   if (state.step >= state.steps.size()) {
     error = in_words(rollout) + " is in no step";
+  } else if (paused_by_hand(rollout) || state.stopped()) {
+    error = in_words(rollout) + " is paused" + (state.stopped() ? " (" + state.reason + ")" : "") +
+            ": resume it first: runtime-watcher rollout resume " + name;
+  } else if (state.at == runtime_rollout::phase::paused) {
+    error = in_words(rollout) + " is paused (" + state.reason + "): runtime-watcher explain " +
+            state.reason;
   } else if (state.bake_ended || asked != state.promoted) {
     error = "the bake of step " + std::to_string(state.step + 1) + " of " + in_words(rollout) +
             " has been ended already";

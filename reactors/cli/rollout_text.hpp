@@ -34,8 +34,14 @@ rollout_report report_of(const boost::json::value& rollout,
 std::string in_columns(const boost::json::value& rollout,
                        const std::vector<std::vector<std::string>>& rows);
 
+/// `rollout status` as one document: `name`, `outcome` (done, waiting, failed), `message` and the
+/// `status` without its history.
+boost::json::value report_document(const boost::json::value& rollout, const rollout_report& of);
+
 /// Formats the roll-outs of a status, the newest last: a table as of `kubectl rollout history`.
 std::string history_of(const boost::json::value& rollout);
+/// `rollout history` as one document: `name` and `history`.
+boost::json::value history_document(const boost::json::value& rollout);
 
 /// The change that pauses; empty, with `error` set, if it is paused by hand already.
 boost::json::value pause_change(const boost::json::value& rollout, std::string& error);
@@ -48,7 +54,7 @@ boost::json::value undo_change(const boost::json::value& rollout, std::string_vi
 boost::json::value resume_change(const boost::json::value& rollout, std::string token,
                                  std::string& error);
 /// The change that ends the bake of the present step, which `token` then marks; empty, with `error`
-/// set, if no step is under way, or it bakes no longer.
+/// set, if no step is under way, it is paused, or it bakes no longer.
 boost::json::value promote_change(const boost::json::value& rollout, std::string token,
                                   std::string& error);
 

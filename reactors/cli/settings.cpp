@@ -107,6 +107,17 @@ std::string without_namespace(std::string& name) {
   return "";
 }
 
+/// "runtimerollout/watcher", in any of the names that kubectl knows the kind by, is watcher.
+std::string without_kind(std::string& name) {
+  const auto slash = name.find('/');
+  const auto kind = name.substr(0, slash);
+  for (const auto* const known : {"runtimerollout", "runtimerollouts", "rro"}) {
+    const bool is = kind == known || kind.starts_with(std::string(known) + ".");
+    if (is && slash != std::string::npos) name.erase(0, slash + 1);
+  }
+  return "";
+}
+
 /// Access to KCP of commands for people, with kubectl's flags for impersonation.
 void add_kcp_access(CLI::App& app, kcp_access& to) {
   add_kubeconfig(app, to);
@@ -294,6 +305,15 @@ void describe_status(CLI::App& app, status_settings& to) {
   app.add_option("RUNTIME", to.kyma, "Name of the Kyma whose runtime alone is shown")
       ->transform(validator(without_namespace, ""));
   app.add_flag("--watch,-w", to.watch, "Print the runtimes again after each --interval");
+  app.footer(
+      "Columns of -o wide: CERTIFICATE-END, when the certificate of the runtime's watcher expires; "
+      "CAS, the number of certificate authorities in its CA bundle (2 during a CA rotation); "
+      "LAST-HEARTBEAT, the time since the latest heartbeat; PROBE, the stage that the latest probe "
+      "of the way to KCP has reached; DELIVERY, the mean time from an event to its delivery to "
+      "KCP; "
+      "LOSSES, the number of events that the watcher has dropped; VERSION, that of the watcher; "
+      "MESSAGE, the reason as a sentence.\n"
+      "A flag overrides its variable, which overrides the default.");
   add_duration(app, "--interval", to.interval, "Time between two reports of --watch",
                std::chrono::milliseconds(100));
 }
@@ -380,8 +400,14 @@ void describe_rollout(CLI::App& app, rollout_settings& to) {
     command
         .add_option("COMPONENT", to.component,
                     "Name of the RuntimeRollout: bootstrapper or watcher; by default all")
-        ->check(CLI::IsMember({"bootstrapper", "watcher"}));
+        ->check(CLI::IsMember({"bootstrapper", "watcher"}))
+        ->transform(validator(without_kind, ""));
     return command;
+  };
+  const auto add_format = [&to](CLI::App& command) {
+    add(command, "--output,-o", to.format, "",
+        "Format of the report; json and yaml have a document for each RuntimeRollout")
+        ->check(CLI::IsMember({"text", "json", "yaml"}));
   };
   app.require_subcommand(1);
   auto& status = describe("status", verb::status,
@@ -390,6 +416,7 @@ void describe_rollout(CLI::App& app, rollout_settings& to) {
   status.add_flag("--watch,-w,!--no-watch", to.watch,
                   "Wait for the end (on by default); otherwise show the progress once");
   add_duration(status, "--timeout", to.timeout, "Time limit of --watch; 0: none");
+  add_format(status);
   add(status, "--source", to.sources, "KIND/NAME=RESOURCEVERSION,...",
       "Wait until this version of a source, or a later one, is what is rolled out, such as "
       "ConfigMap/rt-bootstrapper-config=4711")
@@ -406,14 +433,17 @@ void describe_rollout(CLI::App& app, rollout_settings& to) {
       ->description("Name of the RuntimeRollout: bootstrapper or watcher")
       ->required();
   add(undo, "--to-revision", to.to_revision, "REVISION",
-      "Revision of the history, or its beginning; by default the last one before the present one "
-      "that was rolled out completely");
+      "Revision of the history, which is a digest, or its beginning; by default the last one "
+      "before "
+      "the present one that was rolled out completely");
   undo.add_flag("--to-sources", to.to_sources, "Roll the content of the sources out again")
       ->excludes("--to-revision");
-  describe("history", verb::history, "Shows the last ten roll-outs, with their sources");
+  add_format(
+      describe("history", verb::history, "Shows the last ten roll-outs, with their sources"));
   describe("plan", verb::plan,
            "Shows which step each runtime belongs to: of the content that is rolled out, or of the "
-           "next one as if all runtimes responded");
+           "next one as if all runtimes responded. SELECTED-BY is the number, share (2 runtimes at "
+           "least) or labels of the step, RUNTIMES how many are in it");
   describe("pause", verb::pause, "Pauses: no further runtime gets the content");
   describe("resume", verb::resume,
            "Resumes one that was paused, by hand or by failures, which then count no longer");

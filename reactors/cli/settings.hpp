@@ -185,6 +185,7 @@ struct rollout_settings {
   std::vector<std::string> sources;  ///< "KIND/NAME=RESOURCEVERSION"
   std::string to_revision;           ///< of `undo`, may be shortened; empty: the one before
   bool to_sources = false;           ///< `undo` takes back an earlier one
+  std::string format = "text";       ///< of `status` and `history`: "text", "json" or "yaml"
 };
 
 /// `runtime-watcher certs`.

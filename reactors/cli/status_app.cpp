@@ -173,12 +173,14 @@ std::string runtimes_table(const json::value& runtimes, const table_format& form
     const auto number = [&](std::string_view name) {
       return beat == nullptr ? "-" : number_at(*beat, name);
     };
+    const auto delivery = number("deliveryMilliseconds");
     rows.back().insert(
         rows.back().end(),
         {text(*runtime, {"certificate", "notAfter"}), number_at(*runtime, "authorities"),
          age(k8s::find_string(*runtime, {"heartbeat", "last"}), now),
-         text(*runtime, {"heartbeat", "probe", "stage"}), number("deliveryMilliseconds"),
-         number("losses"), text(*runtime, {"heartbeat", "version"}), text_of(*runtime, "message")});
+         text(*runtime, {"heartbeat", "probe", "stage"}),
+         delivery == "-" ? delivery : delivery + "ms", number("losses"),
+         text(*runtime, {"heartbeat", "version"}), text_of(*runtime, "message")});
   }
   if (!format.headers) rows.erase(rows.begin());
   std::vector<std::size_t> widths(rows.empty() ? 0 : rows.front().size());

@@ -27,15 +27,23 @@ const CLI::App* find_command(const CLI::App& of, const std::string& name) {
   return found.empty() ? nullptr : found.front();
 }
 
-/// A command and those that it belongs to, whose flags it takes too.
-std::vector<const CLI::App*> command_and_parents(const CLI::App* command) {
+/// The commands whose flags may follow the words of this one: itself, those that it belongs to, and
+/// its own, whose words may come later.
+std::vector<const CLI::App*> commands_with_flags(const CLI::App* command) {
   std::vector<const CLI::App*> out;
-  for (; command != nullptr; command = command->get_parent()) out.push_back(command);
+  for (const auto* each = command; each != nullptr; each = each->get_parent()) out.push_back(each);
+  std::vector<const CLI::App*> nested{command};
+  while (!nested.empty()) {
+    const auto more = nested.back()->get_subcommands([](const CLI::App*) { return true; });
+    nested.pop_back();
+    nested.insert(nested.end(), more.begin(), more.end());
+    out.insert(out.end(), more.begin(), more.end());
+  }
   return out;
 }
 
 const CLI::Option* find_option(const CLI::App& command, const std::string& flag) {
-  for (const auto* each : command_and_parents(&command)) {
+  for (const auto* each : commands_with_flags(&command)) {
     if (const auto* const found = each->get_option_no_throw(flag)) return found;
   }
   return nullptr;
@@ -43,7 +51,7 @@ const CLI::Option* find_option(const CLI::App& command, const std::string& flag)
 
 std::vector<std::string> flags_of(const CLI::App& command) {
   std::vector<std::string> out;
-  for (const auto* each : command_and_parents(&command)) {
+  for (const auto* each : commands_with_flags(&command)) {
     for (const auto* option : each->get_options({})) {
       if (option->get_group().empty()) continue;  // not in the help either
       for (const auto& name : option->get_lnames()) out.push_back("--" + name);
@@ -88,44 +96,93 @@ bool takes_arguments(const CLI::App& command) {
   return !all.empty();
 }
 
-bool is_flag_without_value(const std::string& argument) {
-  return argument.starts_with('-') && argument.find('=') == std::string::npos;
+bool is_flag(const std::string& argument) {
+  return argument.size() > 1 && argument.front() == '-';
+}
+
+/// Returns which commands beside this one have the flag: ": there is one of status, history".
+std::string siblings_with(const CLI::App& command, const std::string& flag) {
+  std::string out;
+  if (command.get_parent() == nullptr || command.get_parent()->get_parent() == nullptr) return out;
+  for (const auto& each : commands_in(*command.get_parent())) {
+    if (find_command(*command.get_parent(), each)->get_option_no_throw(flag) == nullptr) continue;
+    out += (out.empty() ? ": there is one of " : ", ") + each;
+  }
+  return out;
+}
+
+/// "-o=name" has the name of a short flag, and its value behind an equals sign.
+bool is_short_with_equals(const std::string& argument) {
+  return argument.size() > 2 && argument[0] == '-' && argument[1] != '-' && argument[2] == '=';
+}
+
+[[noreturn]] void reject_command(const std::string& path, const std::string& given,
+                                 const std::vector<std::string>& known) {
+  const auto other = path == given ? program_with(given) : std::string();
+  if (!other.empty()) {
+    throw setting_error("unknown command " + path + ": it is one of another program: " + other +
+                        " " + path);
+  }
+  std::string all;
+  for (const auto& each : known) all += (all.empty() ? ": there are " : ", ") + each;
+  reject("command " + path, given, known, all);
 }
 
 }  // namespace
 
-void check_commands(const CLI::App& program, const std::vector<std::string>& arguments) {
+std::vector<std::string> with_commands_first(const CLI::App& program,
+                                             std::vector<std::string> arguments) {
   const auto* command = &program;
   std::string path;
-  auto begin = arguments.begin();
-  for (auto known = commands_in(program); !known.empty(); known = commands_in(*command)) {
-    const auto given = std::find_if(begin, arguments.end(),
-                                    [](const std::string& each) { return !each.starts_with('-'); });
-    if (given == arguments.end()) return;
-    // It may be the value of a flag.
-    if (given != arguments.begin() && is_flag_without_value(*std::prev(given))) return;
-    const auto other = path.empty() ? program_with(*given) : std::string();
-    path += (path.empty() ? "" : " ") + *given;
-    command = find_command(*command, *given);
-    if (command == nullptr && !other.empty()) {
-      throw setting_error("unknown command " + path + ": it is one of another program: " + other +
-                          " " + path);
+  auto words_end = arguments.begin();
+  auto known = commands_in(program);
+  for (auto at = arguments.begin(); at != arguments.end() && *at != "--" && !known.empty(); ++at) {
+    if (is_flag(*at)) {
+      const bool has_next = std::next(at) != arguments.end();
+      if (has_next && takes_value(find_option(*command, *at))) ++at;
+      continue;
     }
-    if (command == nullptr) {
-      std::string all;
-      for (const auto& each : known) all += (all.empty() ? ": there are " : ", ") + each;
-      reject("command " + path, *given, known, all);
+    path += (path.empty() ? "" : " ") + *at;
+    const auto* const nested = find_command(*command, *at);
+    if (nested == nullptr) {
+      // It may be the value of an unknown flag.
+      const bool follows_flag = at != words_end && is_flag(*std::prev(at)) &&
+                                std::prev(at)->find('=') == std::string::npos;
+      if (follows_flag && find_option(*command, *std::prev(at)) == nullptr) return arguments;
+      reject_command(path, *at, known);
     }
-    begin = std::next(given);
+    command = nested;
+    known = commands_in(*command);
+    std::rotate(words_end++, at, std::next(at));
   }
+  return arguments;
+}
+
+std::vector<std::string> without_short_equals(const CLI::App& program,
+                                              std::vector<std::string> arguments) {
+  const auto* command = &program;
+  for (auto at = arguments.begin(); at != arguments.end() && *at != "--"; ++at) {
+    if (const auto* const nested = find_command(*command, *at)) command = nested;
+    if (!is_flag(*at)) continue;
+    const auto* const option = find_option(*command, at->substr(0, 2));
+    if (option != nullptr && is_short_with_equals(*at) && !option->get_lnames().empty()) {
+      *at = "--" + option->get_lnames().front() + at->substr(2);
+    } else if (std::next(at) != arguments.end() && takes_value(find_option(*command, *at))) {
+      ++at;
+    }
+  }
+  return arguments;
 }
 
 void check_flags(const CLI::App& program, const std::vector<std::string>& arguments) {
   const auto* command = &program;
   for (auto at = arguments.begin(); at != arguments.end() && *at != "--"; ++at) {
     if (!at->starts_with("--")) {
-      const bool is_short = at->size() == 2 && at->front() == '-';
-      if (is_short && find_option(*command, *at) == nullptr) reject("flag " + *at, *at, {}, "");
+      const bool is_short = (at->size() == 2 && is_flag(*at)) || is_short_with_equals(*at);
+      const auto flag = at->substr(0, 2);
+      if (is_short && find_option(*command, flag) == nullptr) {
+        reject("flag " + flag, flag, {}, siblings_with(*command, flag));
+      }
       if (const auto* const nested = find_command(*command, *at)) command = nested;
       continue;
     }
@@ -144,8 +201,8 @@ void check_values(const CLI::App& program, const std::vector<std::string>& argum
   for (auto at = arguments.begin(); at != arguments.end() && *at != "--"; ++at) {
     if (const auto* const nested = find_command(*command, *at)) command = nested;
     const auto next = std::next(at);
-    const bool is_flag = at->size() > 1 && at->front() == '-';
-    if (!is_flag || next == arguments.end() || !takes_value(find_option(*command, *at))) continue;
+    if (next == arguments.end() || !is_flag(*at)) continue;
+    if (!takes_value(find_option(*command, *at))) continue;
     if (next->starts_with("--")) {
       throw setting_error(*at + " needs a value, and " + *next +
                           " is a flag; a value that begins with -- is given as " + *at +
@@ -163,8 +220,7 @@ std::vector<std::string> as_request_for_help(const CLI::App& program,
   std::vector<std::string> words;
   bool asked = false;
   for (auto at = arguments.begin(); at != arguments.end() && *at != "--"; ++at) {
-    const bool is_flag = at->size() > 1 && at->front() == '-';
-    if (is_flag) {
+    if (is_flag(*at)) {
       asked = asked || *at == flag || *at == "-h";
       const auto next = std::next(at);
       // An unknown flag has its value with it.

@@ -9,9 +9,16 @@ class App;
 
 namespace rw::cli {
 
-/// Throws a `setting_error`, with the command that was meant, if an argument where `program` has
-/// commands is none of them.
-void check_commands(const CLI::App& program, const std::vector<std::string>& arguments);
+/// Returns the arguments with the words of the command before all flags: "rollout --context c
+/// status" is "rollout status --context c". Throws a `setting_error`, with the command that was
+/// meant, if an argument where `program` has commands is none of them.
+std::vector<std::string> with_commands_first(const CLI::App& program,
+                                             std::vector<std::string> arguments);
+
+/// Returns the arguments with the long name of each short flag that has its value behind an equals
+/// sign, which CLI11 would take as a part of the value: "-o=name" is "--output=name".
+std::vector<std::string> without_short_equals(const CLI::App& program,
+                                              std::vector<std::string> arguments);
 
 /// Throws a `setting_error`, with the flag that was meant, if an argument is a flag that neither
 /// its command nor `program` has.

@@ -399,11 +399,25 @@ class planner {
         all.back().ended = now;
         all.back().outcome = "Superseded"_reason;
       }
+      // A source with newer content, while this one is pinned, stays as it was read.
+      const auto former =
+          std::ranges::find(all.rbegin(), all.rend(), next.content, &rollout_record::content);
+      auto sources = former == all.rend() ? std::vector<content_source>() : former->sources;
       if (all.size() >= most_records) all.erase(all.begin());
-      all.push_back({.content = next.content, .began = now});
+      all.push_back({.content = next.content, .began = now, .sources = std::move(sources)});
     }
     auto& present = all.back();
-    present.sources = of_.sources;
+    for (const auto& each : of_.sources) {
+      const auto is_same = [&](const content_source& known) {
+        return known.kind == each.kind && known.name == each.name;
+      };
+      const auto known = std::ranges::find_if(present.sources, is_same);
+      if (known != present.sources.end()) {
+        *known = each;
+      } else {
+        present.sources.push_back(each);
+      }
+    }
     present.wire_version = of_.wire_version;
     present.outcome = phase_text(next, out_.now);
     if (next.at != phase::completed) present.ended.clear();

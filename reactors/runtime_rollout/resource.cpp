@@ -69,7 +69,7 @@ std::vector<placed_step> read_steps(const json::value& object) {
   std::vector<placed_step> out;
   const auto* const all = k8s::find_array(object, {"status", "steps"});
   for (const auto& each : all == nullptr ? json::array() : *all) {
-    const auto below = k8s::find_number(each, {"below"});
+    const auto below = k8s::find_number(each, {"positionsBelow"});
     out.push_back({read_step(each, {}).value_or(step()), static_cast<std::uint64_t>(below)});
   }
   return out;
@@ -80,7 +80,7 @@ json::array write_steps(const std::vector<placed_step>& all) {
   for (const auto& [of, below] : all) {
     json::object each{{"runtimes", of.runtimes},
                       {"bake", as_duration(of.bake)},
-                      {"below", static_cast<std::int64_t>(below)}};
+                      {"positionsBelow", static_cast<std::int64_t>(below)}};
     if (of.verify) {
       each["verify"] = {{"query", of.verify->query},
                         {"threshold", as_number(of.verify->threshold)}};
@@ -135,8 +135,9 @@ void set_conditions(const rollout_decision& decided, json::value& object, std::i
   const bool catches_up = is_partial(decided) && counts.updating > 0;
   if (is_partial(decided)) reason = catches_up ? "RuntimesUpdating"_reason : "RuntimesAside"_reason;
   if (!decided.not_stored.empty()) reason = "ContentNotStored"_reason;
-  const auto message = std::to_string(counts.updated) + " of " + std::to_string(counts.total) +
-                       " runtimes have the content";
+  const auto step = step_text(next);
+  const auto message = step + (step.empty() ? "" : ": ") + std::to_string(counts.updated) + " of " +
+                       std::to_string(counts.total) + " runtimes have the content";
   const auto set = [&](const char* type, bool is) {
     k8s::set_condition(object, {type, is ? "True" : "False", reason, message, generation}, now);
   };
@@ -292,6 +293,12 @@ state read_state(const json::value& object) {
   out.verification = find_string(*status, {"verification"});
   out.settled = k8s::parse_rfc3339(find_string(*status, {"settled"}));
   return out;
+}
+
+std::string step_text(const state& of) {
+  if (of.at == phase::completed || of.step >= of.steps.size()) return {};
+  return "step " + std::to_string(of.step + 1) + " of " + std::to_string(of.steps.size()) + " (" +
+         of.steps[of.step].of.runtimes + ")";
 }
 
 std::optional<json::value> next_status(const json::value& object, const rollout_decision& decided,

@@ -44,6 +44,9 @@ std::vector<std::string_view> status_fields();
 
 state read_state(const boost::json::value& object);
 
+/// The present step for people: "step 2 of 4 (10%)"; empty: there are no steps, or all have ended.
+std::string step_text(const state& of);
+
 /// What has become of `spec.revision`.
 struct pin {
   std::string revision = {};  ///< that is pinned; empty: none

@@ -103,7 +103,7 @@ class Commands(harness.TestCase):
             elif command.endswith("promote bootstrapper"):
                 self.until_completed(dev)
             elif command.endswith("plan bootstrapper"):
-                self.assertRegex(said, r"(?m)^1 +1 +runtime-\d$")
+                self.assertRegex(said, r"(?m)^1 +1 +1 of \d +runtime-\d$")
         self.assertGreaterEqual(run, 8)
         self.assertEqual(dev.terminate(), 0, dev.tail())
 

@@ -284,7 +284,7 @@ class Configuration(harness.TestCase):
         self.assertEqual((status["phase"], status["total"], status["step"]), ("Paused", 4, 1))
         runtimes = self.kcp.get(collection("runtimes", "kcp-system", "infrastructuremanager.kyma-project.io", "v1"))["items"]
         position = lambda one: int(hashlib.sha256(one["metadata"]["uid"].encode()).hexdigest()[:8], 16)
-        canaries = {one["metadata"]["name"] for one in runtimes if position(one) < status["steps"][0]["below"]}
+        canaries = {one["metadata"]["name"] for one in runtimes if position(one) < status["steps"][0]["positionsBelow"]}
         crashing = {name for name in names if image(name) == "crash"}
         self.assertEqual(len(canaries), 2)
         self.assertTrue(crashing and crashing <= canaries, (crashing, canaries))
@@ -345,6 +345,7 @@ class Configuration(harness.TestCase):
         self.assertEqual(code, 0, shown)
         outcomes = [line.split()[3] for line in shown.splitlines()[2:] if line]
         self.assertEqual(outcomes[-4:-1], ["Completed", "Superseded", "Completed"], shown)
+        self.assertIn("ConfigMap/runtime-bootstrapper-manifests=", shown.splitlines()[-2], "of the undone one, too")
         self.assertIn(source, shown)
         self.assertEqual(self.rollout("status", "nothing")[0], 2)
         self.assertEqual(dev.terminate(20), 0, dev.tail())

@@ -7,6 +7,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "tests/unit/cli/command_lines.hpp"
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -54,7 +55,9 @@ BOOST_AUTO_TEST_CASE(unknown_flag_is_named_with_the_flag_that_was_meant) {
   check({"manager", "--no-leader-elct"}, "did you mean --no-leader-elect?");
   check({"rollout", "undo", "--to-revison", "4"}, "did you mean --to-revision?");
   check({"status", "--reason", "x", "--heartbeet=live"}, "did you mean --heartbeat?");
-  check({"rollout", "plan", "-o", "yaml"}, "unknown flag -o\n");
+  for (const auto* output : {"-o", "-o=yaml"}) {
+    check({"rollout", "plan", output}, "unknown flag -o: there is one of status, history\n");
+  }
   BOOST_TEST(refusal({"status", "--nothing-like-this"}) ==
              "unknown flag --nothing-like-this\nRun with --help for more information.");
   check({"webhook", "--ledger-fil=x"}, "unknown flag --ledger-fil\n");
@@ -66,8 +69,52 @@ BOOST_AUTO_TEST_CASE(unknown_command_of_a_command_is_named_with_the_command_that
   BOOST_TEST(says(refusal({"certs", "something"}),
                   "unknown command certs something: there are ca, server, client, webhook"));
   BOOST_TEST(says(refusal({"help", "docter"}), "did you mean doctor?"));
-  const auto value = refusal({"rollout", "--as", "kim", "status"});
-  BOOST_TEST(!says(value, "unknown command"), value);
+  BOOST_TEST(says(refusal({"rollout", "--as", "kim", "stauts"}),
+                  "unknown command rollout stauts; did you mean status?"));
+  BOOST_TEST(says(refusal({"rollout", "--kubconfig", "k", "status"}), "did you mean --kubeconfig"));
+}
+
+BOOST_AUTO_TEST_CASE(flags_may_come_before_the_words_of_a_command) {
+  const auto given = read({"--as", "status", "rollout", "--kubeconfig=k", "--timeout", "5s", "-w",
+                           "status", "-o", "json", "watcher"});
+  BOOST_TEST(given.rollout.kcp.as == "status");
+  BOOST_TEST(given.rollout.kcp.kubeconfig == "k");
+  BOOST_TEST((given.rollout.timeout == std::chrono::seconds(5)));
+  BOOST_TEST(given.rollout.format == "json");
+  BOOST_TEST(given.rollout.component == "watcher");
+  BOOST_TEST(read({"certs", "--dir", "d", "ca"}).certs.dir == "d");
+  BOOST_TEST(printed({"rollout", "--as", "kim", "undo", "--help"}) ==
+             printed({"rollout", "undo", "--help"}));
+  const environment variable{{"RW_CONTEXT", "c"}};
+  BOOST_TEST(read({"--as", "manager", "status"}).status.kcp.context == "c");
+  BOOST_TEST(says(refusal({"rollout", "--timeout", "5s", "history"}), "unknown flag --timeout"));
+}
+
+BOOST_AUTO_TEST_CASE(value_of_a_short_flag_follows_it_as_kubectl_takes_it) {
+  for (const auto& line :
+       {texts{"-o", "name"}, texts{"-o=name"}, texts{"-oname"}, texts{"--output=name"}}) {
+    auto status = texts{"status", "k"};
+    status.insert(status.end(), line.begin(), line.end());
+    BOOST_TEST(read(status).status.format == "name", line.front());
+    status = line;
+    status.emplace_back("status");
+    BOOST_TEST(read(status).status.format == "name", line.front());
+  }
+  BOOST_TEST(read({"status", "-w=true"}).status.watch);
+  BOOST_TEST(!read({"rollout", "status", "-w=false"}).rollout.watch);
+  BOOST_TEST(read({"status", "--reason", "-o=x"}).status.reason == "-o=x");
+}
+
+BOOST_AUTO_TEST_CASE(rollout_is_named_as_kubectl_names_it) {
+  for (const auto* name : {"watcher", "runtimerollout/watcher", "runtimerollouts/watcher",
+                           "rro/watcher", "runtimerollout.operator.kyma-project.io/watcher"}) {
+    BOOST_TEST(read({"rollout", "status", name}).rollout.component == "watcher", name);
+  }
+  BOOST_TEST(refusal({"rollout", "status", "deployment/watcher"}) != "");
+}
+
+BOOST_AUTO_TEST_CASE(error_of_a_duration_names_the_units) {
+  BOOST_TEST(says(refusal({"status", "--for", "10d"}), "units ms, s, m and h: 10d"));
 }
 
 BOOST_AUTO_TEST_CASE(help_of_a_command_is_printed_by_the_command_help) {

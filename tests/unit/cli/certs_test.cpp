@@ -1,5 +1,6 @@
 #include "rw/reactors/cli/certs.hpp"
 
+#include "rw/k8s/objects/types.hpp"
 #include "rw/tls/certificate.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -29,15 +30,17 @@ struct folder {
   std::string name = "/tmp/runtime-watcher-certs-XXXXXX";
 };
 
-/// Returns why it failed; empty: it did not.
-std::string make(role issues, const folder& in, std::vector<std::string> sans = {}) {
+/// Returns why it failed; empty: it did not, and `told` is what it returned.
+std::string make(role issues, const folder& in, std::vector<std::string> sans = {},
+                 std::string* told = nullptr) {
   certs_settings settings;
   settings.issues = issues;
   settings.dir = in.name;
   if (issues != role::ca) settings.name = "own";
   settings.sans = std::move(sans);
   try {
-    rw::cli::make_certificates(settings);
+    auto lines = rw::cli::make_certificates(settings);
+    if (told != nullptr) *told = std::move(lines);
   } catch (const rw::cli::setting_error& e) {
     return e.what();
   }
@@ -75,10 +78,18 @@ BOOST_AUTO_TEST_CASE(server_without_other_names_has_its_own_as_alternative_name)
   const auto error = make(role::server, in);
   BOOST_TEST(error == "certs: there is no " + in.name +
                           "/ca.crt: make it first with runtime-watcher certs ca --dir " + in.name);
-  BOOST_TEST(make(role::ca, in) == "");
-  BOOST_TEST(make(role::server, in) == "");
+  std::string told;
+  BOOST_TEST(make(role::ca, in, {}, &told) == "");
+  BOOST_TEST(
+      told.starts_with(in.name + "/ca.crt: certificate of the authority runtime-watcher CA, valid "
+                                 "until 20"),
+      told);
+  BOOST_TEST(make(role::server, in, {}, &told) == "");
   const auto made = rw::tls::certificate::from_pem(in.read("own.crt"));
   BOOST_REQUIRE(made.has_value());
+  BOOST_TEST(told == in.name + "/own.crt: certificate of the server own, valid until " +
+                         rw::k8s::format_time(made->not_after()) + " (60 days)\n" + in.name +
+                         "/own.key: its private key (ecdsa), to be kept secret\n");
   BOOST_TEST(made->dns_names() == std::vector<std::string>{"own"},
              boost::test_tools::per_element());
 }

@@ -59,11 +59,17 @@ BOOST_AUTO_TEST_CASE(steps_of_the_next_content_are_placed_as_if_all_responded) {
   completed.next.at = phase::completed;
   BOOST_TEST(plan_of(rollout(steps({"1", "50%", "size=large"}), completed), four) ==
              title +
-                 "STEP  OF          RUNTIME\n"
-                 "1     1           d\n"
-                 "2     50%         c\n"
-                 "3     size=large  a\n"
-                 "4     others      b\n");
+                 "STEP  SELECTED-BY  RUNTIMES  NAME\n"
+                 "1     1            1 of 4    d\n"
+                 "2     50%          1 of 4    c\n"
+                 "3     size=large   1 of 4    a\n"
+                 "4     others       1 of 4    b\n");
+  // A share is of 2 runtimes at least.
+  BOOST_TEST(plan_of(rollout(steps({"1%"}), completed), {four[0], four[1]}) ==
+             title +
+                 "STEP  SELECTED-BY  RUNTIMES  NAME\n"
+                 "1     1%           2 of 2    b\n"
+                 "1     1%           2 of 2    a\n");
 }
 
 BOOST_AUTO_TEST_CASE(steps_under_way_are_those_of_the_status) {
@@ -75,11 +81,11 @@ BOOST_AUTO_TEST_CASE(steps_under_way_are_those_of_the_status) {
   // Others of the spec take their place.
   const auto changed = plan_of(rollout(steps({"2"}), in_waves(everyone)), four);
   BOOST_TEST(changed == title +
-                            "STEP  OF      RUNTIME\n"
-                            "1     2       d\n"
-                            "1     2       c\n"
-                            "2     others  b\n"
-                            "2     others  a\n");
+                            "STEP  SELECTED-BY  RUNTIMES  NAME\n"
+                            "1     2            2 of 4    d\n"
+                            "1     2            2 of 4    c\n"
+                            "2     others       2 of 4    b\n"
+                            "2     others       2 of 4    a\n");
 }
 
 BOOST_AUTO_TEST_CASE(runtime_that_is_written_to_and_has_the_usual_sources_takes_part) {

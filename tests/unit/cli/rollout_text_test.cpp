@@ -65,6 +65,15 @@ BOOST_AUTO_TEST_CASE(status_has_the_words_of_kubectl) {
   check(with_status(stalled), failed,
         "rollout \"bootstrapper\" is stalled, CanaryFailed; 1 of 5 runtimes have been updated: "
         "skr-1: crashes");
+  auto in_step = at(phase::waves, 3);
+  in_step.next.steps = {{.of = {.runtimes = "1"}}, {.of = {.runtimes = "50%"}}};
+  in_step.next.step = 1;
+  check(with_status(in_step), waiting,
+        "Waiting for rollout \"bootstrapper\" to finish: step 2 of 2 (50%), 3 of 5 runtimes have "
+        "been updated...");
+  in_step.next.step = 2;
+  check(with_status(in_step), waiting,
+        "Waiting for rollout \"bootstrapper\" to finish: 3 of 5 runtimes have been updated...");
   auto paused = at(phase::paused, 1);
   paused.next.reason = "ByHand";
   check(with_status(paused, {{"paused", true}}), waiting,
@@ -132,6 +141,17 @@ BOOST_AUTO_TEST_CASE(promotion_ends_the_bake_of_the_present_step_once) {
   const std::string name = "runtimerollouts.operator.kyma-project.io \"bootstrapper\"";
   const auto already = "the bake of step 2 of " + name + " has been ended already";
   fails(with_status(decided, {{"promote", "asked, not yet done"}}), already);
+  const auto resume = ": resume it first: runtime-watcher rollout resume bootstrapper";
+  fails(with_status(decided, {{"promote", "1"}, {"paused", true}}), name + " is paused" + resume);
+  auto stopped = decided;
+  stopped.next.at = phase::paused;
+  stopped.next.reason = "CanaryFailed";
+  fails(with_status(stopped, promoted_once), name + " is paused (CanaryFailed)" + resume);
+  stopped.next.reason = "PrometheusNotConfigured";
+  fails(with_status(stopped, promoted_once),
+        name +
+            " is paused (PrometheusNotConfigured): runtime-watcher explain "
+            "PrometheusNotConfigured");
   decided.next.bake_ended = true;
   fails(with_status(decided, promoted_once), already);
   decided.next.step = 2;
@@ -164,7 +184,12 @@ BOOST_AUTO_TEST_CASE(undo_pins_a_revision_of_the_history) {
   pins("bb2", "bb2");
   fails("bb", "revision bb is not unique in history");
   fails("bb3", "the content of revision bb3 is not kept");
-  fails("dd", "unable to find specified revision dd in history");
+  fails("dd",
+        "unable to find specified revision dd in history: see runtime-watcher rollout history "
+        "bootstrapper");
+  fails("3",
+        "revision 3 is a number, as kubectl has them, and revisions here are digests, of which at "
+        "least 4 characters are needed: see runtime-watcher rollout history bootstrapper");
   fails("cc", "skipped rollback (current content already matches revision cc1)");
   decided.next.ahead = 1;
   rollout = with_status(decided);
@@ -191,6 +216,21 @@ BOOST_AUTO_TEST_CASE(history_is_a_table) {
              "aaaaaaaaaaaaaaaa  2026-11-21T09:00:00Z  2026-11-21T09:01:00Z  Completed  <none>\n"
              "bbbbbbbbbbbbbbbb  2026-11-21T10:00:00Z  <none>                Waves      "
              "ConfigMap/rt-bootstrapper-config=20\n");
+  const auto document = history_document(with_status(decided));
+  BOOST_TEST(document.at("name") == "bootstrapper");
+  BOOST_TEST(document.at("history").at(1).at("content") == "bbbbbbbbbbbbbbbbbbbb");
+}
+
+BOOST_AUTO_TEST_CASE(status_is_one_document_with_its_outcome) {
+  auto decided = at(phase::completed, 3, 2);
+  decided.next.history = {{.content = "aa1", .outcome = "Partial"}};
+  const auto rollout = with_status(decided);
+  const auto document = report_document(rollout, report_of(rollout, {}));
+  BOOST_TEST(document.at("name") == "bootstrapper");
+  BOOST_TEST(document.at("outcome") == "failed");
+  BOOST_TEST(document.at("message").as_string().starts_with("rollout \"bootstrapper\" is partial"));
+  BOOST_TEST(document.at("status").at("updated") == 3);
+  BOOST_TEST(!document.at("status").as_object().contains("history"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

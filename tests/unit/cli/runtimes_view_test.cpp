@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(table_shows_ages_and_the_reason_why_the_rotation_waits) {
       wide);
   BOOST_TEST(
       wide.find(
-          "2026-04-01T00:00:00Z   2     60s              complete   3          1        0.1.0     "
+          "2026-04-01T00:00:00Z   2     60s              complete   3ms        1        0.1.0     "
           "none for 60 s\n") != std::string::npos,
       wide);
 }

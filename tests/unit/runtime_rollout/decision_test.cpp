@@ -557,6 +557,25 @@ BOOST_AUTO_TEST_CASE(without_runtimes_nothing_is_completed) {
   BOOST_TEST((of.decide().next.at == phase::canary));
 }
 
+BOOST_AUTO_TEST_CASE(content_that_is_pinned_has_the_sources_of_its_former_rollout) {
+  fleet of(4);
+  const std::vector<content_source> read{{"ConfigMap", "a", "1"}, {"ConfigMap", "b", "2"}};
+  of.request.sources = read;
+  const auto content = of.request.content;
+  of.decide();
+  of.request.content = "newer";
+  of.request.sources = {{"ConfigMap", "a", "1"}, {"ConfigMap", "b", "3"}};
+  of.decide();
+  // Source b has newer content, which waits.
+  of.request.content = content;
+  of.request.sources = {{"ConfigMap", "a", "4"}};
+  of.decide();
+  const std::vector<content_source> merged{{"ConfigMap", "a", "4"}, {"ConfigMap", "b", "2"}};
+  BOOST_TEST((of.state.history.back().sources == merged));
+  BOOST_TEST((of.state.history.front().sources == read));
+  BOOST_TEST((of.state.sources == of.request.sources));
+}
+
 BOOST_AUTO_TEST_CASE(history_has_the_last_ten_with_their_outcome) {
   fleet of(4);
   of.request.sources = {{"ConfigMap", "a", "1"}};

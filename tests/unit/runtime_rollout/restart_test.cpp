@@ -103,7 +103,7 @@ class new_leader : public test::environment {
         {"content", "b"},
         {"completed", "a"},
         {"step", 1},
-        {"steps", json::array{{{"runtimes", "1%"}, {"bake", "20ms"}, {"below", below_}}}}};
+        {"steps", json::array{{{"runtimes", "1%"}, {"bake", "20ms"}, {"positionsBelow", below_}}}}};
     co_await must(api("kcp").patch(runtime_rollouts_type(), rollout_key, k8s::patch_type::merge,
                                    {{"status", std::move(status)}}, {.subresource = "status"}));
   }
@@ -242,7 +242,8 @@ asio::awaitable<void> keeps_canaries(new_leader* self) {
   BOOST_TEST((self->admitted == std::set<std::string>{names[0], names[1]}));
   const auto object =
       co_await self->must(self->api("kcp").get(runtime_rollouts_type(), rollout_key));
-  BOOST_TEST(object.at("status").at("steps").at(0).at("below").get_int64() == self->below());
+  BOOST_TEST(object.at("status").at("steps").at(0).at("positionsBelow").get_int64() ==
+             self->below());
 }
 
 /// Their reports come one after another, and each decision would look at all.
