@@ -540,7 +540,7 @@ asio::awaitable<void> places_what_appears_during_a_verification(new_leader* self
       {{"runtimes", "2"}, {"bake", "3600s"}}};
   json::value spec{{"spec", {{"steps", steps}}}};
   for (const auto& [position, name] : self->by_position) {
-    if (names.size() < 2) steps[names.size()].as_object()["below"] = position + 1;
+    if (names.size() < 2) steps[names.size()].as_object()["positionsBelow"] = position + 1;
     names.push_back(name);
   }
   json::value status{{"status", {{"steps", steps}}}};
