@@ -26,11 +26,11 @@ std::vector<fleet_fault> invalid_sources::faults() const {
   for (const auto& [name, error] : errors_) names[error].push_back(name);
   std::vector<fleet_fault> out;
   for (const auto& [error, all] : names) {
-    const bool one = all.size() == 1;
+    const bool is_single = all.size() == 1;
     out.push_back({std::string(to_string(status_reason::content_rejected)),
                    std::to_string(all.size()) +
-                       (one ? " RuntimeBootstrapper (" : " RuntimeBootstrappers (") +
-                       first_of(all, all.size()) + (one ? ") is" : ") are") +
+                       (is_single ? " RuntimeBootstrapper (" : " RuntimeBootstrappers (") +
+                       first_of(all, all.size()) + (is_single ? ") is" : ") are") +
                        " not Compatible: Invalid: " + std::string(error),
                    "correct the source that the message names; see "
                    "deploy/configuration-of-runtimes.md"});
