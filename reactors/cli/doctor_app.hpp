@@ -77,7 +77,7 @@ class doctor_app final : public app {
   work<void> check_orphans();
   work<void> check_sources();
   work<void> check_runtimes();
-  work<k8s::result<std::vector<std::string>>> select_kymas(std::size_t* deleting);
+  work<k8s::result<std::vector<std::string>>> select_kymas();
   work<void> check_some(const std::vector<std::string>* kymas, runtime_counts* counts);
   work<std::optional<finding>> check_runtime(std::string kyma);
   work<std::optional<finding>> check_installation(k8s::client* runtime, std::string kyma);

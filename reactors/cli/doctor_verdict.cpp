@@ -96,7 +96,8 @@ asio::awaitable<void> doctor_app::compare_verdicts() {
 bool doctor_app::is_tolerated(const finding& of) const {
   if (of.runtime.empty() && of.check != "runtimes") return false;
   return static_cast<double>(failed_.size()) <=
-         settings_.tolerate_percent / 100 * static_cast<double>(judged_.size());
+         settings_.tolerate_percent / 100 *
+             static_cast<double>(judge_fleet(judged_, {}).expected());
 }
 
 }  // namespace rw::cli
