@@ -119,6 +119,7 @@ class doctor_app final : public app {
   std::vector<judged_runtime> judged_;                      ///< by the check of each runtime
   std::vector<fleet_fault> paused_;                         ///< roll-outs
   std::optional<std::string> no_leader_;                    ///< why none is known
+  std::string stands_back_;                                 ///< why the leader writes nothing
   fleet_verdict verdict_ = {};
   bool gateway_is_valid_ = false;
   std::chrono::seconds clock_ahead_{0};  ///< of this machine, relative to KCP's

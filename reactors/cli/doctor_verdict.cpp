@@ -87,6 +87,11 @@ asio::awaitable<void> doctor_app::compare_verdicts() {
                      ", these checks say " + std::string(to_string(verdict_.level));
   if (!only_leader.empty()) text += "; ill by the leader alone: " + names_of(only_leader);
   if (!only_here.empty()) text += "; ill by these checks alone: " + names_of(only_here);
+  if (!stands_back_.empty()) {
+    text += "; the leader stands back, and judges no heartbeats: " + stands_back_;
+    co_await report(not_proven, "verdict", std::move(text));
+    co_return;
+  }
   co_await report(not_proven, "verdict", std::move(text),
                   "repeat it: the leader looks at each runtime in turn, and heartbeats take up to "
                   "--heartbeat-timeout");
