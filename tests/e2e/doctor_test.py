@@ -96,7 +96,7 @@ class Doctor(harness.TestCase):
 
     def remedy_of(self, found):
         """Without the kubeconfig, which its commands have as it was given."""
-        return found.get("remedy", "").replace(f" --kubeconfig {self.dev.folder / 'kcp.yaml'}", "")
+        return found.get("fix", "").replace(f" --kubeconfig {self.dev.folder / 'kcp.yaml'}", "")
 
     def examine(self, *options):
         """The exit code, and the findings."""
