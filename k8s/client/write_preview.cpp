@@ -18,8 +18,8 @@ void drop_bookkeeping(json::value& object) {
   object.as_object().erase("status");
   auto* const metadata = object.as_object().if_contains("metadata");
   if (metadata == nullptr || !metadata->is_object()) return;
-  for (const auto* name :
-       {"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink"}) {
+  for (const auto* name : {"managedFields", "resourceVersion", "generation", "uid",
+                           "creationTimestamp", "selfLink", "deletionGracePeriodSeconds"}) {
     metadata->get_object().erase(name);
   }
 }

@@ -11,7 +11,8 @@
 namespace rw::k8s {
 
 /// A write that was only tried. Both states are without `status` and what the server keeps of an
-/// object: managedFields, resourceVersion, generation, uid, creationTimestamp.
+/// object: managedFields, resourceVersion, generation, uid, creationTimestamp,
+/// selfLink, deletionGracePeriodSeconds.
 struct tried_write {
   resource_type type = {};
   object_key key = {};

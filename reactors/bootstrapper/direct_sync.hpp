@@ -100,9 +100,11 @@ class direct_sync final : public runtime_controller {
   /// needs capacity for all of them.
   boost::asio::awaitable<void> run();
 
-  /// Returns what the next pass would write to the runtime. Writes nothing to it. In mode shadow,
-  /// what mode direct would write at once. To be awaited within a limit of time.
-  boost::asio::awaitable<pass_preview> preview(k8s::object_key key);
+  /// Returns what the next pass would write to the runtime, and to KCP where that ends a removal.
+  /// Writes nothing to them. In mode shadow, what mode direct would write at once. After `limit` it
+  /// has what was found until then, and an error.
+  boost::asio::awaitable<pass_preview> preview(k8s::object_key key,
+                                               core::duration time_limit = preview_limit);
 
   const state_counts& contents() const noexcept { return contents_; }
   /// As of the latest pass over each runtime.
@@ -143,7 +145,7 @@ class direct_sync final : public runtime_controller {
   bool note_rejections(pass* in);
 
   // preview.cpp
-  work<k8s::result<void>> preview_sync(pass* in, std::shared_ptr<k8s::write_preview> into);
+  work<k8s::result<void>> preview_sync(pass* in, preview_writes writes);
 
   // lifecycle.cpp: before the first pass, and the last one.
   work<result> create(k8s::object_key key);

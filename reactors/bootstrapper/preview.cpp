@@ -1,5 +1,6 @@
 // What the next pass would write to a runtime, by the decisions and the sync of a pass.
 
+#include "rw/core/within.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/bootstrapper/direct_sync.hpp"
 
@@ -30,7 +31,7 @@ void note_unit(unit of, const unit_state& state, pass_preview& out) {
 
 }  // namespace
 
-asio::awaitable<pass_preview> direct_sync::preview(k8s::object_key key) {
+asio::awaitable<pass_preview> direct_sync::preview(k8s::object_key key, core::duration time_limit) {
   pass in{.to = {.key = key}, .is_preview = true};
   pass_preview out{.component = "bootstrapper"};
   const auto facts = kcp_.facts_of(key);
@@ -41,26 +42,30 @@ asio::awaitable<pass_preview> direct_sync::preview(k8s::object_key key) {
   if (decided.next == action::create) {
     out.waits.emplace_back("a RuntimeBootstrapper is created in KCP; the pass after that writes");
   }
-  const bool writes = decided.next == action::preview || decided.next == action::sync ||
-                      decided.next == action::undeploy;
-  if (!writes) co_return out;
+  const bool has_writes = decided.next == action::preview || decided.next == action::sync ||
+                          decided.next == action::undeploy || decided.next == action::release;
+  if (!has_writes) co_return out;
   if (!in.direct() && decided.next == action::preview) {
     out.waits.emplace_back("the runtime's mode is shadow: nothing is written");
   }
   in.resource = writer_.newest(sources_.bootstrappers.objects().get(key));
-  const auto into = std::make_shared<k8s::write_preview>();
-  const auto done = co_await preview_sync(&in, into);
-  if (!done) out.error = done.error().message;
+  const preview_writes writes;
+  auto sync = preview_sync(&in, writes);
+  const auto until = environment_.clock.now() + time_limit;
+  const auto ended = co_await core::within(environment_.clock, until, std::move(sync));
   for (const auto of : all_units) note_unit(of, in.input.state.at(of), out);
-  out.writes = into->take();
-  co_return out;
+  co_return complete(std::move(out), writes, ended);
 }
 
-asio::awaitable<k8s::result<void>> direct_sync::preview_sync(
-    pass* in, std::shared_ptr<k8s::write_preview> into) {
+asio::awaitable<k8s::result<void>> direct_sync::preview_sync(pass* in, preview_writes writes) {
   const auto key = in->to.key;
   const auto next = in->input.decided.next;
   auto& state = in->input.state;
+  if (next == action::release) {
+    const auto released =
+        co_await writer_.try_release(in->resource, std::string(finalizer), writes.kcp);
+    co_return released;
+  }
   if (next == action::undeploy) {
     state = read_state(in->resource);
   } else if (const auto ended = co_await resolve(in)) {
@@ -68,13 +73,17 @@ asio::awaitable<k8s::result<void>> direct_sync::preview_sync(
         .code = k8s::errc::conflict,
         .message = ended->text.empty() ? "the content in KCP is being changed" : ended->text};
   }
-  auto api = co_await contact_for_preview(kcp_.client_name(key), kcp_.kubeconfig_of(key), into);
+  auto api =
+      co_await contact_for_preview(kcp_.client_name(key), kcp_.kubeconfig_of(key), writes.runtime);
   if (!api) co_return api.error();
   std::function<bool()> may_write = [this, key, next] { return may(key, next); };
   if (next == action::undeploy) {
     const auto removed = co_await bootstrapper::undeploy(std::move(*api), &options_.apply,
                                                          state.objects, std::move(may_write));
-    co_return removed ? k8s::result<void>() : k8s::result<void>(removed.error());
+    if (!removed) co_return removed.error();
+    const auto released =
+        co_await writer_.try_release(in->resource, std::string(finalizer), writes.kcp);
+    co_return released;
   }
   skip_rejected(in);
   sync_request request{

@@ -120,6 +120,23 @@ boost::asio::awaitable<k8s::result<void>> certificate_service::remove(k8s::objec
   co_return k8s::result<void>();
 }
 
+/// What is there is known by the caches: the manager may not `get` these objects.
+boost::asio::awaitable<k8s::result<void>> certificate_service::try_removal(
+    k8s::object_key kyma, std::shared_ptr<k8s::write_preview> into) {
+  const auto key = key_for(kyma.name);
+  for (const auto* type : {&type_, &secrets_type()}) {
+    const auto& cache = type == &type_ ? caches_.certificates : caches_.secrets;
+    const auto live = cache.get(key);
+    if (!live) continue;
+    auto request = api_.remove(*type, key, {.dry_run = true});
+    const auto tried = co_await std::move(request);
+    if (!tried && tried.error().is(k8s::errc::not_found)) continue;
+    if (!tried) co_return tried.error();
+    into->add({.type = *type, .key = key, .live = live.parse()});
+  }
+  co_return k8s::result<void>();
+}
+
 issuer_kind certificate_service::kind() const noexcept {
   return options_.certificates.kind;
 }

@@ -80,6 +80,8 @@ class certificate_service final : public certificate_provider {
 
   /// Deletes a Kyma's Certificate and Secret. Succeeds if they do not exist.
   boost::asio::awaitable<k8s::result<void>> remove(k8s::object_key kyma) override;
+  boost::asio::awaitable<k8s::result<void>> try_removal(
+      k8s::object_key kyma, std::shared_ptr<k8s::write_preview> into) override;
 
  private:
   issuer_kind kind() const noexcept;

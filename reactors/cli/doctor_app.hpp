@@ -77,7 +77,7 @@ class doctor_app final : public app {
   work<void> check_orphans();
   work<void> check_sources();
   work<void> check_runtimes();
-  work<k8s::result<std::vector<std::string>>> select_kymas(std::size_t* deleting);
+  work<k8s::result<std::vector<std::string>>> select_kymas();
   work<void> check_some(const std::vector<std::string>* kymas, runtime_counts* counts);
   work<std::optional<finding>> check_runtime(std::string kyma);
   work<std::optional<finding>> check_installation(k8s::client* runtime, std::string kyma);
@@ -119,6 +119,7 @@ class doctor_app final : public app {
   std::vector<judged_runtime> judged_;                      ///< by the check of each runtime
   std::vector<fleet_fault> paused_;                         ///< roll-outs
   std::optional<std::string> no_leader_;                    ///< why none is known
+  std::string stands_back_;                                 ///< why the leader writes nothing
   fleet_verdict verdict_ = {};
   bool gateway_is_valid_ = false;
   std::chrono::seconds clock_ahead_{0};  ///< of this machine, relative to KCP's

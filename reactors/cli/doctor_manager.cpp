@@ -90,6 +90,7 @@ asio::awaitable<void> doctor_app::check_manager() {
       return other.check != "runtime" && is_same(other, condition);
     });
     const bool stands_back = type == "StandsBack";
+    if (stands_back) stands_back_ = k8s::find_string(condition, {"message"});
     if (known || type == "Contested") continue;  // the latter is the runtimes' own
     ++told;
     co_await report({stands_back ? not_proven : failed, "manager",
@@ -122,6 +123,11 @@ asio::awaitable<void> doctor_app::check_heartbeats() {
   if (!is_manager_read_) {
     co_await report(not_proven, "heartbeats", "the manager does not say which it gets",
                     "see manager");
+    co_return;
+  }
+  if (!stands_back_.empty()) {
+    co_await report(not_proven, "heartbeats",
+                    "the leader stands back, and judges no heartbeats: " + stands_back_);
     co_return;
   }
   const auto got = co_await manager_->ask("/runtimes?limit=5000&heartbeat=silent,degraded");

@@ -59,7 +59,7 @@ asio::awaitable<void> pre_journal::report(finding found) {
   findings_.emplace_back(group_, std::move(found));
   if (as_json_) co_return;
   auto text = is_first ? std::string(heading_of(group_)) + "\n" : std::string();
-  text += marked_text_of(findings_.back().second);
+  text += text_of(findings_.back().second);
   co_await output_.write(std::move(text));
 }
 

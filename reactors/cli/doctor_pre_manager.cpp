@@ -213,17 +213,17 @@ asio::awaitable<void> check_leases(pre_context* with) {
   const auto name = "Lease " + k8s::to_string(klm.lease);
   const bool absent = !got && got.error().is(k8s::errc::not_found);
   if (!got && !absent) {
-    co_await with->journal.report(failed_request("lease", got.error(), ""));
+    co_await with->journal.report(failed_request("klm-lease", got.error(), ""));
   } else if (!absent && is_held(*got, now, klm.patience) && !settings.take_over) {
     co_await with->journal.report(
-        {not_proven, "lease",
+        {not_proven, "klm-lease",
          "lifecycle-manager runs (" + name + " is held by " + k8s::read_lease(*got).holder +
              "): the manager will write nothing",
          "switch its part for watchers off and give the manager --take-over "
          "(deploy/manager/MIGRATION.md)"});
   } else {
     co_await with->journal.report(
-        {proven, "lease", "lifecycle-manager does not keep the manager from writing"});
+        {proven, "klm-lease", "lifecycle-manager does not keep the manager from writing"});
   }
   const auto own =
       co_await with->kcp.get(k8s::leases_type(), {settings.lease_namespace, settings.lease_name});

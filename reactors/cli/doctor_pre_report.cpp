@@ -4,7 +4,6 @@
 
 #include <boost/json/object.hpp>
 
-#include <algorithm>
 #include <array>
 #include <map>
 #include <set>
@@ -14,8 +13,6 @@ namespace rw::cli {
 namespace {
 
 namespace json = boost::json;
-
-constexpr std::size_t pre_check_width = 14;
 
 /// The resources that rights have the same verbs for, by these verbs; all separated by commas.
 std::map<std::string, std::string> resources_by_verbs(const std::vector<access_right>& rights,
@@ -49,16 +46,6 @@ std::string_view heading_of(pre_group group) noexcept {
   static constexpr std::array<std::string_view, 3> headings{"KCP", "What the manager needs",
                                                             "Runtimes"};
   return headings[static_cast<std::size_t>(group)];
-}
-
-std::string marked_text_of(const finding& of) {
-  static constexpr std::array<std::string_view, 3> marks{"✓", "✗", "!"};
-  auto check = of.check;
-  check.resize(std::max(check.size() + 1, pre_check_width), ' ');
-  auto out = "  " + std::string(marks[static_cast<std::size_t>(of.state)]) + " " + check +
-             of.message + "\n";
-  if (!of.remedy.empty()) out += std::string(4 + pre_check_width, ' ') + "fix: " + of.remedy + "\n";
-  return out;
 }
 
 json::value json_of(pre_group group, const finding& of) {

@@ -24,8 +24,6 @@ std::string_view to_string(pre_group group) noexcept;
 /// Returns the heading of a group.
 std::string_view heading_of(pre_group group) noexcept;
 
-/// Formats a finding with its mark: one line, and a second one with the remedy.
-std::string marked_text_of(const finding& of);
 boost::json::value json_of(pre_group group, const finding& of);
 
 /// Formats rights of one namespace by their verbs: "create, patch deployments.apps, services; bind

@@ -73,7 +73,7 @@ std::string text_of(const finding& of) {
 json::value json_of(const finding& of) {
   json::object out{{"state", to_string(of.state)}, {"check", of.check}, {"message", of.message}};
   if (!of.reason.empty()) out["reason"] = of.reason;
-  if (!of.remedy.empty()) out["remedy"] = of.remedy;
+  if (!of.remedy.empty()) out["fix"] = of.remedy;
   if (!of.runtime.empty()) out["runtime"] = of.runtime;
   return out;
 }

@@ -234,9 +234,8 @@ asio::awaitable<void> doctor_app::check_some(const std::vector<std::string>* kym
 }
 
 /// The Kymas to check. Those that the manager leaves alone, and those that are being deleted, may
-/// lack anything.
-asio::awaitable<k8s::result<std::vector<std::string>>> doctor_app::select_kymas(
-    std::size_t* deleting) {
+/// lack anything: they are left out, as the leader leaves them out.
+asio::awaitable<k8s::result<std::vector<std::string>>> doctor_app::select_kymas() {
   const auto got =
       co_await kcp_->list(kymas_type(), {.ns = std::string(kcp_namespace), .metadata_only = true});
   if (!got) co_return got.error();
@@ -250,24 +249,24 @@ asio::awaitable<k8s::result<std::vector<std::string>>> doctor_app::select_kymas(
   const auto only = parsed ? *parsed : k8s::label_selector();
   std::vector<std::string> out;
   for (const auto& entry : got->at("items").as_array()) {
-    if (scope_of(entry, only) != cluster_scope::managed) continue;
-    if (k8s::is_being_deleted(entry)) {
-      ++*deleting;
+    auto name = k8s::key_of(entry).name;
+    if (scope_of(entry, only) != cluster_scope::managed || k8s::is_being_deleted(entry)) {
+      judged_.push_back({std::move(name), runtime_condition::left_out});
     } else {
-      out.push_back(k8s::key_of(entry).name);
+      out.push_back(std::move(name));
     }
   }
   co_return out;
 }
 
 asio::awaitable<void> doctor_app::check_runtimes() {
-  std::size_t deleting = 0;
-  const auto kymas = co_await select_kymas(&deleting);
+  const auto kymas = co_await select_kymas();
   if (!kymas) {
     const bool absent = kymas.error().is(k8s::errc::not_found);
     co_await report(absent ? not_proven : failed, "runtimes", kymas.error().message, "see kinds");
     co_return;
   }
+  const auto left_out = judged_.size();
   runtime_counts counts;
   core::task_group workers(services_.executor, fail_on_exception());
   for (std::size_t i = 0; i < settings_.concurrent; ++i) {
@@ -281,7 +280,10 @@ asio::awaitable<void> doctor_app::check_runtimes() {
               ? "a probe of the way of their events"
               : "dry runs of writes; the manager runs without probes, so the way of their events "
                 "is not proven";
-  if (deleting > 0) text += "; " + std::to_string(deleting) + " are being deleted";
+  if (left_out > 0) {
+    text += "; " + std::to_string(left_out) + (left_out == 1 ? " is" : " are") +
+            " left out (being deleted, or left alone)";
+  }
   const bool all = counts.well == kymas->size();
   co_await report(counts.failed > 0 ? failed
                   : all && probed   ? proven

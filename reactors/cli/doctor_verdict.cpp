@@ -87,6 +87,11 @@ asio::awaitable<void> doctor_app::compare_verdicts() {
                      ", these checks say " + std::string(to_string(verdict_.level));
   if (!only_leader.empty()) text += "; ill by the leader alone: " + names_of(only_leader);
   if (!only_here.empty()) text += "; ill by these checks alone: " + names_of(only_here);
+  if (!stands_back_.empty()) {
+    text += "; the leader stands back, and judges no heartbeats: " + stands_back_;
+    co_await report(not_proven, "verdict", std::move(text));
+    co_return;
+  }
   co_await report(not_proven, "verdict", std::move(text),
                   "repeat it: the leader looks at each runtime in turn, and heartbeats take up to "
                   "--heartbeat-timeout");
@@ -96,7 +101,8 @@ asio::awaitable<void> doctor_app::compare_verdicts() {
 bool doctor_app::is_tolerated(const finding& of) const {
   if (of.runtime.empty() && of.check != "runtimes") return false;
   return static_cast<double>(failed_.size()) <=
-         settings_.tolerate_percent / 100 * static_cast<double>(judged_.size());
+         settings_.tolerate_percent / 100 *
+             static_cast<double>(judge_fleet(judged_, {}).expected());
 }
 
 }  // namespace rw::cli

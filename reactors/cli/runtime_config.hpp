@@ -51,8 +51,8 @@ class runtime_config {
   const runtime_rollout::runtime_rollout& rollout() const noexcept { return rollout_; }
   const bootstrapper::invalid_sources& invalid() const noexcept { return direct_.invalid(); }
   /// What the next pass would write to a runtime.
-  boost::asio::awaitable<pass_preview> preview(k8s::object_key runtime) {
-    return direct_.preview(std::move(runtime));
+  boost::asio::awaitable<pass_preview> preview(k8s::object_key runtime, core::duration time_limit) {
+    return direct_.preview(std::move(runtime), time_limit);
   }
   /// The Runtimes of a Kyma, and their RuntimeBootstrappers, which have the same names.
   std::vector<k8s::object_key> runtimes_of(std::string_view kyma) const {

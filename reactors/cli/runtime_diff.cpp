@@ -21,6 +21,8 @@ namespace {
 namespace json = boost::json;
 using k8s::find_string;
 
+constexpr std::string_view in_kcp = "KCP";
+
 std::string digest_of(std::string_view value) {
   const auto digest = tls::sha256(value);
   return "sha256:" + core::hex(std::span(digest).first(6)) + " (" + std::to_string(value.size()) +
@@ -32,9 +34,10 @@ std::string_view action_of(const k8s::tried_write& write, bool creates, bool del
   return creates ? "create" : deletes ? "delete" : "update";
 }
 
-json::object json_of(k8s::tried_write write, std::size_t& rest) {
+json::object json_of(k8s::tried_write write, std::string_view cluster, std::size_t& rest) {
   const auto action = action_of(write, write.live.is_null(), write.next.is_null());
   json::object out{{"action", action},
+                   {"cluster", cluster},
                    {"apiVersion", write.type.gvk.api_version()},
                    {"kind", write.type.gvk.kind},
                    {"namespace", write.key.ns},
@@ -54,15 +57,43 @@ json::object json_of(k8s::tried_write write, std::size_t& rest) {
   return out;
 }
 
+bool is_in_kcp(const json::value& write) {
+  return find_string(write, {"cluster"}) == in_kcp;
+}
+
 std::string described(const json::value& write) {
   const auto ns = find_string(write, {"namespace"});
   return std::string(find_string(write, {"kind"})) + " " + std::string(ns) +
-         (ns.empty() ? "" : "/") + std::string(find_string(write, {"name"}));
+         (ns.empty() ? "" : "/") + std::string(find_string(write, {"name"})) +
+         (is_in_kcp(write) ? " (KCP)" : "");
+}
+
+/// An object for people: without members that say nothing (null, or an empty list, which API
+/// servers have for none), and with digests in place of long base64, such as a caBundle.
+json::value for_people(const json::value& of) {
+  constexpr std::size_t long_text = 100;
+  if (const auto* const object = of.if_object()) {
+    json::object out;
+    for (const auto& [name, member] : *object) {
+      const bool is_none = member.is_null() || (member.is_array() && member.get_array().empty());
+      if (!is_none) out[name] = for_people(member);
+    }
+    return out;
+  }
+  if (const auto* const array = of.if_array()) {
+    json::array out;
+    for (const auto& element : *array) out.push_back(for_people(element));
+    return out;
+  }
+  const auto* const text = of.if_string();
+  if (text == nullptr || text->size() < long_text || text->find(' ') != text->npos) return of;
+  const auto decoded = k8s::base64_decode(*text);
+  return decoded ? json::value(digest_of(*decoded)) : of;
 }
 
 std::string yaml_of(const json::value& write, std::string_view state) {
   const auto* const value = k8s::find(write, {state});
-  return value == nullptr || value->is_null() ? std::string() : yaml_text(*value);
+  return value == nullptr || value->is_null() ? std::string() : yaml_text(for_people(*value));
 }
 
 std::string text_of_write(const json::value& write) {
@@ -126,7 +157,10 @@ json::object json_of(std::vector<pass_preview> previews, std::size_t most_bytes)
   json::array components;
   for (auto& each : previews) {
     json::array writes;
-    for (auto& write : each.writes) writes.push_back(json_of(std::move(write), most_bytes));
+    for (auto& write : each.writes)
+      writes.push_back(json_of(std::move(write), "runtime", most_bytes));
+    for (auto& write : each.kcp_writes)
+      writes.push_back(json_of(std::move(write), in_kcp, most_bytes));
     json::object component{{"component", each.component}, {"writes", std::move(writes)}};
     if (!each.waits.empty()) component["waits"] = json::array(each.waits.begin(), each.waits.end());
     if (!each.error.empty()) component["error"] = each.error;
@@ -154,9 +188,11 @@ std::string diff_text(const json::value& diff, const kcp_access& kcp) {
     const auto error = find_string(component, {"error"});
     if (!error.empty()) note("error: " + std::string(error));
     if (!error.empty() && writes.empty()) continue;
-    note(writes.empty()       ? "nothing differs"
-         : writes.size() == 1 ? "1 object differs"
-                              : std::to_string(writes.size()) + " objects differ");
+    const auto of_kcp = std::ranges::count_if(writes, is_in_kcp);
+    note((writes.empty()       ? "nothing differs"
+          : writes.size() == 1 ? "1 object differs"
+                               : std::to_string(writes.size()) + " objects differ") +
+         (of_kcp > 0 ? ", " + std::to_string(of_kcp) + " in KCP" : ""));
   }
   return printable_lines(out + notes);
 }

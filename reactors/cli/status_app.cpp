@@ -120,7 +120,7 @@ std::string text_of_failure(runtimes_client::answer of, std::string_view format,
   if (!of.next.empty() || of.other_leads) verdict.message = "unknown: " + of.error;
   if (format == "json" || format == "yaml") {
     json::object out{{"verdict", json_of(verdict, {})}};
-    if (!of.next.empty()) out["remedy"] = of.next;
+    if (!of.next.empty()) out["fix"] = of.next;
     return format == "json" ? json::serialize(out) + "\n" : yaml_text(out);
   }
   return text_of(verdict) + (of.next.empty() ? "" : "  fix: " + of.next + "\n");

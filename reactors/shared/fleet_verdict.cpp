@@ -90,7 +90,6 @@ std::string sentence(const fleet_verdict& of, const ill_runtimes& found) {
   using enum runtime_condition;
   const auto total = std::to_string(of.expected());
   const auto is = [](std::size_t count) { return count == 1 ? " is " : " are "; };
-  if (of.expected() == 0) return "there are no runtimes";
   const auto share_of = [&](std::size_t count) {
     return std::to_string(count) + " of " + total + (of.expected() == 1 ? " runtime" : " runtimes");
   };
@@ -109,7 +108,9 @@ std::string sentence(const fleet_verdict& of, const ill_runtimes& found) {
   if (of.level == fleet_level::well && found.all.count > 0) {
     out += ": " + first_of(found.all.runtimes, found.all.count);
   }
-  if (found.all.count == 0) {
+  if (of.expected() == 0) {
+    add("there are no runtimes");
+  } else if (found.all.count == 0) {
     add(share_of(of.count(well)) + is(of.count(well)) + "well");
   }
   const auto add_count = [&](runtime_condition condition, const char* text) {
@@ -118,6 +119,7 @@ std::string sentence(const fleet_verdict& of, const ill_runtimes& found) {
   };
   add_count(under_way, "under way");
   add_count(unknown, "not looked at yet");
+  add_count(left_out, "left out (being deleted, or left alone)");
   return out;
 }
 

@@ -111,7 +111,8 @@ struct fleet_verdict {
   std::size_t count(runtime_condition of) const noexcept {
     return counts[static_cast<std::size_t>(of)];
   }
-  /// Number of runtimes that are expected to be well.
+  /// Number of runtimes that are expected to be well, all but those `left_out`: the denominator of
+  /// every count of the ill ones, in `status`, `doctor`, on the page and in metrics.
   std::size_t expected() const noexcept;
   /// The part of `expected` in a condition, 0 to 1.
   double share(runtime_condition of) const noexcept;

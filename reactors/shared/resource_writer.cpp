@@ -14,6 +14,12 @@ namespace json = boost::json;
 /// Maximum delay of a foreign change on its way to the informer.
 constexpr auto conflict_pause = std::chrono::milliseconds(200);
 
+/// The merge patch that gives an object the finalizers of `next`: it replaces the list as a whole.
+json::value finalizers_patch(const json::value& next) {
+  const auto* const all = k8s::find(next, {"metadata", "finalizers"});
+  return {{"metadata", {{"finalizers", all == nullptr ? json::value(json::array()) : *all}}}};
+}
+
 }  // namespace
 
 asio::awaitable<resource_writer::ended> resource_writer::patch(json::value* resource,
@@ -57,12 +63,20 @@ asio::awaitable<resource_writer::ended> resource_writer::set_finalizer(json::val
   auto next = *resource;
   const bool differs = present ? k8s::add_finalizer(next, name) : k8s::remove_finalizer(next, name);
   if (!differs) co_return std::nullopt;
-  // A merge patch replaces the list as a whole.
-  const auto* const all = k8s::find(next, {"metadata", "finalizers"});
-  json::value change{
-      {"metadata", {{"finalizers", all == nullptr ? json::value(json::array()) : *all}}}};
-  auto written = co_await patch(resource, std::move(change));
+  auto written = co_await patch(resource, finalizers_patch(next));
   co_return written;
+}
+
+asio::awaitable<k8s::result<void>> resource_writer::try_release(
+    json::value resource, std::string finalizer, std::shared_ptr<k8s::write_preview> into) {
+  auto next = resource;
+  if (!k8s::remove_finalizer(next, finalizer)) co_return k8s::result<void>();
+  const auto key = k8s::key_of(resource);
+  auto tried = co_await kcp_.patch(type_, key, k8s::patch_type::merge, finalizers_patch(next),
+                                   {.dry_run = true});
+  if (!tried) co_return tried.error();
+  into->add({.type = type_, .key = key, .live = std::move(resource), .next = std::move(*tried)});
+  co_return k8s::result<void>();
 }
 
 }  // namespace rw

@@ -2,11 +2,13 @@
 
 #include "rw/k8s/cache/own_writes.hpp"
 #include "rw/k8s/client/client.hpp"
+#include "rw/k8s/client/write_preview.hpp"
 #include "rw/k8s/controller/reconciler.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -36,6 +38,11 @@ class resource_writer {
   /// Adds or removes a finalizer; writes nothing if that is done already.
   boost::asio::awaitable<ended> set_finalizer(boost::json::value* resource, std::string name,
                                               bool present);
+  /// Tries the removal of a finalizer as a dry run, and adds it to `into`; nothing if it is not
+  /// there.
+  boost::asio::awaitable<k8s::result<void>> try_release(boost::json::value resource,
+                                                        std::string finalizer,
+                                                        std::shared_ptr<k8s::write_preview> into);
 
  private:
   k8s::client& kcp_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "rw/core/clock.hpp"
+#include "rw/k8s/client/write_preview.hpp"
 #include "rw/k8s/objects/failure.hpp"
 #include "rw/k8s/objects/names.hpp"
 #include "rw/tls/issuer.hpp"
@@ -9,6 +10,7 @@
 #include <boost/json/value.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -43,6 +45,9 @@ class certificate_provider {
   virtual certificate_state current(const boost::json::value& kyma) = 0;
   /// Deletes the certificate of a Kyma that is being deleted. Not found is no failure.
   virtual boost::asio::awaitable<k8s::result<void>> remove(k8s::object_key kyma) = 0;
+  /// Tries that as dry runs, and adds what is known to exist to `into`.
+  virtual boost::asio::awaitable<k8s::result<void>> try_removal(
+      k8s::object_key kyma, std::shared_ptr<k8s::write_preview> into) = 0;
 };
 
 }  // namespace rw

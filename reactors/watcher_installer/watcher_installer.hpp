@@ -184,10 +184,12 @@ class watcher_installer final : public runtime_controller {
   /// them. The content that was rolled out last is in `stored`. Both must outlive the installer.
   void roll_out_by(content_gate& gate, content_store& stored);
 
-  /// Returns what the next reconcile of a Kyma would write to its runtime. Writes nothing, to KCP
-  /// neither. Where it takes over fields of lifecycle-manager, those that are not desired go as
-  /// well, which a dry run can't show. To be awaited within a limit of time.
-  boost::asio::awaitable<pass_preview> preview(k8s::object_key kyma);
+  /// Returns what the next reconcile of a Kyma would write to its runtime, and to KCP where that
+  /// ends a removal. Writes nothing. Where it takes over fields of lifecycle-manager, those that
+  /// are not desired go as well, which a dry run can't show. After `limit` it has what was found
+  /// until then, and an error.
+  boost::asio::awaitable<pass_preview> preview(k8s::object_key kyma,
+                                               core::duration time_limit = preview_limit);
 
   /// The kubeconfig of a Kyma's runtime.
   k8s::result<std::string> kubeconfig(std::string_view kyma) const;
@@ -227,10 +229,16 @@ class watcher_installer final : public runtime_controller {
   work<result> keep_installed(boost::json::value kyma, contact to);
   work<result> apply(boost::json::value kyma, contact to, order order);
   work<k8s::result<void>> complete_order(const k8s::object_key* key, order* order);
-  work<void> preview_installation(boost::json::value kyma, std::shared_ptr<k8s::write_preview> into,
-                                  pass_preview* out);
-  work<void> preview_removal(boost::json::value kyma, std::shared_ptr<k8s::write_preview> into,
-                             pass_preview* out);
+  work<k8s::result<void>> preview_pass(k8s::object_key kyma, preview_writes writes,
+                                       pass_preview* out);
+  work<k8s::result<void>> preview_installation(boost::json::value kyma,
+                                               std::shared_ptr<k8s::write_preview> into,
+                                               pass_preview* out);
+  work<k8s::result<void>> preview_removal(boost::json::value kyma, preview_writes writes,
+                                          pass_preview* out);
+  work<k8s::result<void>> preview_hand_over(boost::json::value kyma, preview_writes writes);
+  work<k8s::result<void>> preview_release(boost::json::value kyma, bool keeps_certificate,
+                                          preview_writes writes);
   work<result> keep_removed(boost::json::value kyma, contact to);
   work<result> finish_removal(boost::json::value kyma, removal done, std::string heir);
   result stand_back(const boost::json::value& kyma, const std::string& owner);

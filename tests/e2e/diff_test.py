@@ -129,6 +129,12 @@ class Diff(harness.TestCase):
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertIn("# watcher: the Kyma is being deleted\n", done.stdout)
         self.assertIn("+++ /dev/null\n", done.stdout)
+        for kind in ("Certificate", "Secret"):
+            self.assertIn(f"--- live {kind} istio-system/runtime-1-webhook-tls (KCP)\n+++ /dev/null\n", done.stdout)
+        self.assertRegex(done.stdout, r"\n\+\+\+ next Kyma kcp-system/runtime-1 \(KCP\)\n(.*\n)*-.*operator.kyma-project.io/runtime-watcher\n")
+        self.assertRegex(done.stdout, r"# watcher: \d+ objects differ, 3 in KCP\n")
+        self.assertNotIn(encoded("-----BEGIN CE"), done.stdout)  # neither a caBundle nor a Secret's value
+        self.assertNotIn("deletionGracePeriodSeconds", done.stdout)
         self.assertIn("operator.kyma-project.io/runtime-watcher", self.kcp.get(KYMA)["metadata"]["finalizers"])
         self.assertTrue(self.kcp.get(WATCHER)["metadata"]["finalizers"])
         self.assertFalse([r["msg"] for r in self.manager.records() if re.match("Watcher (released|changed)|VirtualService written|gateway secret written|certificate of", r["msg"])])

@@ -138,13 +138,13 @@ class Landscape:
         for check, place in zip(rights, places):
             self.assertTrue(check["message"].startswith(f"system:serviceaccount:default:someone may not, in {place}: "), check)
             self.assertRegex(check["message"], r"create, get, patch [^;]*rolebindings\.rbac\.authorization\.k8s\.io")
-            self.shell(check["remedy"])
-            self.shell(check["remedy"])  # it may have been given in part
+            self.shell(check["fix"])
+            self.shell(check["fix"])  # it may have been given in part
         self.assertEqual(len(rights), len(places), rights)
         _, checks = self.examine(kubeconfig=someone)
         self.assertEqual({check["check"] for check in checks if check["state"] == "failed"}, self.TOO_OLD, checks)
         # What a mere installer may not read is not proven.
-        self.assertEqual({check["check"] for check in checks if check["state"] == "not_proven"}, {"issuer", "root", "gateway", "lease", "runtimes"}, checks)
+        self.assertEqual({check["check"] for check in checks if check["state"] == "not_proven"}, {"issuer", "root", "gateway", "klm-lease", "runtimes"}, checks)
         if not self.TOO_OLD:
             self.clusters["kcp"] = someone
             self.shell("kubectl apply -f deploy/crds && kubectl apply -k deploy/manager")
@@ -160,7 +160,7 @@ class Embedded(Landscape, harness.TestCase):
         self.shell("kubectl apply -f deploy/crds && kubectl apply -k deploy/manager")
         self.assertEqual(self.failed(), [])
         text = self.shell(f"kubectl kustomize deploy/manager | {BINARY} doctor --pre --allow-local-runtimes -f -")
-        for line in ("KCP\n  ✓ version ", "What the manager needs\n  ✓ settings ", "Runtimes\n  ✓ runtime ", " 0 failed"):
+        for line in ("KCP\nproven      version ", "What the manager needs\nproven      settings ", "Runtimes\nproven      runtime ", " 0 failed"):
             self.assertIn(line, text)
 
     def test_pre_leads_from_an_empty_control_plane_to_an_installation(self):
@@ -170,12 +170,12 @@ class Embedded(Landscape, harness.TestCase):
         for check in found:
             if check["check"] == "namespaces":
                 self.assertEqual(check["message"], "missing: istio-system, kcp-system")
-                self.shell(check["remedy"])
+                self.shell(check["fix"])
         self.define()
         found = self.failed()
         self.assertEqual({check["check"] for check in found}, {"issuer", "root", "gateway"}, found)
         for check in found:
-            self.shell(check["remedy"])
+            self.shell(check["fix"])
         self.issue_root()
         self.assertEqual(self.failed(), [])
         self.shell("kubectl apply -f deploy/crds && kubectl apply -k deploy/manager")
@@ -192,9 +192,9 @@ class Embedded(Landscape, harness.TestCase):
                     found = [each for each in found if each["check"] not in ("issuer", "root")]
                 self.assertEqual([each["check"] for each in found], [check], found)
                 self.assertRegex(found[0]["message"], message)
-                self.assertIn(command, found[0]["remedy"].replace(f" --kubeconfig {self.clusters['kcp']}", ""))
+                self.assertIn(command, found[0]["fix"].replace(f" --kubeconfig {self.clusters['kcp']}", ""))
                 if runs:
-                    self.shell(found[0]["remedy"])
+                    self.shell(found[0]["fix"])
                 if "customresourcedefinitions" in path:
                     self.define()
                 if "customresourcedefinitions" in path or check == "namespaces":
@@ -211,7 +211,7 @@ class Embedded(Landscape, harness.TestCase):
         self.assertEqual(set(found), {"gateway", "root"}, found)
         self.assertIn("has 0 servers", found["gateway"]["message"])
         self.assertIn("has no usable tls.crt", found["root"]["message"])
-        self.shell(found["gateway"]["remedy"])
+        self.shell(found["gateway"]["fix"])
         self.issue_root()
         self.assertEqual(self.failed(), [])
 
@@ -222,20 +222,20 @@ class Embedded(Landscape, harness.TestCase):
         [found] = self.failed()
         self.assertEqual(found["check"], "names")
         self.assertRegex(found["message"], "Service kcp-system/runtime-watcher-manager-metrics exists without the label .*, written by e2e$")
-        self.shell(found["remedy"].removeprefix("if it is not needed: "))
+        self.shell(found["fix"].removeprefix("if it is not needed: "))
         self.assertEqual(self.failed(), [])
         self.shell("kubectl apply -f deploy/crds && kubectl apply -k deploy/manager")
         self.kcp.request("PATCH", f"{DEPLOYMENT}?fieldManager=autoscaler", {"spec": {"replicas": 5}}, "application/merge-patch+json")
         [found] = self.failed()
         self.assertEqual(found["check"], "names")
         self.assertRegex(found["message"], r"Deployment .* has fields of other clients: \.spec\.replicas of autoscaler$")
-        self.shell(found["remedy"])
+        self.shell(found["fix"])
         self.assertEqual(self.failed(), [])
         mine = self.folder / "my manager's \N{LATIN SMALL LETTER U WITH DIAERESIS}.yaml"
         mine.write_text(self.shell("kubectl kustomize deploy/manager").replace("replicas: 2", "replicas: 3"))
         self.kcp.request("PATCH", f"{DEPLOYMENT}?fieldManager=autoscaler", {"spec": {"replicas": 5}}, "application/merge-patch+json")
         [found] = self.failed("-f", mine)
-        self.shell(found["remedy"])
+        self.shell(found["fix"])
         self.assertEqual(self.failed("-f", mine), [])
         self.kcp.request("PATCH", f"{DEPLOYMENT}?fieldManager=autoscaler", {"spec": {"replicas": 5}}, "application/merge-patch+json")
         text = subprocess.run([BINARY, "doctor", "--pre", "--allow-local-runtimes", "-f", "-", "--kubeconfig", self.clusters["kcp"]],
@@ -252,7 +252,7 @@ class Embedded(Landscape, harness.TestCase):
         self.assertEqual(set(found), {"gateway", "root"}, found)
         for check in found.values():
             self.assertIn("listener.kcp.example.com", check["message"])
-            self.shell(check["remedy"])
+            self.shell(check["fix"])
         self.issue_root()
         self.assertEqual(self.failed(), [])
 
@@ -285,7 +285,7 @@ class Embedded(Landscape, harness.TestCase):
                      "create, delete, get, patch ", "configmaps"):
             self.assertIn(part, bootstrapper["message"])
         for each in (watcher, bootstrapper, bootstrapper):
-            self.shell(each["remedy"].removeprefix("on the runtime: "), "runtime-1")
+            self.shell(each["fix"].removeprefix("on the runtime: "), "runtime-1")
         self.assertEqual(self.failed("-f", manager), [])
 
     def test_pre_names_the_rights_that_a_kubeconfig_lacks_on_its_runtime(self):
@@ -295,8 +295,8 @@ class Embedded(Landscape, harness.TestCase):
         self.assertEqual((found["group"], found["check"], found["runtime"]), ("runtimes", "runtime", "runtime-1"))
         for part in ("system:serviceaccount:default:someone may not, in the cluster: ", ", in namespace kyma-system: ", "validatingwebhookconfigurations"):
             self.assertIn(part, found["message"])
-        grant = found["remedy"].removeprefix("on the runtime: ")
-        self.assertNotEqual(grant, found["remedy"])
+        grant = found["fix"].removeprefix("on the runtime: ")
+        self.assertNotEqual(grant, found["fix"])
         self.shell(grant, "runtime-1")
         self.shell(grant, "runtime-1")  # it may have been given in part
         self.assertEqual(self.failed(), [])
@@ -312,7 +312,7 @@ class Embedded(Landscape, harness.TestCase):
         self.kcp.apply(KLM_LEASE, {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {
             "name": "893110f7.kyma-project.io", "namespace": "kcp-system"}, "spec": {"holderIdentity": "klm", "renewTime": now, "leaseDurationSeconds": 15}})
         code, checks = self.examine()
-        [found] = [check for check in checks if check["check"] == "lease"]
+        [found] = [check for check in checks if check["check"] == "klm-lease"]
         self.assertEqual((code, found["state"]), (0, "not_proven"))
         self.assertIn("is held by klm): the manager will write nothing", found["message"])
 
@@ -343,7 +343,7 @@ class Embedded(Landscape, harness.TestCase):
         deployment.write_text(deployment.read_text().replace("- --no-such-flag", "- --certificates=gardener"))
         [issuer] = self.failed("-f", manager)
         self.assertIn("another", issuer["message"])
-        self.assertEqual(issuer["remedy"], "sed s/listener.kcp.example.com/HOST/ deploy/pki/gardener.yaml | "
+        self.assertEqual(issuer["fix"], "sed s/listener.kcp.example.com/HOST/ deploy/pki/gardener.yaml | "
                                            f"kubectl --kubeconfig {self.clusters['kcp']} apply -f -")
         deployment.write_text(deployment.read_text().replace("          env:\n", "          env:\n            - {name: RW_ISTIO_NAMESPACE, value: mesh}\n"))
         self.assertIn("mesh", next(check for check in self.failed("-f", manager) if check["check"] == "namespaces")["message"])

@@ -95,7 +95,7 @@ class Doctor(harness.TestCase):
 
     def remedy_of(self, found):
         """Without the kubeconfig, which its commands have as it was given."""
-        return found.get("remedy", "").replace(f" --kubeconfig {self.dev.folder / 'kcp.yaml'}", "")
+        return found.get("fix", "").replace(f" --kubeconfig {self.dev.folder / 'kcp.yaml'}", "")
 
     def examine(self, *options):
         """The exit code, and the findings."""
@@ -315,6 +315,31 @@ class Doctor(harness.TestCase):
         self.assertEqual(found(), [("not_proven", "there is no Watcher, so nothing is watched; 1 is being deleted")])
         self.kcp.patch(watcher, {"metadata": {"finalizers": None}})
         self.assertEqual(found(), [("not_proven", "there is no Watcher, so nothing is watched")])
+
+    def test_leader_in_shadow_judges_no_heartbeats_and_leaves_out_what_doctor_does(self):
+        self.start_manager()
+        self.until_well()
+        self.assertEqual(self.manager.terminate(), 0)
+        self.start_manager("--shadow", "--probe-interval", "2s")
+        self.kcp.delete(collection("kymas", "kcp-system", "operator.kyma-project.io", "v1beta2") + "/runtime-2")
+        counts = ("level", "runtimes", "well", "leftOut")
+        found = []
+        def agreed():
+            status = json.loads(runtime_watcher("status", "-o", "json", "--address", f"127.0.0.1:{self.admin}").stdout)["verdict"]
+            done = runtime_watcher("doctor", "--allow-local-runtimes", "--kubeconfig", self.dev.folder / "kcp.yaml", "--manager",
+                                   f"127.0.0.1:{self.admin}", "-o", "json", timeout=60)
+            report = json.loads(done.stdout)
+            found[:] = [done.returncode, report["checks"], *([of[name] for name in counts] for of in (status, report["verdict"]))]
+            return found[0] == 0 and found[2] == found[3] == ["well", RUNTIMES - 1, RUNTIMES - 1, 1]
+        wait_until(agreed, 60, lambda: f"{found}\n{self.manager.tail()}", every=0.5)
+        [heartbeats] = [check for check in found[1] if check["check"] == "heartbeats"]
+        self.assertEqual((heartbeats["state"], heartbeats["message"]),
+                         ("not_proven", "the leader stands back, and judges no heartbeats: nothing is written, as --shadow says"))
+        # It does not repair: what `doctor` finds is no reason to repeat it.
+        self.dev.skr("runtime-3").delete(CONFIGURATION)
+        [verdict] = [check for check in self.examine()[1] if check["check"] == "verdict"]
+        self.assertIn("ill by these checks alone: runtime-3; the leader stands back", verdict["message"])
+        self.assertNotIn("fix", verdict)
 
     def test_text_names_each_check(self):
         self.start_manager()

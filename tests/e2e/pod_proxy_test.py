@@ -76,10 +76,10 @@ class PodProxy(harness.TestCase):
         code, told = self.asked("status", self.kubeconfig)
         self.assertEqual(code, 1, told)
         self.assertRegex(told["verdict"]["message"], f'^unknown: the leader {pod} is no pod in .*pods "{pod}" not found')
-        self.assertIn("--address HOST:PORT", told["remedy"])
+        self.assertIn("--address HOST:PORT", told["fix"])
         found = self.findings()["manager"]
         self.assertEqual(found["state"], "not_proven", found)
-        self.assertIn("--address HOST:PORT", found["remedy"])
+        self.assertIn("--address HOST:PORT", found["fix"])
         self.kcp.request("POST", PODS, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": pod},
                              "spec": {"containers": [{"name": "manager", "image": "example.com/manager:1"}]}})
         self.kcp.patch(f"{PODS}/{pod}/status", {"status": {"podIP": self.address, "podIPs": [{"ip": self.address}],
@@ -99,7 +99,7 @@ class PodProxy(harness.TestCase):
             def missing():
                 code, told = self.asked("status", self.reader)
                 self.assertEqual(code, 1, told)
-                self.assertIn("grant that right", told["remedy"])
+                self.assertIn("grant that right", told["fix"])
                 named = f"^unknown: the kubeconfig's user may not get {resource}.*User \"e2e-reader\" cannot get resource \"{resource}"
                 return re.search(named, told["verdict"]["message"])
             wait_until(missing, PATIENCE, lambda: f"{resource} is named: {self.asked('status', self.reader)}", every=0.3)

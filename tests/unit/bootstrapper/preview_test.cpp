@@ -1,6 +1,7 @@
 // What the next pass would write.
 
 #include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/bootstrapper/resource.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 
 #include <boost/json/array.hpp>
@@ -74,6 +75,29 @@ RW_COROUTINE_TEST(preview_fails_where_the_sources_are_invalid, test_env, quick_o
   const auto got = co_await env->reactor->preview(skr);
   BOOST_TEST(got.error.starts_with("unit bootstrapper: "), got.error);
   BOOST_TEST(got.error.find("JSON") != std::string::npos, got.error);
+}
+
+RW_COROUTINE_TEST(preview_of_an_undeployment_releases_the_resource_in_kcp, test_env,
+                  quick_options()) {
+  const std::string finalizer(bootstrapper::finalizer);
+  co_await env->begin_with({"skr"});
+  co_await env->pause();
+  co_await env->remove("kcp", bootstrapper::runtime_bootstrappers_type(), skr);
+  co_await env->until_resource("skr", k8s::is_being_deleted);
+  auto got = co_await env->reactor->preview(skr);
+  while (got.kcp_writes.empty()) got = co_await env->reactor->preview(skr);
+  BOOST_TEST(got.error == "");
+  BOOST_TEST(!got.writes.empty());
+  BOOST_TEST(got.kcp_writes.size() == 1U);
+  BOOST_TEST(k8s::has_finalizer(got.kcp_writes.front().live, finalizer));
+  BOOST_TEST(!k8s::has_finalizer(got.kcp_writes.front().next, finalizer));
+  env->on_request = [](const std::string& cluster, const std::string& verb, const std::string&) {
+    const bool refuses = cluster == "skr" && verb == "delete";
+    return k8s::devserver::fault{.status = refuses ? 403U : 0U};
+  };
+  got = co_await env->reactor->preview(skr);
+  BOOST_TEST(!got.error.empty());
+  BOOST_TEST(got.kcp_writes.empty());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

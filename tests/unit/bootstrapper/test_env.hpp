@@ -60,6 +60,8 @@ class test_env : public test::environment {
   /// What a cluster's controllers would say of the Deployment.
   asio::awaitable<void> set_ready(std::string runtime);
 
+  /// Ends the passes of the reactor, which stays.
+  asio::awaitable<void> pause();
   /// Ends the reactor.
   asio::awaitable<void> stop();
   /// From now on changes of Runtimes are not observed.

@@ -228,9 +228,13 @@ asio::awaitable<void> test_env::stop_observing_runtimes() {
   co_await end(&observing_runtimes_);
 }
 
-asio::awaitable<void> test_env::stop() {
+asio::awaitable<void> test_env::pause() {
   if (reacting_) co_await end(reacting_.get());
   reacting_.reset();
+}
+
+asio::awaitable<void> test_env::stop() {
+  co_await pause();
   reactor.reset();
 }
 

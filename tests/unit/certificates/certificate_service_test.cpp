@@ -169,6 +169,16 @@ void a_life(issuer_kind kind) {
   BOOST_TEST(!b.asked());
 
   // The Kyma goes.
+  b.catch_up();
+  const auto tried = std::make_shared<k8s::write_preview>();
+  BOOST_TEST(b.call(b.under_test->try_removal(kyma("k1"), tried)).has_value());
+  BOOST_TEST_REQUIRE(tried->writes().size() == 2U);
+  for (const auto& each : tried->writes()) {
+    BOOST_TEST(each.live.is_object());
+    BOOST_TEST(each.next.is_null());
+  }
+  BOOST_TEST(b.find(b.type, name).has_value());
+  BOOST_TEST(b.find(secrets_type(), name).has_value());
   BOOST_TEST(b.call(b.under_test->remove(kyma("k1"))).has_value());
   BOOST_TEST(!b.find(b.type, name).has_value());
   BOOST_TEST(!b.find(secrets_type(), name).has_value());

@@ -145,7 +145,8 @@ BOOST_AUTO_TEST_CASE(causes_are_grouped_with_the_most_frequent_first) {
   all.push_back({"gone", runtime_condition::left_out, status_reason::none});
   const auto verdict = judge_fleet(all, paused);
   BOOST_TEST(verdict.expected() == 49u);
-  BOOST_TEST(verdict.message.starts_with("outage: 12 of 49 runtimes are ill (24 %); "));
+  BOOST_TEST(verdict.message.starts_with(
+      "outage: 12 of 49 runtimes are ill (24 %); 1 is left out (being deleted, or left alone); "));
   BOOST_REQUIRE(verdict.causes.size() == 3u);
   BOOST_TEST(verdict.causes[0].reason == "AccessMissing");
   BOOST_TEST(verdict.causes[0].count == 9u);

@@ -92,6 +92,36 @@ BOOST_AUTO_TEST_CASE(write_is_a_unified_diff_that_names_the_object) {
              "# watcher: 1 object differs\n");
 }
 
+BOOST_AUTO_TEST_CASE(write_to_kcp_is_marked) {
+  const auto diff = json_of({{.component = "watcher",
+                              .writes = {write_of("ConfigMap", nullptr, config("x"))},
+                              .kcp_writes = {write_of("ConfigMap", config("x"), nullptr)}}},
+                            1000);
+  const auto text = diff_text(diff);
+  BOOST_TEST(text.find("+++ next ConfigMap kyma-system/a\n") != std::string::npos, text);
+  BOOST_TEST(text.find("--- live ConfigMap kyma-system/a (KCP)\n") != std::string::npos, text);
+  BOOST_TEST(text.ends_with("# watcher: 2 objects differ, 1 in KCP\n"), text);
+  BOOST_TEST(json::serialize(diff).find(R"("cluster":"KCP")") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(text_has_neither_null_nor_long_base64) {
+  const auto webhook = [](json::value rules, char bundle) {
+    return json::value{{"kind", "Webhook"},
+                       {"rules", std::move(rules)},
+                       {"caBundle", k8s::base64_encode(std::string(600, bundle))}};
+  };
+  const auto differing = write_of("Webhook", webhook(nullptr, 'a'), webhook(json::array(), 'b'));
+  const auto text = diff_text(diff_of({differing}, {}, {}, 3000));
+  BOOST_TEST(text.find("rules") == std::string::npos, text);
+  BOOST_TEST(text.find("null") == std::string::npos, text);
+  BOOST_TEST(text.find("-caBundle: \"sha256:") != std::string::npos, text);
+  BOOST_TEST(text.find("+caBundle: \"sha256:") != std::string::npos, text);
+  BOOST_TEST(text.find("(600 bytes)\"\n") != std::string::npos, text);
+  for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1) {
+    BOOST_TEST(text.find('\n', at) - at < 100U);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(text_of_a_runtime_controls_no_terminal) {
   const auto text = diff_text(
       diff_of({write_of("ConfigMap", nullptr, config("\x1b[2J \xc2\x9b"))}, {"\x1b[31m\n"}));

@@ -134,7 +134,50 @@ asio::awaitable<void> previews_unreachable(world* w) {
   w->on_request = {};
 }
 
+std::set<std::string> kcp_names_of(const pass_preview& of) {
+  return names_of({.writes = of.kcp_writes});
+}
+
+asio::awaitable<void> previews_removal(world* w) {
+  w->releases = false;  // so that the deleted Kyma stays
+  co_await w->begin_with_runtime();
+  *w->is_dry = true;
+  test::required(co_await w->api("kcp").remove(kymas_type(), skr_kyma));
+  auto got = co_await w->installer->preview(skr_kyma);
+  BOOST_TEST(got.error == "");
+  const auto all = names_of(got);
+  BOOST_TEST(all.contains("Deployment skr-webhook"));
+  BOOST_TEST((kcp_names_of(got) == std::set<std::string>{"Kyma skr", "Secret skr"}));
+  const auto& kyma = got.kcp_writes.back();
+  BOOST_TEST(k8s::has_finalizer(kyma.live, "operator.kyma-project.io/runtime-watcher"));
+  BOOST_TEST(!k8s::has_finalizer(kyma.next, "operator.kyma-project.io/runtime-watcher"));
+  // A runtime that refuses, or hangs: what was found until then is there, and KCP waits.
+  k8s::devserver::fault fault{.status = 403};
+  w->on_request = [&](const std::string& cluster, const std::string& verb,
+                      const std::string& path) {
+    const bool hit = cluster == "skr" && verb == "delete" && path.find("/secrets/") != path.npos;
+    return hit ? fault : k8s::devserver::fault();
+  };
+  got = co_await w->installer->preview(skr_kyma);
+  BOOST_TEST(got.error.find("secrets") != std::string::npos, got.error);
+  BOOST_TEST(names_of(got).contains("ValidatingWebhookConfiguration skr-webhook"));
+  BOOST_TEST(got.kcp_writes.empty());
+  fault = {.latency = std::chrono::minutes(1)};
+  got = co_await w->installer->preview(skr_kyma, std::chrono::milliseconds(500));
+  BOOST_TEST(got.error == "the runtime has not answered all requests within 15 s");
+  BOOST_TEST(names_of(got).contains("ValidatingWebhookConfiguration skr-webhook"));
+  BOOST_TEST(got.kcp_writes.empty());
+  w->on_request = {};
+  const auto after = test::required(co_await w->api("kcp").get(kymas_type(), skr_kyma));
+  BOOST_TEST(k8s::has_finalizer(after, "operator.kyma-project.io/runtime-watcher"));
+}
+
 }  // namespace
+
+BOOST_AUTO_TEST_CASE(preview_of_a_removal_has_the_writes_to_kcp_and_what_was_found) {
+  world w(quick_options());
+  test::run(w.context, previews_removal(&w));
+}
 
 BOOST_AUTO_TEST_CASE(preview_has_the_writes_of_the_next_reconcile, *kube) {
   world w(quick_options());

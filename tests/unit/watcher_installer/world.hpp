@@ -37,6 +37,8 @@ class issuing final : public certificate_provider {
   asio::awaitable<certificate_state> ensure(json::value kyma) override;
   certificate_state current(const json::value& kyma) override;
   asio::awaitable<k8s::result<void>> remove(k8s::object_key kyma) override;
+  asio::awaitable<k8s::result<void>> try_removal(k8s::object_key kyma,
+                                                 std::shared_ptr<k8s::write_preview> into) override;
 
   /// From now on; every Kyma gets a new certificate.
   void use(const authority& ca) {

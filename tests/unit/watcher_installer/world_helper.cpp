@@ -55,6 +55,13 @@ asio::awaitable<k8s::result<void>> issuing::remove(k8s::object_key kyma) {
   co_return k8s::result<void>();
 }
 
+asio::awaitable<k8s::result<void>> issuing::try_removal(k8s::object_key kyma,
+                                                        std::shared_ptr<k8s::write_preview> into) {
+  into->add(
+      {.type = secrets_type(), .key = {"istio-system", kyma.name}, .live = {{"kind", "Secret"}}});
+  co_return k8s::result<void>();
+}
+
 // --- world -----------------------------------------------------------------------------
 
 world::world(watcher_installer::installer_options with, std::unique_ptr<core::clock> time)
