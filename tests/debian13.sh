@@ -66,12 +66,13 @@ git clone --quiet "$root" "$work/machine/root/runtime-watcher"
 on_machine() {
   local began=$SECONDS code=0
   printf 'debian13: %s\n' "$1"
-  # A machine that another program of this test started is stopped with it.
+  # A machine that another program of this test started is stopped with it. bwrap hides parts of /proc, with which no container could
+  # be started in it.
   bwrap --bind "$work/machine" / --dev-bind /dev /dev --proc /proc --ro-bind /sys /sys --perms 1777 --tmpfs /tmp --tmpfs /run \
     --bind "$shared/archives" /var/cache/apt/archives --bind "$shared/ccache" /root/.ccache --bind "$shared/cache" /root/.cache \
     --unshare-pid --unshare-uts --hostname debian13 --die-with-parent --cap-add ALL --clearenv --setenv HOME /root \
     --setenv PATH /usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin --setenv LANG C.UTF-8 --setenv CCACHE_DIR /root/.ccache \
-    --chdir /root/runtime-watcher bash -c "$2" &
+    --chdir /root/runtime-watcher bash -c "mount -t proc proc /proc && $2" &
   running=$!
   wait "$running" || code=$?
   running=

@@ -19,8 +19,8 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Header-only and static libraries, by their packages.
-INSIDE = ("libboost1.81-dev", "libcli11-dev", "libnghttp2-dev")
+# Header-only and static libraries, by their packages. Of several versions the newest is built with.
+INSIDE = ("libboost1.*-dev", "libcli11-dev", "libnghttp2-dev")
 # Debian's short names of licences, where SPDX has another one; compared in lower case.
 SPDX = {"expat": "MIT", "apache-2": "Apache-2.0", "bsd-2-clause": "BSD-2-Clause", "bsd-3-clause": "BSD-3-Clause",
         "gpl-2+": "GPL-2.0-or-later", "gpl-2.0+": "GPL-2.0-or-later", "gpl-3+": "GPL-3.0-or-later",
@@ -33,6 +33,18 @@ PROSE = {"libc6": "LGPL-2.1-or-later", "libgcc-s1": "GPL-3.0-or-later WITH GCC-e
 def query(*arguments):
     """dpkg-query of SYSROOT's packages; empty if it finds none."""
     return subprocess.run(["dpkg-query", f"--admindir={SYSROOT}/var/lib/dpkg", *arguments], text=True, capture_output=True).stdout
+
+
+def newest(pattern):
+    """The names of the newest package that is installed, or of none."""
+    lines = query("--show", "--showformat=${db:Status-Status} ${Package}\n", pattern).splitlines()
+    names = [line.split()[1] for line in lines if line.startswith("installed ")]
+    return sorted(names, key=lambda name: [int(number) for number in re.findall(r"\d+", name)])[-1:]
+
+
+def release():
+    """Of Debian: 12."""
+    return re.search(r'^VERSION_ID="?([\d.]+)', (SYSROOT / "etc" / "os-release").read_text(), re.MULTILINE)[1]
 
 
 def copyright_of(package):
@@ -78,7 +90,7 @@ def described(package, relation):
         "comment": f"The licence is that of most of its files; all are in /usr/share/doc/{package}/copyright of the image.",
         "externalRefs": [{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl",
                           "referenceLocator": f"pkg:deb/debian/{package}@{number.replace('+', '%2B').replace(':', '%3A')}?"
-                                              f"arch={architecture}&distro=debian-12&upstream={source}"}]}
+                                              f"arch={architecture}&distro=debian-{release()}&upstream={source}"}]}
 
 
 def write_status(root, package):
@@ -95,7 +107,7 @@ def write_status(root, package):
 
 def main():
     root, libraries = pathlib.Path(sys.argv[1]), sys.argv[3:]
-    installed = [p for p in INSIDE if query("--show", p)]
+    installed = [name for pattern in INSIDE for name in newest(pattern)]
     packages = [described(p, "DYNAMIC_LINK") for p in sorted({package_of(name) for name in libraries})]
     packages += [described("ca-certificates", "CONTAINS")]
     packages += [described(p, "STATIC_LINK") for p in installed]

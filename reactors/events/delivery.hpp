@@ -157,6 +157,9 @@ class delivery {
   std::optional<watch_event> end_resync(queue& of, resync_account::outcome ending,
                                         const core::random_source& random, core::time_point now);
   static void resync_unprocessed(queue& of);
+  /// From a review to the time when its change can be read. Its event goes out after that, but for
+  /// events beyond those that may wait for it.
+  core::duration settle() const noexcept { return options_.settle; }
   /// An event was accepted, with the offer to take resyncs or without it.
   void accepted(queue& of, bool offers, core::time_point now);
 

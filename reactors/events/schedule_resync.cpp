@@ -57,9 +57,10 @@ void schedule::on_resync(destination& destination, resync_account::outcome endin
   if (probe && !closed_ && destination.events.size() < enough) offer(std::move(*probe), now);
 }
 
-/// A resync has told what waited when it was sent.
+/// A resync has told what waited when it was sent and could be read by then.
 void schedule::tell_waiting(destination& destination, core::time_point now) {
-  destination.events.expire(destination.resync_sent, [&](const watch_event& event) {
+  const auto readable = destination.resync_sent - objects_.settle();
+  destination.events.expire(readable, [&](const watch_event& event) {
     --size_;
     destination.note_ended(event);
     objects_.told_by_resync(*destination.changes, event, now);

@@ -392,8 +392,9 @@ class Embedded(Story, landscape.Embedded, harness.TestCase):
         self.kcp_api.patch(ROLLOUT, {"spec": {"paused": True}})
         self.manager = self.start_manager(*self.OPTIONS)
         wait_until(lambda: set(self.versions()) == {old}, PATIENCE, lambda: f"all is old again: {self.versions()}\n{self.manager.tail()}")
-        self.until("waits", lambda r: condition(r, "ConfigurationSynced") == ("False", "WaitingForRollout"))
-        self.assertEqual(self.units()["bootstrapper"]["phase"], "Waiting")
+        # The condition may be that of the time before the kill.
+        found = self.until("waits", lambda r: [each["phase"] for each in r["status"]["units"] if each["name"] == "bootstrapper"] == ["Waiting"])
+        self.assertEqual(condition(found, "ConfigurationSynced"), ("False", "WaitingForRollout"))
         self.kcp_api.patch(ROLLOUT, {"spec": {"paused": False}})
         wait_until(lambda: set(self.versions()) == {new}, PATIENCE, "all is new")
         self.assertEqual(self.manager.terminate(), 0, self.manager.tail())

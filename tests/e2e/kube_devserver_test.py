@@ -33,7 +33,7 @@ def make_pair(folder, name, subject, ca=None, extensions=()):
     base = folder / name
     openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "7", "-keyout",
             f"{base}.key", "-out", f"{base}.crt", "-subj", subject,
-            *(["-CA", f"{ca}.crt", "-CAkey", f"{ca}.key"] if ca else []), *(x for e in extensions for x in ("-addext", e)))
+            *(["-CA", f"{ca}.crt", "-CAkey", f"{ca}.key"] if ca else []), *(x for e in extensions or ["keyUsage=critical,digitalSignature,keyCertSign,cRLSign"] for x in ("-addext", e)))
     os.chmod(f"{base}.key", 0o640)
     return base
 
