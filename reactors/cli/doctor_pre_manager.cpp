@@ -24,13 +24,6 @@ issuer_kind issuer_of(const manager_settings& of) {
   return of.gardener_certificates ? issuer_kind::gardener : issuer_kind::cert_manager;
 }
 
-k8s::resource_type issuers_type(issuer_kind of) {
-  auto out = certificates::certificates_type(of);
-  out.gvk.kind = "Issuer";
-  out.plural = "issuers";
-  return out;
-}
-
 std::string issuer_command(const manager_settings& of) {
   return pki_command(of.gardener_certificates ? "deploy/pki/gardener.yaml"
                                               : "deploy/pki/cert-manager.yaml");
@@ -148,7 +141,7 @@ asio::awaitable<void> check_kinds(pre_context* with) {
 asio::awaitable<void> check_issuer(pre_context* with) {
   with->journal.begin("issuer");
   const auto& settings = with->planned.settings;
-  const auto type = issuers_type(issuer_of(settings));
+  const auto& type = certificates::issuers_type(issuer_of(settings));
   const auto found = co_await with->kcp.find(type.gvk);
   if (!found) co_return;  // see kinds
   const k8s::object_key key{

@@ -3,6 +3,7 @@
 #include "rw/k8s/objects/manifests.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/dev/manifests.hpp"
+#include "rw/reactors/shared/issuer_kind.hpp"
 #include "rw/reactors/shared/kyma_resources.hpp"
 #include "rw/reactors/shared/trust_bundles_type.hpp"
 
@@ -28,8 +29,9 @@ k8s::resource_type type_of(const json::value& object) {
   const auto version = find_string(object, {"apiVersion"});
   const auto kind = find_string(object, {"kind"});
   if (auto known = k8s::well_known_type(version, kind)) return *known;
-  for (const auto* type : {&watchers_type(), &kymas_type(), &gateways_type(), &runtimes_type(),
-                           &trust_bundles_type()}) {
+  for (const auto* type :
+       {&watchers_type(), &kymas_type(), &gateways_type(), &runtimes_type(), &trust_bundles_type(),
+        &certificates::issuers_type(certificates::issuer_kind::cert_manager)}) {
     if (type->gvk.api_version() == version && type->gvk.kind == kind) return *type;
   }
   throw std::logic_error("no such kind in a manifest: " + std::string(kind));

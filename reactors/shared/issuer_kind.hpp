@@ -12,5 +12,6 @@ namespace rw::certificates {
 enum class issuer_kind : std::uint8_t { cert_manager, gardener };
 
 const k8s::resource_type& certificates_type(issuer_kind of);
+const k8s::resource_type& issuers_type(issuer_kind of);
 
 }  // namespace rw::certificates

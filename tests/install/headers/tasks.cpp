@@ -1,3 +1,5 @@
+#include <boost/version.hpp>
+
 #include "use.hpp"
 #include <rw/core/backoff.hpp>
 #include <rw/core/circuit_breaker.hpp>
@@ -9,7 +11,6 @@
 #include <rw/core/wake.hpp>
 #include <rw/core/watchdog.hpp>
 #include <rw/core/within.hpp>
-#include <boost/version.hpp>
 #include <stdexcept>
 #include <string>
 #include <vector>
