@@ -49,7 +49,7 @@ struct sandbox {
                       place from = place::current()) {
     auto got = server.here.call(std::move(request));
     require(got.has_error(), "the request succeeded", from);
-    return std::move(got.error());
+    return got.error();
   }
 
   /// The request must fail in this way.

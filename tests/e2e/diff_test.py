@@ -164,8 +164,9 @@ class Diff(harness.TestCase):
         wait_until(failed, 30, lambda: self.dev.tail(), every=0.5)
         self.assertRegex(failed()[0], r"^1 RuntimeBootstrapper \(runtime-1\) is not Compatible: Invalid: .*JSON")
         # The leader says the same, so that status does not say well.
-        status = runtime_watcher("status", "--kubeconfig", kcp, timeout=60)
-        self.assertRegex(status.stdout, r"^degraded: .*; 1 RuntimeBootstrapper \(runtime-1\) is not Compatible: Invalid: ")
+        causes = json.loads(runtime_watcher("status", "--kubeconfig", kcp, "-o", "json", timeout=60).stdout)["verdict"]["causes"]
+        [message] = [cause["message"] for cause in causes if cause["reason"] == "ContentRejected"]
+        self.assertEqual(message, failed()[0])
 
 
 if __name__ == "__main__":

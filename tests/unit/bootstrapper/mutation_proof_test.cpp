@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(pod_without_what_is_demanded_is_told_what_it_lacks) {
   spec["volumes"] = json::array{{{"name", "certs"}}};
   spec["imagePullSecrets"] = json::array{{{"name", "another"}}};
   BOOST_TEST(bootstrapper::missing_in(pod, everything) == "the pull Secret registry-credentials");
-  spec["imagePullSecrets"].as_array().push_back({{"name", "registry-credentials"}});
+  spec["imagePullSecrets"].as_array().push_back(json::object{{"name", "registry-credentials"}});
   BOOST_TEST(bootstrapper::missing_in(pod, everything).empty());
   BOOST_TEST(!bootstrapper::missing_in({}, everything).empty());
 }

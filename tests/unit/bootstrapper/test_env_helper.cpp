@@ -101,10 +101,12 @@ void test_env::react() {
 }
 
 asio::awaitable<void> test_env::begin() {
+  const auto records =
+      with_.state_namespace;  // gcc 14 can't compile a list with members in co_await
   co_await define({"crds/operator.kyma-project.io_runtimebootstrappers.yaml",
                    "crds/operator.kyma-project.io_runtimerollouts.yaml",
                    "dev/infrastructuremanager.kyma-project.io_runtimes.yaml"},
-                  {"kcp-system", with_.state_namespace});
+                  {"kcp-system", records});
   for (const auto which : {source_kind::trust_bundle, source_kind::pull_secret, source_kind::config,
                            source_kind::manifests}) {
     co_await set_source(now.at(which).object);

@@ -41,7 +41,7 @@ json::value rollout(json::object spec, const rollout_decision& decided) {
 
 json::object steps(std::initializer_list<const char*> runtimes) {
   json::array out;
-  for (const auto* each : runtimes) out.push_back({{"runtimes", each}});
+  for (const auto* each : runtimes) out.push_back(json::object{{"runtimes", each}});
   return {{"steps", std::move(out)}};
 }
 

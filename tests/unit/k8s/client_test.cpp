@@ -172,7 +172,8 @@ script::answer page_of(std::string_view name, std::string_view token, unsigned s
                     {"apiVersion", "v1"},
                     {"metadata", {{"resourceVersion", "5"}, {"continue", token}}},
                     {"items", json::array()}};
-  if (!name.empty()) page["items"].as_array().push_back({{"metadata", {{"name", name}}}});
+  if (!name.empty())
+    page["items"].as_array().push_back(json::object{{"metadata", {{"name", name}}}});
   if (status != 200) page = {{"kind", "Status"}, {"code", status}, {"reason", "Expired"}};
   return [status, body = json::serialize(page)](const seen_request&, http::response& into) {
     into.status = status;
