@@ -316,6 +316,8 @@ if __name__ == "__main__":
         harness.skip("buildah is not installed")
     if not KUBECTL:
         harness.skip("kubectl is not installed")
+    if "VERSION_CODENAME=bookworm" not in pathlib.Path("/etc/os-release").read_text().splitlines():
+        harness.skip("the image is built on Debian 12")
     if asked == ["Arm64"] and NO_ARM64:
         harness.skip(NO_ARM64)
     if "Layout" in asked or "Arm64" in asked:
