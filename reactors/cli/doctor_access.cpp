@@ -142,11 +142,10 @@ asio::awaitable<void> doctor_app::check_leader() {
                           {"get", "coordination.k8s.io", "leases", "", settings_.lease_namespace,
                            settings_.lease_name},
                           remedy);
-    if (lease.error().is(k8s::errc::not_found)) {
-      error.message = name + " does not exist: no manager runs";
-    }
+    const bool is_absent = lease.error().is(k8s::errc::not_found);
+    if (is_absent) error.message = name + " does not exist: no manager runs";
     co_await report(failed, "leader", std::move(error.message), std::move(error.next));
-    no_leader_ = name + " can't be read";
+    no_leader_ = name + (is_absent ? " does not exist" : " can't be read");
     co_return;
   }
   const auto renewed = lease->renewed.value_or(now());

@@ -177,6 +177,9 @@ asio::awaitable<int> rollout_app::change(const json::value* rollout) {
     done = " promoted";
   } else if (!settings_.to_sources) {
     change = undo_change(*rollout, settings_.to_revision, error);
+  } else if (k8s::find_string(*rollout, {"spec", "revision"}).empty()) {
+    error = to_string(runtime_rollouts_type()) + " \"" + key.name +
+            "\" has no revision pinned: its sources are rolled out";
   }
   error = with_kcp_flags(error, settings_.kcp);
   if (error.empty()) {

@@ -95,7 +95,11 @@ rollout_report report_of(const json::value& rollout, const std::vector<source_ve
       count(rollout, "updated") + " of " + count(rollout, "total") + " runtimes have been updated";
   const auto step = runtime_rollout::step_text(runtime_rollout::read_state(rollout));
   const auto progress = step + (step.empty() ? "" : ", ") + updated;
-  if (is_true(rollout, "Ready")) return {done, name + " successfully rolled out"};
+  if (is_true(rollout, "Ready")) {
+    const bool accepted = k8s::find_number(rollout, {"status", "failed"}) > 0;
+    return {done, name + " successfully rolled out" +
+                      (accepted ? "; accepted: " + count(rollout, "failed") + " that failed" : "")};
+  }
   const auto message = find_string(rollout, {"status", "message"});
   const auto because = message.empty() ? std::string() : ": " + std::string(message);
   if (is_true(rollout, "Stalled")) {
@@ -107,7 +111,7 @@ rollout_report report_of(const json::value& rollout, const std::vector<source_ve
     return {failed,
             name + " is partial: " + updated + ", " + count(rollout, "aside") + " were set aside"};
   }
-  auto line = "Waiting for " + name + " to finish: " + progress;
+  auto line = "Waiting for " + name + " to finish: " + progress + because;
   if (paused_by_hand(rollout)) line += "; it is paused";
   return {waiting, line + "..."};
 }

@@ -21,7 +21,7 @@ constexpr auto doctor_exit_codes =
     "0           no check failed, but for --tolerate      no check failed\n"
     "3           a check failed                           a check failed\n"
     "1           the command failed                       a request to KCP failed\n"
-    "2           a flag or the kubeconfig is invalid      the same, or a manifest is no YAML";
+    "2           a flag or the kubeconfig is invalid      the same, or no YAML";
 
 constexpr auto diff_exit_codes =
     "Exit code   runtime-watcher diff                     kubectl diff\n"
@@ -464,7 +464,9 @@ void describe_certs(CLI::App& app, certs_settings& to) {
     auto& command = *app.add_subcommand(name, help);
     command.callback([&to, made] { to.issues = made; });
     add(command, "--dir", to.dir, "", "Directory of ca.crt and ca.key, and of the output");
-    add(command, "--cn", to.common_name, "", "Common name of the certificate; by default --name");
+    add(command, "--cn", to.common_name, "",
+        made == role::ca ? "Common name of the certificate; by default runtime-watcher CA"
+                         : "Common name of the certificate; by default --name");
     add(command, "--days", to.days, "", "Validity of the certificate in days")
         ->check(CLI::Range(1, 36500));
     add(command, "--key", to.key, "", "Kind of the private key")

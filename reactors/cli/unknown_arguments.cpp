@@ -116,6 +116,12 @@ bool is_short_with_equals(const std::string& argument) {
   return argument.size() > 2 && argument[0] == '-' && argument[1] != '-' && argument[2] == '=';
 }
 
+std::string list_of(const std::vector<std::string>& known) {
+  std::string out;
+  for (const auto& each : known) out += (out.empty() ? ": there are " : ", ") + each;
+  return out;
+}
+
 [[noreturn]] void reject_command(const std::string& path, const std::string& given,
                                  const std::vector<std::string>& known) {
   const auto other = path == given ? program_with(given) : std::string();
@@ -123,9 +129,7 @@ bool is_short_with_equals(const std::string& argument) {
     throw setting_error("unknown command " + path + ": it is one of another program: " + other +
                         " " + path);
   }
-  std::string all;
-  for (const auto& each : known) all += (all.empty() ? ": there are " : ", ") + each;
-  reject("command " + path, given, known, all);
+  reject("command " + path, given, known, list_of(known));
 }
 
 }  // namespace
@@ -154,6 +158,11 @@ std::vector<std::string> with_commands_first(const CLI::App& program,
     command = nested;
     known = commands_in(*command);
     std::rotate(words_end++, at, std::next(at));
+  }
+  const bool needs_command = !known.empty() && command->get_require_subcommand_min() > 0;
+  if (needs_command && words_end == arguments.end()) {
+    throw setting_error((path.empty() ? "a command is" : path + ": a command is") + " missing" +
+                        list_of(known));
   }
   return arguments;
 }

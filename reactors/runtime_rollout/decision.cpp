@@ -381,7 +381,9 @@ class planner {
                       (error.empty() ? std::string("not ready in time") : error);
     }
     const auto& next = out_.next;
-    if (next.at == phase::canary && canaries_ == 0) out_.message = "no runtime answers";
+    if (next.at == phase::canary && canaries_ == 0) {
+      out_.message = "no runtime that takes part answers";
+    }
     if (next.at != phase::paused) return;
     if (next.reason == state::not_verified) out_.message = next.verification;
     if (next.reason == state::no_prometheus) {

@@ -386,7 +386,9 @@ bool runtime_rollout::follow_pin(const json::value& object) {
   if (now != pinned_) {
     pinned_ = std::move(now);
     unreadable_.clear();
-    for (const auto& [name, each] : runtimes_) callbacks_.requeue({key_.ns, name});
+    // Those that take no part, since the sources are invalid, may take the pinned content.
+    environment_.runtimes.objects().for_each(
+        [this](const k8s::object& runtime) { callbacks_.requeue({key_.ns, runtime.key().name}); });
   }
   return pinned_.empty() || content_.digest.empty() || content_.digest == pinned_;
 }

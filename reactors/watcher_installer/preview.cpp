@@ -139,12 +139,12 @@ asio::awaitable<k8s::result<void>> watcher_installer::preview_installation(
   const auto key = k8s::key_of(kyma);
   const auto own = certificates_.current(kyma);
   if (own.state == certificate_state::kind::refused) {
-    out->waits.push_back("there can't be a certificate: " + own.reason);
+    out->error = "there can't be a certificate: " + own.reason;
     co_return k8s::result<void>();
   }
   refresh_inputs();
   if (!inputs_.address() || !inputs_.trust()) {
-    out->waits.push_back(inputs_.errors().front().message);
+    out->error = inputs_.errors().front().message;
     co_return k8s::result<void>();
   }
   auto order = order_for(own);

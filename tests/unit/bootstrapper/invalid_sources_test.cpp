@@ -24,7 +24,7 @@ boost::json::value resource(const std::string& name, const std::string& status,
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(those_of_one_error_are_one_fault) {
+BOOST_AUTO_TEST_CASE(resources_with_one_error_are_one_fault) {
   known_sources known;
   for (const auto* const name : {"b", "a", "c"}) {
     known.note(resource(name, "False", "Invalid", "no JSON"));
@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(those_of_one_error_are_one_fault) {
              "1 RuntimeBootstrapper (own) is not Compatible: Invalid: no YAML");
 }
 
-BOOST_AUTO_TEST_CASE(what_is_corrected_or_gone_is_none) {
+BOOST_AUTO_TEST_CASE(resource_that_is_corrected_or_gone_is_no_fault) {
   known_sources known;
   known.note(resource("a", "False", "Invalid", "no JSON"));
   known.note(resource("b", "False", "Invalid", "no JSON"));

@@ -219,6 +219,30 @@ asio::awaitable<void> undoes_a_rollout(landscape* land) {
   BOOST_TEST(k8s::find_string(history[2], {"content"}) == first);
 }
 
+/// Nobody takes part in the roll-out of what is invalid.
+asio::awaitable<void> undoes_what_is_invalid(landscape* land) {
+  co_await land->begin();
+  const auto before =
+      co_await land->must(land->api("kcp").get(runtime_rollouts_type(), rollout_key));
+  const std::string first(k8s::find_string(before, {"status", "content"}));
+  const auto broken = manifests_source("kind: [");
+  co_await land->set_source(broken);
+  co_await land->until_rollout([](const json::value& one) {
+    return k8s::find_string(one, {"status", "message"}) == "no runtime takes part";
+  });
+  const json::value pin{{"revision", first}};
+  co_await land->change_rollout(pin);
+  co_await land->until_rollout([land, first](const json::value& one) {
+    return landscape::phase(one) == "Completed" && landscape::ready(one) == land->names.size() &&
+           k8s::find_string(one, {"status", "content"}) == first;
+  });
+}
+
+BOOST_AUTO_TEST_CASE(rollout_that_is_invalid_everywhere_is_undone) {
+  landscape land(3);
+  test::run(land.context, undoes_what_is_invalid(&land));
+}
+
 asio::awaitable<void> says_that_it_is_lost(landscape* land) {
   co_await land->begin();
   const auto before =
