@@ -98,7 +98,8 @@ rollout_report report_of(const json::value& rollout, const std::vector<source_ve
   if (is_true(rollout, "Ready")) {
     const bool accepted = k8s::find_number(rollout, {"status", "failed"}) > 0;
     return {done, name + " successfully rolled out" +
-                      (accepted ? "; accepted: " + count(rollout, "failed") + " that failed" : "")};
+                      (accepted ? "; accepted: " + count(rollout, "failed") + " that failed" : "") +
+                      (paused_by_hand(rollout) ? "; it is paused for what comes next" : "")};
   }
   const auto message = find_string(rollout, {"status", "message"});
   const auto because = message.empty() ? std::string() : ": " + std::string(message);

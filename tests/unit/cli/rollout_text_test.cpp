@@ -55,6 +55,12 @@ BOOST_AUTO_TEST_CASE(status_has_the_words_of_kubectl) {
   };
   check(with_status(at(phase::completed, 5)), done,
         "rollout \"bootstrapper\" successfully rolled out");
+  check(with_status(at(phase::completed, 5), {{"paused", true}}), done,
+        "rollout \"bootstrapper\" successfully rolled out; it is paused for what comes next");
+  auto accepted = at(phase::completed, 5);
+  accepted.now.failed = 2;
+  check(with_status(accepted), done,
+        "rollout \"bootstrapper\" successfully rolled out; accepted: 2 that failed");
   check(with_status(at(phase::waves, 3)), waiting,
         "Waiting for rollout \"bootstrapper\" to finish: 3 of 5 runtimes have been updated...");
   check(with_status(at(phase::completed, 3, 2)), failed,
