@@ -39,10 +39,11 @@ std::string write(const certs_settings& settings, const std::string& name, std::
                   const tls::key_pair& pair) {
   const auto written = tls::write_files(settings.dir, name, pair);
   if (written.has_error()) throw setting_error("certs: " + written.error().message());
-  const auto made = tls::certificate::from_pem(pair.certificate).value();
+  const auto made = tls::certificate::from_pem(pair.certificate);
+  if (!made) throw setting_error("certs: " + made.error().message());
   const auto path = (std::filesystem::path(settings.dir) / name).string();
-  return path + ".crt: certificate of " + std::string(role) + " " + made.common_name() +
-         ", valid until " + k8s::format_time(made.not_after()) + " (" +
+  return path + ".crt: certificate of " + std::string(role) + " " + made->common_name() +
+         ", valid until " + k8s::format_time(made->not_after()) + " (" +
          std::to_string(settings.days) + " days)\n" + path + ".key: its private key (" +
          settings.key + "), to be kept secret\n";
 }
