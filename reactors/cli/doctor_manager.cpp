@@ -70,11 +70,12 @@ asio::awaitable<void> doctor_app::check_manager() {
     has_way_to_manager_ = !got.no_way;
     const auto remedy =
         !got.next.empty() ? got.next
-        : no_leader_      ? std::string("see leader")
         : settings_.manager
             ? std::string(
-                  "see that a manager has this address for its page (--metrics-address); "
-                  "from outside it also wants --token-file")
+                  "see that this is a manager's address (its --metrics-address); from "
+                  "outside it also wants --token-file")
+        : no_leader_
+            ? std::string("see leader")
             : "repeat it with --address 127.0.0.1:8080, where this runs beside it, with NAME as "
               "the pod that leads: kubectl -n " +
                   settings_.lease_namespace + " port-forward pod/NAME 8080";
