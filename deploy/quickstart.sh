@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# From a bare machine (Debian 12 or 13, Ubuntu 24.04) to a control plane that hears of a change on a runtime: installs packages, builds, starts
+# From a bare machine (Debian 12 or 13) to a control plane that hears of a change on a runtime: installs packages, builds, starts
 # `runtime-watcher-dev dev` (API servers for KCP and a runtime, issuer, gateway and manager, all in one process), and does
 # what an operator would do: applies a Watcher, creates a Kyma with its runtime, changes a watched object on the
 # runtime. Each step is watched until it has happened. Leaves nothing running.
