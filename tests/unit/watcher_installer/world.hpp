@@ -89,7 +89,7 @@ class world : public test::environment {
 
   const std::shared_ptr<bool> is_dry = std::make_shared<bool>(false);  ///< the installer
   bool releases = true;  ///< Kymas, also where it is dry; set before `begin`
-  std::function<void(const k8s::object_key&)> on_reconcile = {};  ///< set before `begin`
+  std::function<void(const k8s::object_key&)> on_reconcile = {};  ///< until the world ends
   bool watches_certificates = false;     ///< the Secrets in KCP; set before `begin`
   std::vector<pod_report> reports = {};  ///< what the pods of each runtime say
   issuing certificates;

@@ -139,7 +139,10 @@ void world::start() {
                     {"metadata", {{"name", "manager"}, {"namespace", "kcp-system"}}}},
           .finalizers = releases ? &api("kcp") : nullptr,
           .reports = [this](const k8s::object_key&) { return reports; },
-          .on_reconcile = on_reconcile});
+          .on_reconcile =
+              [this](const k8s::object_key& of) {
+                if (on_reconcile) on_reconcile(of);
+              }});
   prepare(kymas);
   installing_ = std::make_unique<core::task_group>(context.get_executor());
   installing_->spawn(installer->run());
@@ -160,6 +163,7 @@ asio::awaitable<void> world::take_over(watcher_installer::installer_options with
 
 world::~world() {
   end_faults();
+  on_reconcile = nullptr;  // it may refer to what its test has left
   test::run(context, stop());
   shut_down();
 }
