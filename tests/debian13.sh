@@ -72,7 +72,7 @@ on_machine() {
     --bind "$shared/archives" /var/cache/apt/archives --bind "$shared/ccache" /root/.ccache --bind "$shared/cache" /root/.cache \
     --unshare-pid --unshare-uts --hostname debian13 --die-with-parent --cap-add ALL --clearenv --setenv HOME /root \
     --setenv PATH /usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin --setenv LANG C.UTF-8 --setenv CCACHE_DIR /root/.ccache \
-    --chdir /root/runtime-watcher bash -c "mount -t proc proc /proc && $2" &
+    --chdir /root/runtime-watcher unshare --mount-proc bash -c "$2" &
   running=$!
   wait "$running" || code=$?
   running=
