@@ -113,6 +113,13 @@ rollout_report report_of(const json::value& rollout, const std::vector<source_ve
             name + " is partial: " + updated + ", " + count(rollout, "aside") + " were set aside"};
   }
   auto line = "Waiting for " + name + " to finish: " + progress + because;
+  if (ready && ready->reason == "RuntimesUpdating") {
+    line =
+        "Waiting for " + name + " to finish: " + progress + ", " + count(rollout, "updating") +
+        " that did not get the content in its turn gets it now; partial if that does not respond "
+        "for 5 minutes" +
+        because;
+  }
   if (paused_by_hand(rollout)) line += "; it is paused";
   return {waiting, line + "..."};
 }

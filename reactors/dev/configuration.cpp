@@ -193,8 +193,9 @@ asio::awaitable<void> configuration_trial::run() {
   if (failure_) std::rethrow_exception(failure_);
 }
 
-std::string what_to_try(const std::string& kcp, bootstrapper_mode mode,
+std::string what_to_try(const std::string& kcp, const std::string& dir, bootstrapper_mode mode,
                         const std::string& first_runtime) {
+  const auto first_sources = kcp + " replace -f " + dir + "/bootstrapper-sources.yaml\n";
   std::string out = "Rotate what runtimes pull images with, and see it arrive here:\n" + kcp +
                     " -n kcp-system patch secret registry-credentials --type merge -p \\\n"
                     "    '{\"stringData\":{\".dockerconfigjson\":\"{\\\"auths\\\":"
@@ -204,15 +205,19 @@ std::string what_to_try(const std::string& kcp, bootstrapper_mode mode,
     out += "The marks on Runtimes, for the simulated Kyma Infrastructure Manager:\n" + kcp +
            " -n kcp-system get runtimes -o yaml\n";
   } else {
-    out += "What is there, and what a broken configuration leads to: nothing but a condition:\n" +
-           kcp + " -n kcp-system get runtimebootstrappers\n" + kcp +
-           " -n kcp-system patch configmap rt-bootstrapper-config --type merge -p \\\n"
-           "    '{\"data\":{\"rt-bootstrapper-config.json\":\"{\"}}'\n"
-           "How new manifests come to the runtimes; an image with the tag crash crashes:\n" +
-           kcp + " -n kcp-system get runtimerollouts -w\n" + kcp +
-           " -n kcp-system get configmap runtime-bootstrapper-manifests -o yaml |\n"
-           "    sed 's/rt-bootstrapper:1.0.0/rt-bootstrapper:crash/' |" +
-           kcp.substr(1) + " replace -f -\n";
+    out +=
+        "What is there, and what a broken configuration leads to, a condition, until it is "
+        "replaced:\n" +
+        kcp + " -n kcp-system get runtimebootstrappers\n" + kcp +
+        " -n kcp-system patch configmap rt-bootstrapper-config --type merge -p \\\n"
+        "    '{\"data\":{\"rt-bootstrapper-config.json\":\"{\"}}'\n" +
+        first_sources +
+        "How new manifests come to the runtimes; an image with the tag crash crashes, until it "
+        "is replaced:\n" +
+        kcp + " -n kcp-system get runtimerollouts -w\n" + kcp +
+        " -n kcp-system get configmap runtime-bootstrapper-manifests -o yaml |\n"
+        "    sed 's/rt-bootstrapper:1.0.0/rt-bootstrapper:crash/' |" +
+        kcp.substr(1) + " replace -f -\n" + first_sources;
   }
   return out + "One runtime in a different mode (off, signal, shadow, direct):\n" + kcp +
          " -n kcp-system annotate --overwrite runtime " + first_runtime + " " +

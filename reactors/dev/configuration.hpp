@@ -78,8 +78,8 @@ class configuration_trial {
 };
 
 /// Returns text for people: how to change a source, and where to watch the effect. `kcp`: a kubectl
-/// command line for KCP.
-std::string what_to_try(const std::string& kcp, bootstrapper_mode mode,
+/// command line for KCP; `dir`, a word of a shell, has the sources as they are at first.
+std::string what_to_try(const std::string& kcp, const std::string& dir, bootstrapper_mode mode,
                         const std::string& first_runtime);
 
 }  // namespace rw::dev

@@ -169,6 +169,9 @@ bool dev_app::hangs(std::size_t runtime) const {
 
 void dev_app::write_manifests() const {
   write_file(settings_.dir, "watcher.yaml", sample_watcher(), 0644);
+  if (configuration_) {
+    write_file(settings_.dir, "bootstrapper-sources.yaml", sample_bootstrapper_sources(), 0600);
+  }
   for (const auto& runtime : clusters_.runtimes()) {
     if (configuration_) {
       write_file(settings_.dir, "runtime-" + runtime.name + ".yaml", runtime_manifest(runtime),

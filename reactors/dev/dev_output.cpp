@@ -131,7 +131,7 @@ void dev_app::say_what_to_try() const {
       "Change what is watched on a runtime, and see the event here:\n  kubectl --kubeconfig " +
       cli::shell_word(first.file) +
       " -n kyma-system patch kyma default --type merge -p '{\"spec\":{\"channel\":\"fast\"}}'\n";
-  if (configuration_) text += what_to_try(kcp, settings_.bootstrapper, first.name);
+  if (configuration_) text += what_to_try(kcp, dir, settings_.bootstrapper, first.name);
   text += manager_ ? commands_to_try() : manager_to_start();
   print(text);
 }

@@ -5,6 +5,7 @@ import hashlib
 import json
 import shlex
 import shutil
+import subprocess
 import urllib.request
 
 import harness
@@ -290,6 +291,11 @@ class Configuration(harness.TestCase):
         self.assertTrue(crashing and crashing <= canaries, (crashing, canaries))
         # Credentials go everywhere all the same.
         self.rotate(set(names), "second")
+        # What is printed to put the first ones back.
+        back = dev.folder / "bootstrapper-sources.yaml"
+        subprocess.run(["kubectl", "--kubeconfig", dev.folder / "kcp.yaml", "replace", "-f", back], check=True, capture_output=True, timeout=60)
+        self.until(completed, f"the first content is everywhere again: {phases()}")
+        self.assertNotIn("crash", {image(name) for name in names})
         self.assertEqual(dev.terminate(20), 0, dev.tail())
 
     def rollout(self, *arguments):

@@ -65,6 +65,12 @@ BOOST_AUTO_TEST_CASE(status_has_the_words_of_kubectl) {
         "Waiting for rollout \"bootstrapper\" to finish: 3 of 5 runtimes have been updated...");
   check(with_status(at(phase::completed, 3, 2)), failed,
         "rollout \"bootstrapper\" is partial: 3 of 5 runtimes have been updated, 2 were set aside");
+  auto catches_up = at(phase::completed, 4);
+  catches_up.now.updating = 1;
+  check(with_status(catches_up), waiting,
+        "Waiting for rollout \"bootstrapper\" to finish: 4 of 5 runtimes have been updated, 1 that "
+        "did not get the content in its turn gets it now; partial if that does not respond for 5 "
+        "minutes...");
   auto stalled = at(phase::paused, 1);
   stalled.next.reason = "CanaryFailed";
   stalled.message = "skr-1: crashes";
