@@ -82,7 +82,7 @@ runtime_summary manager_app::view::summary_of(const k8s::object_key& kyma) const
   const auto known = find(kyma);
   runtime_summary out{.kyma = kyma, .state = known.state(), .reason = {}};
   out.condition = to_string(judged(kyma, known).condition);
-  if (known.health != nullptr) out.heartbeat = to_string(known.health->state);
+  out.heartbeat = to_string(liveness_of(known.health));
   if (known.installed != nullptr && known.installed->state) {
     out.reason = to_string(known.installed->reason);
     out.since = known.installed->since;
@@ -137,16 +137,6 @@ std::string manager_app::view::runtimes(std::string_view query, std::string& err
   page["conditions"] = conditions();
   page["rotation"] = rotation(nullptr);
   return boost::json::serialize(page);
-}
-
-boost::json::object manager_app::view::heartbeat_counts() const {
-  using heartbeats::liveness;
-  boost::json::object out;
-  for (const auto state :
-       {liveness::live, liveness::degraded, liveness::silent, liveness::unknown}) {
-    out[to_string(state)] = manager_.heartbeats_->health().count(state);
-  }
-  return out;
 }
 
 boost::json::object manager_app::view::rotation(const core::metrics_snapshot* values) const {
@@ -246,40 +236,6 @@ boost::json::array manager_app::view::events_of(const k8s::object_key& kyma) con
   }
   if (all.size() > most) all.resize(most);
   return json_of(all);
-}
-
-void manager_app::view::describe_heartbeat(const k8s::object_key& kyma,
-                                           boost::json::object& row) const {
-  const auto* const known = manager_.heartbeats_->health().find(kyma);
-  if (known == nullptr) return;
-  auto& out = row["heartbeat"].emplace_object();
-  out["state"] = to_string(known->state);
-  out["since"] = k8s::format_time(known->since);
-  if (known->reason != status_reason::none) out["reason"] = to_string(known->reason);
-  if (!known->message.empty()) out["message"] = known->message;
-  if (!known->waits_for.empty()) out["waitsFor"] = known->waits_for;
-  out["losses"] = known->losses;
-  if (!known->loss.empty()) out["latestLoss"] = known->loss;
-  if (known->probe) {
-    auto& probe = out["probe"].emplace_object();
-    probe["last"] = k8s::format_time(*known->probed);
-    probe["stage"] = to_string(known->probe->stage);
-    if (const auto reason = known->probe->reason; reason != status_reason::none) {
-      probe["reason"] = to_string(reason);
-    }
-    if (!known->probe->message.empty()) probe["message"] = known->probe->message;
-    if (known->probe->took) {
-      probe["milliseconds"] = *known->probe->took / std::chrono::milliseconds(1);
-    }
-  }
-  if (!known->heard) return;
-  const auto& last = known->last;
-  out["last"] = k8s::format_time(*known->heard);
-  out["version"] = last.version;
-  out["source"] = last.source;
-  if (last.events.abandoned > 0) out["abandonedEvents"] = last.events.abandoned;
-  out["oldestUndeliveredMilliseconds"] = last.oldest_undelivered.count();
-  if (last.delivery) out["deliveryMilliseconds"] = last.delivery->count();
 }
 
 // The live page.
@@ -476,9 +432,9 @@ boost::json::object manager_app::view::row(std::string_view name) {
     add_text(out, "message", known.health->message);
   }
   if (known.installed != nullptr) add_time(out, "since", known.installed->since);
+  if (manager_.heartbeats_) out["heartbeat"] = to_string(liveness_of(known.health));
   if (known.health == nullptr) return out;
   const auto& health = *known.health;
-  out["heartbeat"] = to_string(health.state);
   out["losses"] = health.losses;
   if (health.probe) {
     out["probe"] = to_string(health.probe->stage);

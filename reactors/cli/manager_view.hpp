@@ -85,6 +85,8 @@ class manager_app::view final : public admin::live_source {
   void describe_heartbeat(const k8s::object_key& kyma, boost::json::object& row) const;
   /// What this process recorded of the Kyma, its Runtime and its RuntimeBootstrapper, lately.
   boost::json::array events_of(const k8s::object_key& kyma) const;
+  /// Of a runtime of which nothing has been heard, and nothing is expected: unknown.
+  static liveness liveness_of(const heartbeats::runtime_health* known);
   boost::json::object heartbeat_counts() const;
   /// What is known of a runtime, to be judged.
   runtime_observation observation_of(const k8s::object_key& kyma, const runtime& known) const;

@@ -107,7 +107,10 @@ class Story:
         def judged():
             done = runtime_watcher("status", "--address", address, "-o", "json")
             self.assertEqual(done.returncode, 3, done.stderr)
-            states.update((r["kyma"], r) for r in json.loads(done.stdout)["runtimes"])
+            shown = json.loads(done.stdout)
+            states.update((r["kyma"], r) for r in shown["runtimes"])
+            self.assertEqual(sum(shown["heartbeats"].values()), shown["total"], shown)
+            self.assertEqual([r["kyma"] for r in shown["runtimes"] if "state" not in r.get("heartbeat", {})], [])
             return all(states.get(name, {}).get("state") not in (None, "unknown") for name in ("kyma-1", "kyma-ill"))
         wait_until(judged, PATIENCE, lambda: f"the states of two runtimes; they are {states}", every=0.1)
         self.assertEqual((states["kyma-1"]["state"], states["kyma-1"]["runtimeId"]), ("not_ready", RUNTIME))
