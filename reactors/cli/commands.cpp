@@ -107,7 +107,8 @@ std::vector<command> commands_of(settings& to) {
        .help = "Takes the watcher off all runtimes, and the manager's finalizers and objects out "
                "of KCP; may be interrupted and repeated",
        .describe = [&to](CLI::App& app) { describe_uninstall(app, to.uninstall); },
-       .make = make<uninstall_app>(to.uninstall)},
+       .make = make<uninstall_app>(to.uninstall),
+       .reports = true},
       {.name = "doctor",
        .help =
            "Checks an installation step by step, or with --pre whether it is possible, and says "

@@ -31,6 +31,7 @@ namespace {
 namespace asio = boost::asio;
 namespace json = boost::json;
 
+constexpr auto repeat_waiting = std::chrono::seconds(30);
 constexpr auto signal_record = "runtime-watcher-signalled-configuration";
 
 k8s::client connect(services& with, const uninstall_settings& settings, const char* name) {
@@ -295,14 +296,38 @@ asio::awaitable<void> uninstall_app::uninstall() {
 }
 
 asio::awaitable<void> uninstall_app::lead() {
+  leads_ = true;
   co_await uninstall();
   stop();
+}
+
+k8s::object_key uninstall_app::lease_key() const {
+  return {settings_.lease_namespace, settings_.lease_name};
+}
+
+/// Says what it waits for, again and again, until it leads.
+asio::awaitable<void> uninstall_app::report_waiting(std::string identity) {
+  const auto pause = services_.clock.make_timer(services_.executor);
+  const auto name = "the Lease " + k8s::to_string(lease_key());
+  for (bool due = true; due && !leads_;) {
+    const auto seen = co_await lease_.get(k8s::leases_type(), lease_key());
+    const std::string holder(seen ? k8s::find_string(*seen, {"spec", "holderIdentity"}) : "");
+    if (leads_) co_return;
+    if (!holder.empty() && holder != identity) {
+      co_await say("waiting for " + name + ", which " + holder +
+                   " holds: a manager that runs keeps it, scale it to 0");
+    } else if (!seen && !seen.error().is(k8s::errc::not_found)) {
+      co_await say("waiting for " + name + ": " + seen.error().message);
+    }
+    pause->expires_at(services_.clock.now() + repeat_waiting);
+    due = co_await pause->wait();
+  }
 }
 
 /// Returns why this identity may not take the Lease: waiting would not help. Empty: it may, or that
 /// is not known.
 asio::awaitable<std::string> uninstall_app::lease_refusal() {
-  const k8s::object_key key{settings_.lease_namespace, settings_.lease_name};
+  const auto key = lease_key();
   const auto& type = k8s::leases_type();
   auto answer = co_await lease_.get(type, key);
   if (answer) {
@@ -323,7 +348,7 @@ asio::awaitable<std::string> uninstall_app::lease_refusal() {
 
 /// Deletes the Lease unless it is held again.
 asio::awaitable<void> uninstall_app::remove_lease() {
-  const k8s::object_key key{settings_.lease_namespace, settings_.lease_name};
+  const auto key = lease_key();
   const auto seen = co_await lease_.get(k8s::leases_type(), key);
   if (!seen || !k8s::find_string(*seen, {"spec", "holderIdentity"}).empty()) co_return;
   k8s::delete_options as_seen{.resource_version = std::string(k8s::resource_version_of(*seen))};
@@ -336,11 +361,11 @@ asio::awaitable<int> uninstall_app::run() {
   background.spawn(services_.watchdog.run());
   background.spawn(pool_->run());
   auto random = core::make_random_source();
+  const auto identity = k8s::make_election_identity(random);
   k8s::leader_elector elector(
       services_.executor, k8s::objects_of(lease_),
-      k8s::election_options{.ns = settings_.lease_namespace,
-                            .name = settings_.lease_name,
-                            .identity = k8s::make_election_identity(random)},
+      k8s::election_options{
+          .ns = settings_.lease_namespace, .name = settings_.lease_name, .identity = identity},
       std::vector<k8s::leader_elector::reactor>{[this] { return lead(); }}, fence_,
       k8s::leader_environment{services_.clock, services_.log, services_.metrics,
                               core::make_random_source()});
@@ -351,11 +376,10 @@ asio::awaitable<int> uninstall_app::run() {
       stop();
     }
   }
-  if (!settings_.dry_run && error_.empty()) {
-    co_await say("waiting for the Lease " + settings_.lease_namespace + "/" + settings_.lease_name +
-                 ": a manager that runs keeps it, scale it to 0");
+  if (error_.empty()) {
+    leading.spawn(settings_.dry_run ? lead() : elector.run());
+    if (!settings_.dry_run) leading.spawn(report_waiting(identity));
   }
-  if (error_.empty()) leading.spawn(settings_.dry_run ? lead() : elector.run());
   co_await stop_.wait();
   leading.cancel();
   co_await leading.join();

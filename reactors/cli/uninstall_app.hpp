@@ -57,7 +57,9 @@ class uninstall_app final : public app {
   work<k8s::result<std::size_t>> count_others();
   std::shared_ptr<const k8s::fence> leader_fence() const;
   work<std::string> release_all(k8s::resource_type type, std::string finalizer, bool with_routes);
+  k8s::object_key lease_key() const;
   work<std::string> lease_refusal();
+  work<void> report_waiting(std::string identity);
   work<void> remove_lease();
   work<void> say(std::string line);
 
@@ -74,6 +76,7 @@ class uninstall_app final : public app {
   std::string error_;  ///< why the run failed
   std::vector<std::string> lines_;
   bool writing_ = false;
+  bool leads_ = false;
   bool finished_ = false;  ///< all steps were tried
 };
 
