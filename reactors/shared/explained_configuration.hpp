@@ -99,13 +99,13 @@ inline constexpr explanation bootstrapper_reasons[] = {
     {"Compatible", "the sources are valid, and the runtime takes them",
      "where it is False: the message names the field or the object",
      "correct it in the source that the message names"},
-    {"InStep", "in mode `shadow`: the runtime has what mode `direct` would write",
+    {"InStep", "the runtime has what mode `direct` would write; told in mode `shadow` alone",
      "where it is False: KIM has not brought the newest content, or a client on the runtime edited "
      "it",
      "compare what the message lists; deploy/manager/bootstrapper/MIGRATION.md"},
     {"RuntimeBootstrapperReady",
-     "condition of the Runtime, for those who wait for it there: the bootstrapper runs with its "
-     "configuration",
+     "the bootstrapper runs with its configuration: a condition of the Runtime, for those who wait "
+     "for it there",
      "where it is False: the conditions of the RuntimeBootstrapper",
      "kubectl describe runtimebootstrappers -n kcp-system"},
     {"Applied", "the unit's newest revision is in place"},

@@ -90,11 +90,10 @@ inline constexpr explanation watcher_reasons[] = {
 
 /// The CA rotation: conditions of the landscape, and Events of the gateway's Secret.
 inline constexpr explanation rotation_reasons[] = {
-    {"settled", "phase of the rotation: the gateway serves with the root's certificate"},
-    {"grace",
-     "phase of the rotation: the gateway's bundle has the new CA, and the grace period runs"},
+    {"settled", "the gateway serves with the root's certificate: no rotation is under way"},
+    {"grace", "the gateway's bundle has the new CA, and the grace period of the rotation runs"},
     {"distributing",
-     "phase of the rotation: the grace period is over, and the switch to the new CA waits for the "
+     "the grace period of the rotation is over, and the switch to the new CA waits for the "
      "runtimes that lack it"},
     {"CARotation", "the CA rotation has reached another phase, which the message names"},
     {"CARotationBlocked", "the CA rotation needs a person",

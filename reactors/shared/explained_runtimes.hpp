@@ -33,7 +33,7 @@ inline constexpr std::string_view pods =
 /// Of each `status_reason`, in its order; that of `none` is shown where a runtime is ill without
 /// one.
 inline constexpr explanation runtime_reasons[] = {
-    {"Other", "runtimes are ill for a reason that has no word", "the messages name it",
+    {"Other", "runtimes are ill for a reason that has no entry of its own", "the messages name it",
      next_steps::messages},
 
     {"AccessMissing", "KCP has no kubeconfig of the runtime",
@@ -253,21 +253,19 @@ inline constexpr explanation runtime_states[] = {
      "nothing is wrong without a reason beside it; RemovalFailed: that failed",
      "runtime-watcher explain REASON, with that reason"},
     {"unknown",
-     "the leader has not looked at the runtime yet, or no heartbeat of it is expected yet; of the "
-     "landscape: no leader says how it is",
+     "the leader has not looked at the runtime yet, or no heartbeat of it is expected yet (as "
+     "verdict, no leader says how the landscape is)",
      "the leader has just begun; the watcher was just installed", next_steps::messages},
     {"live", "heartbeats of the runtime arrive, and report no error"},
     {"degraded",
-     "heartbeats arrive, and the watcher reports an error or a probe failed; of the landscape: "
-     "more "
-     "than 1 % of the runtimes are ill, or it has a fault",
+     "heartbeats arrive, and the watcher reports an error or a probe failed (as verdict, more than "
+     "1 % of the runtimes are ill, or the landscape has a fault)",
      "the reason beside it", "runtime-watcher explain REASON, with that reason"},
     {"silent", "no heartbeat of the runtime has arrived for 2.5 times their interval",
      "NoHeartbeat, or what a probe found: the reason beside it", next_steps::gateway},
     {"complete",
-     "in the column PROBE: the latest probe came all the way back to KCP; until then the column "
-     "has "
-     "where it is: runtime, webhook, gateway or heartbeat"},
+     "the latest probe came all the way back to KCP; until then the column PROBE has where it is: "
+     "runtime, webhook, gateway or heartbeat"},
 };
 
 /// Events of the Kyma, and of the Runtime where KIM configures it.
