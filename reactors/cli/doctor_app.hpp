@@ -127,7 +127,7 @@ class doctor_app final : public app {
   output errors_;
   std::vector<finding> findings_;
   bool is_manager_read_ = false;
-  bool has_way_to_manager_ = true;
+  std::optional<fleet_verdict> unasked_ = {};  ///< there is no way to the leader
 };
 
 }  // namespace rw::cli

@@ -67,13 +67,9 @@ bool doctor_app::is_new(const std::string& kyma) const {
 asio::awaitable<void> doctor_app::check_manager() {
   const auto got = co_await manager_->ask("/runtimes?limit=500");
   if (!got.error.empty()) {
-    has_way_to_manager_ = !got.no_way;
+    if (got.no_way) unasked_ = runtimes_client::verdict_without(got);
     const auto remedy =
         !got.next.empty() ? got.next
-        : settings_.manager
-            ? std::string(
-                  "see that this is a manager's address (its --metrics-address); from "
-                  "outside it also wants --token-file")
         : no_leader_
             ? std::string("see leader")
             : "repeat it with --address 127.0.0.1:8080, where this runs beside it, with NAME as "

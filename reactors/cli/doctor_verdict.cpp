@@ -64,9 +64,15 @@ fleet_verdict doctor_app::own_verdict() {
 /// Sets the verdict, and names what the leader judges differently.
 asio::awaitable<void> doctor_app::compare_verdicts() {
   verdict_ = own_verdict();
-  if (!has_way_to_manager_ || !settings_.runtimes.empty()) co_return;
+  if (!settings_.runtimes.empty()) co_return;
+  if (unasked_) {
+    // As whoever asks the leader is told; what it would add to well is not known.
+    if (verdict_.level == fleet_level::well) verdict_ = *unasked_;
+    co_return;
+  }
   const auto got = co_await manager_->ask("/runtimes?limit=5000&condition=ill");
-  const auto leaders = got.error.empty() ? read_verdict(got.runtimes) : no_leader(got.error);
+  const auto leaders =
+      got.error.empty() ? read_verdict(got.runtimes) : runtimes_client::verdict_without(got);
   if (leaders.level == fleet_level::unknown) {
     // Whoever asks the leader is told the same.
     if (!no_leader_) verdict_ = leaders;

@@ -27,6 +27,9 @@ constexpr const char* once_more = "run it again in 5 s";
 constexpr const char* at_its_address =
     "if the pod has just ended, wait until another leads; a manager that runs outside of KCP's "
     "pods is asked at the address of its metrics: --address HOST:PORT";
+constexpr const char* see_address =
+    "see that a manager runs, and that this is its --metrics-address; from outside of its pod "
+    "--token-file is needed as well";
 constexpr int most_tries = 8;
 /// In a pod of the manager.
 const core::host_port own_pod{"127.0.0.1", 8080};
@@ -49,6 +52,12 @@ void make_printable(json::value& value) {
 }
 
 }  // namespace
+
+fleet_verdict runtimes_client::verdict_without(const answer& of) {
+  auto out = no_leader(of.error);
+  if (!of.next.empty() || of.other_leads) out.message = "unknown: " + of.error;
+  return out;
+}
 
 runtimes_client::runtimes_client(services& with, core::host_port address, std::string token_file)
     : token_file_(std::move(token_file)) {
@@ -118,7 +127,7 @@ asio::awaitable<runtimes_client::page> runtimes_client::get_at_address(const std
     auto error = co_await client_->acquire(slot);
     if (!error) error = co_await slot.exchange(request, response);
     if (!error) continue;
-    out.error.message = "no response from " + authority + ": " + error.message();
+    out.error = {"no response from " + authority + ": " + error.message(), see_address};
     co_return out;
   }
   if (response.status == misdirected) {
@@ -129,7 +138,7 @@ asio::awaitable<runtimes_client::page> runtimes_client::get_at_address(const std
   } else if (response.status != 200) {
     out.error.message =
         authority + " responds " + std::to_string(response.status) + ": " + response.body;
-    if (response.status == service_unavailable) out.error.next = once_more;
+    out.error.next = response.status == service_unavailable ? once_more : see_address;
   }
   out.error.message = core::printable(out.error.message);
   out.body = std::move(response.body);
@@ -214,6 +223,13 @@ asio::awaitable<runtimes_client::proxied_pod> runtimes_client::find_way(answer* 
   co_return pod;
 }
 
+/// What responds is no manager.
+void runtimes_client::note_stranger(const proxied_pod* pod, answer* to) const {
+  to->error = (kcp_ == nullptr ? core::to_string(address_) : pod->target) +
+              " does not respond as a manager does";
+  if (kcp_ == nullptr) to->next = see_address;
+}
+
 /// Reads one JSON value; sets the response's error otherwise.
 asio::awaitable<json::value> runtimes_client::get(const proxied_pod* pod, const std::string* target,
                                                   answer* to) {
@@ -226,8 +242,7 @@ asio::awaitable<json::value> runtimes_client::get(const proxied_pod* pod, const 
   if (!to->error.empty()) co_return nullptr;
   auto read = k8s::read_json(got.body);
   if (read && read->is_object()) co_return std::move(*read);
-  to->error = (kcp_ == nullptr ? core::to_string(address_) : pod->target) +
-              " does not respond as a manager does";
+  note_stranger(pod, to);
   co_return nullptr;
 }
 
@@ -257,8 +272,7 @@ asio::awaitable<runtimes_client::answer> runtimes_client::ask(std::string query)
   for (std::string target = query;;) {
     auto next = co_await get(&pod, &target, &out);
     if (out.error.empty() && !is_page_of_runtimes(next)) {
-      out.error = (kcp_ == nullptr ? core::to_string(address_) : pod.target) +
-                  " does not respond as a manager does";
+      note_stranger(&pod, &out);
     }
     if (!out.error.empty()) co_return out;
     make_printable(next);

@@ -4,6 +4,7 @@
 #include "rw/k8s/client/client.hpp"
 #include "rw/reactors/cli/app.hpp"
 #include "rw/reactors/cli/kcp_error.hpp"
+#include "rw/reactors/shared/fleet_verdict.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>
@@ -30,6 +31,9 @@ class runtimes_client {
     bool no_way = false;
     bool other_leads = false;  ///< another replica than the one that was asked, as `error` says
   };
+
+  /// The verdict of who has no answer: unknown. Without access to KCP nothing is known of a leader.
+  static fleet_verdict verdict_without(const answer& of);
 
   /// At a manager's admin port, or a Service of them. `token_file`: its --admin-token-file; may be
   /// empty.
@@ -72,6 +76,7 @@ class runtimes_client {
   boost::asio::awaitable<proxied_pod> find_way(answer* to);
   boost::asio::awaitable<boost::json::value> get(const proxied_pod* pod, const std::string* target,
                                                  answer* to);
+  void note_stranger(const proxied_pod* pod, answer* to) const;
   void compare_version(answer& of);
   boost::asio::awaitable<proxied_pod> find_pod();
   boost::asio::awaitable<page> get_at_address(const std::string* target);

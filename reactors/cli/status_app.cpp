@@ -111,13 +111,12 @@ std::string colour_of(const json::value& runtime) {
   return k8s::find_string(runtime, {"condition"}) == "ill" ? "\x1b[31m" : "\x1b[33m";
 }
 
-/// Formats why no leader tells the runtimes. Without access to KCP nothing is known of a leader.
+/// Formats why no leader tells the runtimes.
 std::string text_of_failure(runtimes_client::answer of, std::string_view format,
                             const kcp_access& kcp) {
   of.error = with_kcp_flags(of.error, kcp);
   of.next = with_kcp_flags(of.next, kcp);
-  auto verdict = no_leader(of.error);
-  if (!of.next.empty() || of.other_leads) verdict.message = "unknown: " + of.error;
+  const auto verdict = runtimes_client::verdict_without(of);
   if (format == "json" || format == "yaml") {
     json::object out{{"verdict", json_of(verdict, {})}};
     if (!of.next.empty()) out["fix"] = of.next;
