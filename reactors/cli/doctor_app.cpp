@@ -221,6 +221,11 @@ asio::awaitable<void> doctor_app::check_rights() {
   }
 }
 
+/// Of an object that the manager writes, and that was not read: with --shadow it need not be there.
+finding_state doctor_app::unwritten(const k8s::failure& why) const {
+  return leader_.shadow && why.is(k8s::errc::not_found) ? not_proven : failed;
+}
+
 /// A Secret in istio-system with a certificate for servers.
 asio::awaitable<void> doctor_app::check_certificate(std::string name, std::string owner) {
   const bool bundles = name == gateway_secret_name;
@@ -230,7 +235,9 @@ asio::awaitable<void> doctor_app::check_certificate(std::string name, std::strin
   const auto place = "Secret " + leader_.istio_namespace + "/" + name;
   const auto got = co_await kcp_->get(secrets_type(), {leader_.istio_namespace, name});
   if (!got) {
-    co_await report_by_settings(failed, "certificates", got.error().message, std::move(owner),
+    const auto state = bundles ? unwritten(got.error()) : failed;
+    if (state == not_proven) owner = shadow_writes_nothing;
+    co_await report_by_settings(state, "certificates", got.error().message, std::move(owner),
                                 reason);
     co_return;
   }
@@ -335,13 +342,15 @@ asio::awaitable<void> doctor_app::check_watchers() {
     }
     auto message =
         "no VirtualService routes to " + k8s::to_string(key) + ": " + route.error().message;
-    const std::string remedy =
-        "see the Watcher's conditions and the manager's log: it writes the "
-        "VirtualService while it leads";
+    const auto state = unwritten(route.error());
+    const std::string remedy(
+        state == not_proven ? shadow_writes_nothing
+                            : "see the Watcher's conditions and the manager's log: it writes the "
+                              "VirtualService while it leads");
     if (key == heartbeats) {
-      co_await report_by_settings(failed, "watchers", std::move(message), remedy);
+      co_await report_by_settings(state, "watchers", std::move(message), remedy);
     } else {
-      co_await report(failed, "watchers", std::move(message), remedy);
+      co_await report(state, "watchers", std::move(message), remedy);
     }
   }
   if (well == routed.size() && refused_count == 0 && kept > 0) {

@@ -103,6 +103,11 @@ asio::awaitable<void> doctor_app::check_manager() {
     const auto kyma = kyma_of(row);
     const std::string reason(k8s::find_string(row, {"reason"}));
     const bool ill = is_ill(row);
+    // The checks do not say why an object is missing.
+    const auto found = failed_.find(kyma);
+    if (ill && found != failed_.end() && found->second.reason == status_reason::none) {
+      found->second = ill_runtime(row, reason);
+    }
     if (reason.empty() || !is_new(kyma) || (!ill && !is_imperfect(row))) continue;
     if (ill) note_failed(ill_runtime(row, reason));
     if (++told > most_lines) continue;

@@ -39,6 +39,8 @@ struct finding {
 };
 
 /// What is to be done about a kubeconfig that can't be used, or may not be.
+inline constexpr std::string_view shadow_writes_nothing =
+    "nothing is written with --shadow: start the manager without it when it is to write";
 inline constexpr std::string_view new_kubeconfig =
     "have its owner, such as infrastructure-manager, write the Secret of its kubeconfig anew; for "
     "a "

@@ -70,6 +70,16 @@ asio::awaitable<std::optional<finding>> doctor_app::check_installation(k8s::clie
   const auto configurations =
       *k8s::well_known_type("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration");
   const auto deployments = *k8s::well_known_type("apps/v1", "Deployment");
+  const auto not_read = [&](const k8s::failure& why, std::string remedy) {
+    const auto state = unwritten(why);
+    if (state == failed) {
+      return failed_finding(kyma, reason_of_request(why), why.message, std::move(remedy));
+    }
+    auto out = failed_finding(kyma, status_reason::would_write, why.message,
+                              std::string(shadow_writes_nothing));
+    out.state = state;
+    return out;
+  };
   const auto remedy =
       "see why the manager did not write it: runtime-watcher status --name " + kyma + " -o wide";
   const auto configuration =
@@ -77,19 +87,17 @@ asio::awaitable<std::optional<finding>> doctor_app::check_installation(k8s::clie
   if (!configuration) {
     const bool absent = configuration.error().is(k8s::errc::not_found);
     const bool unusable = configuration.error().is(k8s::errc::not_configured);
-    auto out = failed_finding(
-        kyma, reason_of_request(configuration.error()), configuration.error().message,
-        absent     ? remedy
-        : unusable ? std::string(new_kubeconfig)
-                   : "see the runtime's API server and the kubeconfig's rights");
+    auto out = not_read(configuration.error(),
+                        absent     ? remedy
+                        : unusable ? std::string(new_kubeconfig)
+                                   : "see the runtime's API server and the kubeconfig's rights");
     if (absent && !leader_.known) out.state = not_proven;  // it may be out of --only
     co_return out;
   }
   const auto secret =
       co_await runtime->get(secrets_type(), {skr, std::string(watcher_installer::secret_name)});
   if (!secret) {
-    co_return failed_finding(kyma, reason_of_request(secret.error()), secret.error().message,
-                             remedy);
+    co_return not_read(secret.error(), remedy);
   }
   const auto text = k8s::secret_data(*secret, certificate_entry);
   const auto own = tls::certificate::from_pem(text.value_or(std::string()));
@@ -104,8 +112,7 @@ asio::awaitable<std::optional<finding>> doctor_app::check_installation(k8s::clie
   }
   const auto deployment = co_await runtime->get(deployments, {skr, std::string(skr_webhook_name)});
   if (!deployment) {
-    co_return failed_finding(kyma, reason_of_request(deployment.error()),
-                             deployment.error().message, remedy);
+    co_return not_read(deployment.error(), remedy);
   }
   if (k8s::find_number(*deployment, {"status", "readyReplicas"}) < 1) {
     const auto pods = co_await inspect_pods(runtime, *deployment);

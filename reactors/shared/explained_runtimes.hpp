@@ -99,7 +99,8 @@ inline constexpr explanation runtime_reasons[] = {
      next_steps::control_plane},
     {"CaBundleInvalid",
      "the gateway's CA bundle is damaged or missing; runtimes keep the last valid one",
-     "the Secret `istio-system/klm-istio-gateway` was deleted or edited",
+     "the Secret `istio-system/klm-istio-gateway` was deleted or edited; a manager with `--shadow` "
+     "does not create it",
      next_steps::control_plane},
     {"WatchersWithdrawn",
      "all Watchers are gone with their definition; the webhooks stay on the runtimes",

@@ -336,10 +336,25 @@ class Doctor(harness.TestCase):
         self.assertEqual((heartbeats["state"], heartbeats["message"]),
                          ("not_proven", "the leader stands back, and judges no heartbeats: nothing is written, as --shadow says"))
         # It does not repair: what `doctor` finds is no reason to repeat it.
-        self.dev.skr("runtime-3").delete(CONFIGURATION)
+        self.dev.skr("runtime-3").patch(SECRET, {"data": {"tls.crt": base64.b64encode(b"no certificate").decode()}})
         [verdict] = [check for check in self.examine()[1] if check["check"] == "verdict"]
         self.assertIn("ill by these checks alone: runtime-3; the leader stands back", verdict["message"])
         self.assertNotIn("fix", verdict)
+
+    def test_shadow_on_a_new_landscape_lacks_what_it_never_writes(self):
+        """That is no failure, and a runtime is ill for the reason that `status` has."""
+        self.start_manager("--shadow", "--probe-interval", "2s")
+        rows = {}
+        def judged():
+            done = runtime_watcher("status", "--address", f"127.0.0.1:{self.admin}", "-o", "json")
+            rows.update({row["kyma"]: row.get("reason") for row in json.loads(done.stdout).get("runtimes", [])})
+            return len(rows) == RUNTIMES and all(rows.values())
+        wait_until(judged, 60, lambda: f"{rows}\n{self.manager.tail()}", every=0.5)
+        checks = self.examine()[1]
+        self.assertEqual({(check["check"], check["reason"]) for check in checks if check["state"] == "failed"},
+                         {("manager", reason) for reason in rows.values()}, checks)
+        absent = [check for check in checks if check["state"] == "not_proven" and "without it when it is to write" in check.get("fix", "")]
+        self.assertEqual({check["check"] for check in absent}, {"certificates", "watchers", "runtime"}, checks)
 
     def test_text_names_each_check(self):
         self.start_manager()
