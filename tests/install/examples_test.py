@@ -119,7 +119,7 @@ class Examples(Base):
         self.assertEqual(process.stdout.readline().rstrip(), "runtime-1: Kyma kyma-system/default")
 
     def test_program_in_python(self):
-        self.check(sys.executable, EXAMPLES / "python" / "operator.py", LIBRARY, "--address=127.0.0.1:0", "--component=lifecycle-manager")
+        self.check(sys.executable, EXAMPLES / "python" / "kyma_operator.py", LIBRARY, "--address=127.0.0.1:0", "--component=lifecycle-manager")
 
 
 class Operator(unittest.TestCase):
@@ -198,7 +198,7 @@ class HostileHost(unittest.TestCase):
 
 class CLibrary(Base):
     def setUp(self):
-        spec = importlib.util.spec_from_file_location("operator_example", EXAMPLES / "python" / "operator.py")
+        spec = importlib.util.spec_from_file_location("operator_example", EXAMPLES / "python" / "kyma_operator.py")
         self.example = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(self.example)
         self.rw = self.example.load(str(LIBRARY))

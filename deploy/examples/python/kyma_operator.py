@@ -1,6 +1,6 @@
 """An operator in Python, through rw.h and ctypes: each event, and each resync, calls a function.
 
-    operator.py LIBRARY [FLAG...]
+    kyma_operator.py LIBRARY [FLAG...]
 
 LIBRARY is librw.so.0; the flags are those of `runtime-watcher listen`, to which --resyncs is added.
 """
