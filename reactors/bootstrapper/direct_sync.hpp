@@ -146,11 +146,13 @@ class direct_sync final : public runtime_controller {
 
   // preview.cpp
   work<k8s::result<void>> preview_sync(pass* in, preview_writes writes);
+  work<k8s::result<void>> preview_release(const pass* in, preview_writes writes);
 
   // lifecycle.cpp: before the first pass, and the last one.
   work<result> create(k8s::object_key key);
   work<result> undeploy_all(pass* in);
   work<k8s::result<void>> undeploy(pass* in, std::shared_ptr<k8s::client> api);
+  work<k8s::result<boost::json::value>> opt_out(const pass* in, k8s::client kcp);
   work<result> release(pass* in, std::string abandoned);
   void forget(const k8s::object_key& key);
   void note_decision(const k8s::object_key& key, const runtime_facts& facts,

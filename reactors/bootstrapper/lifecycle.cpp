@@ -66,33 +66,36 @@ asio::awaitable<k8s::result<void>> direct_sync::undeploy(pass* in,
   co_return k8s::result<void>();
 }
 
+/// Notes on the Runtime that nobody wants its resource, which was created for it, and deleted by
+/// hand. Returns the Runtime; null: that is not so.
+asio::awaitable<k8s::result<json::value>> direct_sync::opt_out(const pass* in, k8s::client kcp) {
+  const auto& key = in->to.key;
+  const auto runtime = kcp_.runtime_of(key);
+  if (k8s::annotation(in->resource, auto_created_annotation) != "true" || runtime.is_null() ||
+      k8s::is_being_deleted(runtime) || kcp_.facts_of(key).of_former_runtime) {
+    co_return json::value();
+  }
+  // Of a deleted definition nobody has decided about this runtime.
+  const auto definition = co_await find_definition_state(
+      environment_.kcp, runtime_bootstrappers_type(), times_of(in->resource));
+  const bool is_over = removal_left(in->resource) <= core::duration::zero();
+  if (!definition && !is_over) co_return definition.error();
+  if (!definition || is_by_definition(*definition)) co_return json::value();
+  json::object annotations;
+  annotations[opt_out_annotation] = "true";
+  json::value change{{"metadata", {{"annotations", std::move(annotations)}}}};
+  auto written = co_await kcp.patch(runtimes_type(), key, k8s::patch_type::merge, std::move(change),
+                                    {.field_manager = options_.apply.field_manager});
+  if (!written && written.error().is(k8s::errc::not_found)) co_return json::value();
+  co_return written;
+}
+
 /// Lets the resource go. `abandoned`: why objects may be left on the runtime; empty: none are.
 asio::awaitable<k8s::reconcile_result> direct_sync::release(pass* in, std::string abandoned) {
   const auto& key = in->to.key;
-  const auto runtime = kcp_.runtime_of(key);
-  bool opt_out = k8s::annotation(in->resource, auto_created_annotation) == "true" &&
-                 !runtime.is_null() && !k8s::is_being_deleted(runtime) &&
-                 !kcp_.facts_of(key).of_former_runtime;
-  if (opt_out) {
-    // Of a deleted definition nobody has decided about this runtime.
-    const auto definition = co_await find_definition_state(
-        environment_.kcp, runtime_bootstrappers_type(), times_of(in->resource));
-    const bool is_over = removal_left(in->resource) <= core::duration::zero();
-    if (!definition && !is_over) co_return result::error(definition.error());
-    opt_out = definition && !is_by_definition(*definition);
-  }
-  if (opt_out) {
-    json::object annotations;
-    annotations[opt_out_annotation] = "true";
-    json::value change{{"metadata", {{"annotations", std::move(annotations)}}}};
-    const auto written = co_await environment_.kcp.patch(
-        runtimes_type(), key, k8s::patch_type::merge, std::move(change),
-        {.field_manager = options_.apply.field_manager});
-    if (!written && !written.error().is(k8s::errc::not_found)) {
-      co_return result::error(written.error());
-    }
-    if (written) kcp_.wrote_runtime(*written);
-  }
+  const auto opted_out = co_await opt_out(in, environment_.kcp);
+  if (!opted_out) co_return result::error(opted_out.error());
+  if (!opted_out->is_null()) kcp_.wrote_runtime(*opted_out);
   const auto ended = co_await writer_.set_finalizer(&in->resource, std::string(finalizer), false);
   if (ended && ended->type != result::kind::done) co_return *ended;
   forget(key);

@@ -57,13 +57,21 @@ asio::awaitable<pass_preview> direct_sync::preview(k8s::object_key key, core::du
   co_return complete(std::move(out), writes, ended);
 }
 
+asio::awaitable<k8s::result<void>> direct_sync::preview_release(const pass* in,
+                                                                preview_writes writes) {
+  const auto opted_out = co_await opt_out(in, environment_.kcp.previewing(writes.kcp));
+  if (!opted_out) co_return opted_out.error();
+  const auto released =
+      co_await writer_.try_release(in->resource, std::string(finalizer), writes.kcp);
+  co_return released;
+}
+
 asio::awaitable<k8s::result<void>> direct_sync::preview_sync(pass* in, preview_writes writes) {
   const auto key = in->to.key;
   const auto next = in->input.decided.next;
   auto& state = in->input.state;
   if (next == action::release) {
-    const auto released =
-        co_await writer_.try_release(in->resource, std::string(finalizer), writes.kcp);
+    const auto released = co_await preview_release(in, writes);
     co_return released;
   }
   if (next == action::undeploy) {
@@ -81,8 +89,7 @@ asio::awaitable<k8s::result<void>> direct_sync::preview_sync(pass* in, preview_w
     const auto removed = co_await bootstrapper::undeploy(std::move(*api), &options_.apply,
                                                          state.objects, std::move(may_write));
     if (!removed) co_return removed.error();
-    const auto released =
-        co_await writer_.try_release(in->resource, std::string(finalizer), writes.kcp);
+    const auto released = co_await preview_release(in, writes);
     co_return released;
   }
   skip_rejected(in);

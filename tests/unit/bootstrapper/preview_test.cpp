@@ -80,17 +80,23 @@ RW_COROUTINE_TEST(preview_fails_where_the_sources_are_invalid, test_env, quick_o
 RW_COROUTINE_TEST(preview_of_an_undeployment_releases_the_resource_in_kcp, test_env,
                   quick_options()) {
   const std::string finalizer(bootstrapper::finalizer);
+  const std::string opt_out(bootstrapper::opt_out_annotation);
   co_await env->begin_with({"skr"});
   co_await env->pause();
+  json::object by_the_manager{{bootstrapper::auto_created_annotation, "true"}};
+  json::value change{{"metadata", {{"annotations", std::move(by_the_manager)}}}};
+  co_await env->merge(bootstrapper::runtime_bootstrappers_type(), skr, std::move(change));
   co_await env->remove("kcp", bootstrapper::runtime_bootstrappers_type(), skr);
   co_await env->until_resource("skr", k8s::is_being_deleted);
   auto got = co_await env->reactor->preview(skr);
   while (got.kcp_writes.empty()) got = co_await env->reactor->preview(skr);
   BOOST_TEST(got.error == "");
   BOOST_TEST(!got.writes.empty());
-  BOOST_TEST(got.kcp_writes.size() == 1U);
-  BOOST_TEST(k8s::has_finalizer(got.kcp_writes.front().live, finalizer));
-  BOOST_TEST(!k8s::has_finalizer(got.kcp_writes.front().next, finalizer));
+  BOOST_TEST_REQUIRE(got.kcp_writes.size() == 2U);
+  BOOST_TEST(k8s::annotation(got.kcp_writes.front().live, opt_out) == "");
+  BOOST_TEST(k8s::annotation(got.kcp_writes.front().next, opt_out) == "true");
+  BOOST_TEST(k8s::has_finalizer(got.kcp_writes.back().live, finalizer));
+  BOOST_TEST(!k8s::has_finalizer(got.kcp_writes.back().next, finalizer));
   env->on_request = [](const std::string& cluster, const std::string& verb, const std::string&) {
     const bool refuses = cluster == "skr" && verb == "delete";
     return k8s::devserver::fault{.status = refuses ? 403U : 0U};
