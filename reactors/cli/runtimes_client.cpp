@@ -28,8 +28,8 @@ constexpr const char* at_its_address =
     "if the pod has just ended, wait until another leads; a manager that runs outside of KCP's "
     "pods is asked at the address of its metrics: --address HOST:PORT";
 constexpr const char* see_address =
-    "see that a manager runs, and that this is its --metrics-address; from outside of its pod "
-    "--token-file is needed as well";
+    "see that a manager runs, and that this is a manager's address (its --metrics-address); from "
+    "outside of its pod it also wants --token-file";
 constexpr int most_tries = 8;
 /// In a pod of the manager.
 const core::host_port own_pod{"127.0.0.1", 8080};

@@ -368,6 +368,12 @@ class Doctor(harness.TestCase):
                      r"\d+ checks: \d+ proven, 0 failed, 2 not proven"):
             self.assertRegex(done.stdout, line)
         self.assertEqual(runtime_watcher("doctor", "--kubeconfig", self.folder / "missing.yaml").returncode, 2)
+        # There is no way to the leader, which is no pod: what it would add to these checks is not known.
+        def asked(command):
+            verdict = json.loads(runtime_watcher(command, "--kubeconfig", kubeconfig, "-o", "json", timeout=60).stdout)["verdict"]
+            return verdict["level"], re.sub(r"limit=\d+", "", verdict["message"])
+        self.assertRegex(asked("status")[1], "^unknown: the leader .* is no pod")
+        self.assertEqual(asked("doctor"), asked("status"))
 
     def test_clocks_that_differ_are_named(self):
         self.start_manager()
