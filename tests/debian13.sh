@@ -82,7 +82,7 @@ on_machine() {
 
 if [[ $compiler == gcc ]]; then
   on_machine "packages" "deploy/install-packages.sh build && apt-get install -qq -y --no-install-recommends g++ >/dev/null"
-  on_machine "build with gcc" "cmake --preset release -DCMAKE_CXX_COMPILER=g++ -DRW_WERROR=ON && cmake --build --preset release"
+  on_machine "build with gcc" "cmake --preset release -DCMAKE_CXX_COMPILER=g++ -DRW_WERROR=ON && cmake --build --preset release -- -k 0"
   on_machine "unit tests" "ctest --preset release -L unit -j $(nproc)"
 else
   on_machine "deploy/quickstart.sh" deploy/quickstart.sh

@@ -83,13 +83,13 @@ asio::awaitable<void> world::add_any_runtime() {
 }
 
 asio::awaitable<void> world::begin() {
-  const auto records =
-      with_.records_namespace;  // gcc 14 can't compile a list with members in co_await
-  co_await define(
-      {"crds/operator.kyma-project.io_watchers.yaml", "dev/operator.kyma-project.io_kymas.yaml",
-       "crds/operator.kyma-project.io_runtimerollouts.yaml",
-       "dev/networking.istio.io_gateways.yaml", "dev/networking.istio.io_virtualservices.yaml"},
-      {"kcp-system", "istio-system", records});
+  // gcc 14 can't compile lists of strings in co_await.
+  std::vector<std::string> files{
+      "crds/operator.kyma-project.io_watchers.yaml", "dev/operator.kyma-project.io_kymas.yaml",
+      "crds/operator.kyma-project.io_runtimerollouts.yaml", "dev/networking.istio.io_gateways.yaml",
+      "dev/networking.istio.io_virtualservices.yaml"};
+  std::vector<std::string> namespaces{"kcp-system", "istio-system", with_.records_namespace};
+  co_await define(std::move(files), std::move(namespaces));
   auto gateway = object_of(gateways_type(), "kcp-system", "klm-watcher");
   gateway.as_object()["spec"] = {
       {"servers", json::array{{{"hosts", json::array{"events.kcp.example.com"}},
