@@ -222,8 +222,8 @@ asio::awaitable<void> doctor_app::check_rights() {
 }
 
 /// Of an object that the manager writes, and that was not read: with --shadow it need not be there.
-finding_state doctor_app::unwritten(const k8s::failure& why) const {
-  return leader_.shadow && why.is(k8s::errc::not_found) ? not_proven : failed;
+finding_state doctor_app::unwritten(const k8s::failure& error) const {
+  return leader_.shadow && error.is(k8s::errc::not_found) ? not_proven : failed;
 }
 
 /// A Secret in istio-system with a certificate for servers.

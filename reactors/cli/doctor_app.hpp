@@ -89,7 +89,7 @@ class doctor_app final : public app {
   work<void> compare_verdicts();
   void note_rollout(const boost::json::value& rollout);
   void note_failed(judged_runtime runtime);
-  finding_state unwritten(const k8s::failure& why) const;
+  finding_state unwritten(const k8s::failure& error) const;
   fleet_verdict own_verdict();
   bool is_tolerated(const finding& of) const;
   bool is_new(const std::string& kyma) const;

@@ -70,12 +70,12 @@ asio::awaitable<std::optional<finding>> doctor_app::check_installation(k8s::clie
   const auto configurations =
       *k8s::well_known_type("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration");
   const auto deployments = *k8s::well_known_type("apps/v1", "Deployment");
-  const auto not_read = [&](const k8s::failure& why, std::string remedy) {
-    const auto state = unwritten(why);
+  const auto not_read = [&](const k8s::failure& error, std::string remedy) {
+    const auto state = unwritten(error);
     if (state == failed) {
-      return failed_finding(kyma, reason_of_request(why), why.message, std::move(remedy));
+      return failed_finding(kyma, reason_of_request(error), error.message, std::move(remedy));
     }
-    auto out = failed_finding(kyma, status_reason::would_write, why.message,
+    auto out = failed_finding(kyma, status_reason::would_write, error.message,
                               std::string(shadow_writes_nothing));
     out.state = state;
     return out;
