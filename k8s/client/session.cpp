@@ -279,9 +279,12 @@ asio::awaitable<void> session::exchange(call* request, attempt* now) {
     co_return fail(*request, *now, errc::fenced, make_error_code(errc::fenced).message());
   }
   const auto began = environment_.clock.now();
-  error = request->opened != nullptr && slot.multiplexed()
-              ? co_await slot.open(request->wire, now->response, options, *request->opened)
-              : co_await slot.exchange(request->wire, now->response, options);
+  // Not as one expression: gcc 14 awaits it twice.
+  if (request->opened != nullptr && slot.multiplexed()) {
+    error = co_await slot.open(request->wire, now->response, options, *request->opened);
+  } else {
+    error = co_await slot.exchange(request->wire, now->response, options);
+  }
   if (request->sink == nullptr) metrics_.took(request->operation, environment_.clock.now() - began);
   judge(*request, error, *now);
 }

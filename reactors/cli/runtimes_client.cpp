@@ -233,8 +233,12 @@ void runtimes_client::note_stranger(const proxied_pod* pod, answer* to) const {
 /// Reads one JSON value; sets the response's error otherwise.
 asio::awaitable<json::value> runtimes_client::get(const proxied_pod* pod, const std::string* target,
                                                   answer* to) {
-  const auto got =
-      kcp_ == nullptr ? co_await get_at_address(target) : co_await get_by_proxy(pod, target);
+  page got;
+  if (kcp_ == nullptr) {
+    got = co_await get_at_address(target);
+  } else {
+    got = co_await get_by_proxy(pod, target);
+  }
   to->error = got.error.message;
   to->next = got.error.next;
   to->no_way = got.no_way;
