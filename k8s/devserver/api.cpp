@@ -153,7 +153,8 @@ asio::awaitable<void> api::handle_json(http::request& from, http::response& into
   of.verb = verb_of(from, of.to);
   if (of.in->faults.decide) of.wrong = of.in->faults.decide(of.verb, of.to.path);
   into.last = of.wrong.last;
-  if (of.wrong.latency.count() > 0) return after(of.wrong.latency, std::move(of), from, into);
+  const auto latency = of.wrong.latency;
+  if (latency.count() > 0) return after(latency, std::move(of), from, into);
   return proceed(std::move(of), from, into);
 }
 

@@ -17,11 +17,13 @@ json owned(const json& object, std::string_view manager, std::string_view operat
 /// Words for "this manager applies that".
 struct managers : sandbox {
   json by(std::string_view manager, json object, place from = place::current()) {
-    return apply(type_of(object), std::move(object), {.field_manager = std::string(manager)}, from);
+    const auto& type = type_of(object);
+    return apply(type, std::move(object), {.field_manager = std::string(manager)}, from);
   }
   json forced(std::string_view manager, json object, place from = place::current()) {
-    return apply(type_of(object), std::move(object),
-                 {.field_manager = std::string(manager), .force = true}, from);
+    const auto& type = type_of(object);
+    return apply(type, std::move(object), {.field_manager = std::string(manager), .force = true},
+                 from);
   }
   void refuse_by(std::string_view manager, json object, const refusal& as,
                  place from = place::current()) {

@@ -97,7 +97,7 @@ BOOST_FIXTURE_TEST_CASE(names_of_a_kind_are_derived, sandbox) {
 
 BOOST_FIXTURE_TEST_CASE(definition_is_named_by_plural_and_group, sandbox) {
   auto crd = one_field(*this, R"({"type": "string"})");
-  crd = with(std::move(crd), "/metadata/name", "others." + text(crd, "/spec/group"));
+  crd = with(crd, "/metadata/name", "others." + text(crd, "/spec/group"));
   refuse(api.create(crds, crd), {422, "Invalid", "must be spec.names.plural+\".\"+spec.group"});
 }
 
