@@ -26,6 +26,9 @@ void note_unit(unit of, const unit_state& state, pass_preview& out) {
   }
   if (state.rejected) out.waits.push_back(name + ": " + state.rejected->message);
   if (state.failed) add_error(state.failed->message);
+  for (const auto& [source, fate] : state.missing) {
+    out.waits.push_back(name + ": " + source + " does not exist; " + fate);
+  }
   for (const auto& each : state.warnings) out.waits.push_back(name + ": " + each);
 }
 

@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -76,6 +77,7 @@ class doctor_app final : public app {
   work<void> check_rollouts();
   work<void> check_orphans();
   work<void> check_sources();
+  work<void> check_without_bootstrapper(const std::set<std::string>* known);
   work<void> check_runtimes();
   work<k8s::result<std::vector<std::string>>> select_kymas();
   work<void> check_some(const std::vector<std::string>* kymas, runtime_counts* counts);

@@ -3,6 +3,7 @@
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/cli/doctor_app.hpp"
 #include "rw/reactors/runtime_rollout/resource.hpp"
+#include "rw/reactors/shared/explanations.hpp"
 #include "rw/reactors/shared/fleet_verdict.hpp"
 #include "rw/reactors/shared/status_reason.hpp"
 
@@ -111,9 +112,14 @@ asio::awaitable<void> doctor_app::check_manager() {
     if (reason.empty() || !is_new(kyma) || (!ill && !is_imperfect(row))) continue;
     if (ill) note_failed(ill_runtime(row, reason));
     if (++told > most_lines) continue;
+    // Of a fault in KCP that row says what this does.
+    const auto* const known = explain(reason);
+    const bool in_kcp = known != nullptr && known->next == next_steps::control_plane;
     co_await report({ill ? failed : not_proven, "manager",
                      kyma + ": " + reason + ": " + std::string(k8s::find_string(row, {"message"})),
-                     "runtime-watcher status --name " + kyma + " -o wide", reason, kyma});
+                     in_kcp ? "runtime-watcher explain " + reason
+                            : "runtime-watcher status --name " + kyma + " -o wide",
+                     reason, kyma});
   }
   if (told > 0) co_return;
   co_await report(proven, "manager", "it names no fault beyond those above");

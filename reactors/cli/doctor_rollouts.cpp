@@ -4,6 +4,7 @@
 #include "rw/reactors/bootstrapper/invalid_sources.hpp"
 #include "rw/reactors/bootstrapper/resource.hpp"
 #include "rw/reactors/cli/doctor_app.hpp"
+#include "rw/reactors/cli/rollout_text.hpp"
 #include "rw/reactors/runtime_rollout/resource.hpp"
 #include "rw/reactors/shared/definition.hpp"
 #include "rw/reactors/shared/fleet_verdict.hpp"
@@ -13,6 +14,8 @@
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <utility>
 
 namespace rw::cli {
@@ -99,8 +102,16 @@ asio::awaitable<void> doctor_app::check_rollouts() {
                       fault->next);
       continue;
     }
-    phases += (phases.empty() ? "" : ", ") + std::string(name) + " is in phase " +
-              std::string(k8s::find_string(*got, {"status", "phase"}));
+    const auto phase = k8s::find_string(*got, {"status", "phase"});
+    if (auto pinned = waiting_sources(*got); !pinned.empty()) {
+      co_await report(not_proven, "rollouts", rollout + ": " + pinned);
+    } else if (phase == "Partial") {
+      co_await report(not_proven, "rollouts",
+                      rollout + " is partial: runtimes that were set aside lack the content",
+                      "runtime-watcher rollout status " + std::string(name));
+    }
+    phases +=
+        (phases.empty() ? "" : ", ") + std::string(name) + " is in phase " + std::string(phase);
   }
   if (findings_.size() == before) co_await report(proven, "rollouts", std::move(phases));
 }
@@ -115,6 +126,47 @@ asio::awaitable<void> doctor_app::check_sources() {
     co_await report(
         {failed, "bootstrappers", std::move(each.message), std::move(each.next), each.reason});
   }
+  std::set<std::string> known;
+  std::map<std::string, std::vector<std::string>> missing;  // resources, by the message
+  for (const auto& each : items == nullptr ? json::array() : *items) {
+    auto name = k8s::key_of(each).name;
+    const auto compatible = k8s::find_condition(each, "Compatible");
+    if (compatible && compatible->reason == "SourceMissing") {
+      missing[compatible->message].push_back(name);
+    }
+    known.insert(std::move(name));
+  }
+  for (const auto& [message, names] : missing) {
+    co_await report({not_proven, "bootstrappers",
+                     "SourceMissing: " + message + " (" + first_of(names, names.size()) + ")",
+                     "create it again, unless it is to be gone", "SourceMissing"});
+  }
+  if (list) co_await check_without_bootstrapper(&known);
+}
+
+/// Names the Runtimes in mode direct that nothing is written to.
+asio::awaitable<void> doctor_app::check_without_bootstrapper(const std::set<std::string>* known) {
+  const auto list = co_await kcp_->list(runtimes_type(),
+                                        {.ns = std::string(kcp_namespace), .metadata_only = true});
+  std::vector<std::string> names;
+  const auto* const items = list ? k8s::find_array(*list, {"items"}) : nullptr;
+  for (const auto& each : items == nullptr ? json::array() : *items) {
+    auto name = k8s::key_of(each).name;
+    const bool direct = mode_of(each, leader_.bootstrapper) == bootstrapper_mode::direct;
+    if (!direct || known->contains(name) || k8s::is_being_deleted(each)) continue;
+    if (k8s::annotation(each, bootstrapper::opt_out_annotation) == "true") name += " (opted out)";
+    names.push_back(std::move(name));
+  }
+  if (names.empty()) co_return;
+  co_await report(
+      {not_proven, "bootstrappers",
+       "NoResource: nothing is written to Runtimes in mode direct without a "
+       "RuntimeBootstrapper: " +
+           first_of(names, names.size()),
+       "create them, or start the manager with --create-runtime-bootstrappers; one that "
+       "opted out has the annotation " +
+           std::string(bootstrapper::opt_out_annotation),
+       "NoResource"});
 }
 
 /// Those that are deleted in mode off: the manager releases them where it may.

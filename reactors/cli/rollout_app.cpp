@@ -2,6 +2,7 @@
 
 #include "rw/k8s/objects/label_selector.hpp"
 #include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/bootstrapper/invalid_sources.hpp"
 #include "rw/reactors/bootstrapper/resource.hpp"
 #include "rw/reactors/cli/kcp_commands.hpp"
 #include "rw/reactors/cli/kcp_error.hpp"
@@ -95,6 +96,22 @@ asio::awaitable<std::vector<json::value>> rollout_app::read_all() {
   co_return out;
 }
 
+/// "; " and which sources of the bootstrapper are invalid, where no runtime takes part; or nothing.
+asio::awaitable<std::string> rollout_app::invalid_sources(const json::value* rollout) {
+  if (k8s::key_of(*rollout).name != "bootstrapper" ||
+      k8s::find_number(*rollout, {"status", "total"}) > 0) {
+    co_return "";
+  }
+  const auto list = co_await kcp_->list(bootstrapper::runtime_bootstrappers_type(),
+                                        {.ns = std::string(kcp_namespace)});
+  const auto* const items = list ? k8s::find_array(*list, {"items"}) : nullptr;
+  bootstrapper::invalid_sources invalid;
+  for (const auto& each : items == nullptr ? json::array() : *items) invalid.note(each);
+  std::string out;
+  for (const auto& each : invalid.faults()) out.append("; ").append(each.message);
+  co_return out;
+}
+
 asio::awaitable<int> rollout_app::follow(std::string name) {
   std::vector<source_version> sources;
   for (const auto& each : settings_.sources) sources.push_back(*parse_source_version(each));
@@ -105,7 +122,10 @@ asio::awaitable<int> rollout_app::follow(std::string name) {
   for (;;) {
     const auto got = co_await kcp_->get(runtime_rollouts_type(), key);
     if (!got) throw std::runtime_error(error_of(got.error(), settings_.kcp, "get", key.name));
-    const auto report = report_of(*got, sources);
+    auto report = report_of(*got, sources);
+    if (report.is != rollout_report::outcome::failed)
+      report.line += co_await invalid_sources(&*got);
+    report.line = with_kcp_flags(report.line, settings_.kcp);
     const bool failed = report.is == rollout_report::outcome::failed;
     const bool changed = report.line != std::exchange(printed, report.line);
     if (changed && settings_.format != "text") {

@@ -79,6 +79,18 @@ std::optional<source_version> parse_source_version(std::string_view text) {
   return out;
 }
 
+std::string waiting_sources(const json::value& rollout) {
+  constexpr std::string_view separator = "; newer: ";
+  const auto pinned = k8s::find_condition(rollout, "Pinned");
+  const auto at =
+      pinned && pinned->status == "True" ? pinned->message.find(separator) : std::string::npos;
+  if (at == std::string::npos) return {};
+  const std::string revision(find_string(rollout, {"spec", "revision"}));
+  return "revision " + revision.substr(0, shown_digits) + " is pinned" +
+         pinned->message.substr(at) + "; these come with runtime-watcher rollout undo " +
+         k8s::key_of(rollout).name + " --to-sources";
+}
+
 rollout_report report_of(const json::value& rollout, const std::vector<source_version>& sources) {
   const auto name = name_of(rollout);
   const auto phase = find_string(rollout, {"status", "phase"});
@@ -86,8 +98,12 @@ rollout_report report_of(const json::value& rollout, const std::vector<source_ve
       k8s::find_number(rollout, {"status", "observedGeneration"}) < k8s::generation_of(rollout)) {
     return {waiting, "Waiting for " + name + " spec update to be observed..."};
   }
+  const auto pinned = waiting_sources(rollout);
   for (const auto& each : sources) {
     if (has_read(rollout, each)) continue;
+    if (pinned.find(" " + each.kind + "/" + each.name + "=") != pinned.npos) {
+      return {failed, name + " does not observe " + each.kind + "/" + each.name + ": " + pinned};
+    }
     return {waiting, "Waiting for " + name + " to observe " + each.kind + "/" + each.name +
                          " at resourceVersion " + each.resource_version + "..."};
   }
@@ -97,9 +113,11 @@ rollout_report report_of(const json::value& rollout, const std::vector<source_ve
   const auto progress = step + (step.empty() ? "" : ", ") + updated;
   if (is_true(rollout, "Ready")) {
     const bool accepted = k8s::find_number(rollout, {"status", "failed"}) > 0;
-    return {done, name + " successfully rolled out" +
+    const bool none = k8s::find_number(rollout, {"status", "total"}) == 0;
+    return {done, name + " successfully rolled out" + (none ? "; no runtime takes part" : "") +
                       (accepted ? "; accepted: " + count(rollout, "failed") + " that failed" : "") +
-                      (paused_by_hand(rollout) ? "; it is paused for what comes next" : "")};
+                      (paused_by_hand(rollout) ? "; it is paused for what comes next" : "") +
+                      (pinned.empty() ? "" : "; " + pinned)};
   }
   const auto message = find_string(rollout, {"status", "message"});
   const auto because = message.empty() ? std::string() : ": " + std::string(message);

@@ -30,6 +30,9 @@ struct rollout_report {
 rollout_report report_of(const boost::json::value& rollout,
                          const std::vector<source_version>& sources);
 
+/// Which revision is pinned and keeps newer sources out, and the command that ends it; empty: none.
+std::string waiting_sources(const boost::json::value& rollout);
+
 /// A RuntimeRollout's table: its name, then the rows, the first of which has the titles.
 std::string in_columns(const boost::json::value& rollout,
                        const std::vector<std::vector<std::string>>& rows);

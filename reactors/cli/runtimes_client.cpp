@@ -27,6 +27,9 @@ constexpr const char* once_more = "run it again in 5 s";
 constexpr const char* at_its_address =
     "if the pod has just ended, wait until another leads; a manager that runs outside of KCP's "
     "pods is asked at the address of its metrics: --address HOST:PORT";
+constexpr const char* shadow_at_its_address =
+    "a leader with --shadow does not write this Secret: ask it at the address of its metrics: "
+    "--address HOST:PORT";
 constexpr const char* see_address =
     "see that a manager runs, and that this is a manager's address (its --metrics-address); from "
     "outside of its pod it also wants --token-file";
@@ -165,8 +168,9 @@ asio::awaitable<runtimes_client::proxied_pod> runtimes_client::find_pod() {
   const k8s::object_key key{settings.state_namespace, std::string(leader_secret::name)};
   const auto secret = co_await kcp_->get(secrets_type(), key);
   if (!secret) {
-    out.error = describe(secret.error(), {"get", "", "secrets", "", key.ns, key.name},
-                         "the leader writes this Secret: see its log");
+    out.error = describe(
+        secret.error(), {"get", "", "secrets", "", key.ns, key.name},
+        settings.shadow ? shadow_at_its_address : "the leader writes this Secret: see its log");
     co_return out;
   }
   const auto leader = read_leader_secret(*secret, holder);

@@ -195,7 +195,8 @@ asio::awaitable<void> configuration_trial::run() {
 
 std::string what_to_try(const std::string& kcp, const std::string& dir, bootstrapper_mode mode,
                         const std::string& first_runtime) {
-  const auto first_sources = kcp + " replace -f " + dir + "/bootstrapper-sources.yaml\n";
+  const auto first_sources =
+      kcp + " apply --server-side --force-conflicts -f " + dir + "/bootstrapper-sources.yaml\n";
   std::string out = "Rotate what runtimes pull images with, and see it arrive here:\n" + kcp +
                     " -n kcp-system patch secret registry-credentials --type merge -p \\\n"
                     "    '{\"stringData\":{\".dockerconfigjson\":\"{\\\"auths\\\":"

@@ -83,6 +83,7 @@ void dev_app::show(const arrival& arrival) const {
 /// Returns what starts the manager that the gateway sends events to.
 std::string dev_app::manager_to_start() const {
   const auto& listens = settings_.backends;
+  const bool direct = configuration_ && settings_.bootstrapper == bootstrapper_mode::direct;
   return "Start a manager" +
          (listens.empty() ? std::string(" (no event reaches it without --backend)") : "") +
          ":\n  " + cli::shell_word(program()) + " manager --allow-local-runtimes --kubeconfig " +
@@ -90,7 +91,7 @@ std::string dev_app::manager_to_start() const {
          (listens.empty() ? "" : " --listen-address " + to_string(listens.front())) +
          (configuration_ ? " --bootstrapper-mode " + std::string(to_string(settings_.bootstrapper))
                          : "") +
-         "\n";
+         (direct ? " --create-runtime-bootstrappers" : "") + "\n";
 }
 
 /// Returns what shows the manager's view. Its Pod is proxied by the embedded API server alone; it
@@ -127,12 +128,13 @@ void dev_app::say_what_to_try() const {
   } else {
     text += "How they are:\n" + kcp + " get watchers,kymas,events -A\n";
   }
+  if (!manager_) text += manager_to_start();
   text +=
       "Change what is watched on a runtime, and see the event here:\n  kubectl --kubeconfig " +
       cli::shell_word(first.file) +
       " -n kyma-system patch kyma default --type merge -p '{\"spec\":{\"channel\":\"fast\"}}'\n";
   if (configuration_) text += what_to_try(kcp, dir, settings_.bootstrapper, first.name);
-  text += manager_ ? commands_to_try() : manager_to_start();
+  if (manager_) text += commands_to_try();
   print(text);
 }
 

@@ -23,6 +23,9 @@ using k8s::object_key;
 /// After a start nothing is decided before the health of each runtime is known, or this has passed:
 /// shares are of all runtimes, and a canary whose health is unknown would be replaced by another.
 constexpr auto warm_up = std::chrono::minutes(5);
+/// For a pass with the sources after a pin was taken away; after that the present content is
+/// theirs.
+constexpr auto longest_unpinning = std::chrono::seconds(30);
 
 /// What is awaited goes by the clock of the wall, and counts anew from where that is set back to.
 constexpr auto longest_wait = std::chrono::seconds(10);
@@ -130,7 +133,8 @@ bool runtime_rollout::admit(const object_key& runtime, const shared_content& con
                             const content_revisions& desired, const content_facts& now) {
   // A pass that began before the pin, or one that can't read what is pinned.
   if (!pinned_.empty() && content.digest != pinned_) return false;
-  if (content != content_) decide_soon();
+  const bool was_awaited = std::exchange(awaits_sources_, {}).has_value();
+  if (content != content_ || was_awaited) decide_soon();
   if (content.digest != content_.digest) {
     new_ahead_ = 0;
     for (auto& [name, each] : runtimes_) {
@@ -268,7 +272,7 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
     auto reported = co_await report_unreadable(&object);
     co_return reported;
   }
-  if (!decidable) co_return result::done();
+  if (!decidable) co_return awaits_sources_ ? result::requeue_after(settle()) : result::done();
   if (content_.digest.empty()) {
     auto idle = co_await report_idle(&object);
     co_return idle;
@@ -386,10 +390,16 @@ bool runtime_rollout::follow_pin(const json::value& object) {
   if (now != pinned_) {
     pinned_ = std::move(now);
     unreadable_.clear();
+    awaits_sources_ = {};
+    if (pinned_.empty()) awaits_sources_ = environment_.common.clock.now() + longest_unpinning;
     // Those that take no part, since the sources are invalid, may take the pinned content.
     environment_.runtimes.objects().for_each(
         [this](const k8s::object& runtime) { callbacks_.requeue({key_.ns, runtime.key().name}); });
   }
+  // Of pinned content nothing is said as if it were that of the sources.
+  const bool expired = awaits_sources_ && environment_.common.clock.now() >= *awaits_sources_;
+  if (expired || runtimes_.empty()) awaits_sources_.reset();
+  if (awaits_sources_) return false;
   return pinned_.empty() || content_.digest.empty() || content_.digest == pinned_;
 }
 

@@ -131,6 +131,7 @@ class runtime_rollout final : public content_gate, private k8s::reconciler {
   std::string kept_;      ///< content that was given to `callbacks::keep`
   std::string not_kept_;  ///< content that can't be
   std::string pinned_;
+  std::optional<core::time_point> awaits_sources_;  ///< until when, after a pin was taken away
   std::string unreadable_;  ///< why what is pinned can't be read; empty: it can
   participants runtimes_;
   std::vector<k8s::label_selector> selectors_;  ///< of the steps, at the last decision

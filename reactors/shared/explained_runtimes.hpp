@@ -179,7 +179,8 @@ inline constexpr explanation runtime_reasons[] = {
     {"NoHeartbeat",
      "no heartbeat of the runtime arrives within `--heartbeat-timeout`: its events may not arrive "
      "either",
-     "the webhook's pod is gone; egress from the runtime, the gateway or its certificate",
+     "the webhook's pod is gone, or the runtime has never been reached; egress from the runtime, "
+     "the gateway or its certificate",
      next_steps::gateway},
     {"CertificateExpires", "the watcher's certificate expires within 72 hours, and is not renewed",
      "the issuer does not renew it, or the runtime is unreachable", next_steps::certificates},
@@ -291,7 +292,7 @@ inline constexpr explanation kyma_events[] = {
     {"WatcherReleased",
      "the Kyma is released, and the watcher stays, as another Kyma has the same runtime"},
     {"WatcherLive", "heartbeats of the runtime arrive again, and report no error"},
-    {"WatcherSilent", "heartbeats of the runtime have ended",
+    {"WatcherSilent", "heartbeats of the runtime have ended, or have not begun in time",
      "NoHeartbeat, or what its probe found: the message", next_steps::gateway},
     {"WatcherDegraded", "heartbeats arrive, and the watcher reports an error or a probe failed",
      "the reason at the beginning of the message",

@@ -16,6 +16,10 @@ namespace {
 /// The CAs that the gateway trusts, or why they must not go to the runtimes.
 in_words<tls::ca_bundle> trust_in(const k8s::object& secret) {
   const auto name = "Secret " + std::string(gateway_secret_name);
+  if (!secret) {
+    return defect(name +
+                  " does not exist: the manager makes it from the root CA, but not with --shadow");
+  }
   const auto value = secret.parse();
   auto trust = read_trust_bundle(value);
   if (trust.authorities.empty()) return defect(name + " has no CA bundle");

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import re
 import shlex
 import shutil
 import subprocess
@@ -293,9 +294,34 @@ class Configuration(harness.TestCase):
         self.rotate(set(names), "second")
         # What is printed to put the first ones back.
         back = dev.folder / "bootstrapper-sources.yaml"
-        subprocess.run(["kubectl", "--kubeconfig", dev.folder / "kcp.yaml", "replace", "-f", back], check=True, capture_output=True, timeout=60)
+        subprocess.run(["kubectl", "--kubeconfig", dev.folder / "kcp.yaml", "apply", "--server-side", "--force-conflicts", "-f", back], check=True, capture_output=True, timeout=60)
         self.until(completed, f"the first content is everywhere again: {phases()}")
         self.assertNotIn("crash", {image(name) for name in names})
+        self.assertEqual(dev.terminate(20), 0, dev.tail())
+
+    def test_what_reaches_no_runtime_is_told(self):
+        dev = self.start_dev("--bootstrapper-mode", "direct", runtimes=2)
+        self.until(lambda: dev.phases and dev.phases[-1]["phase"] == "Completed" and dev.phases[-1]["ready"] == 2, "the first content")
+        config = collection("configmaps", "kcp-system") + "/rt-bootstrapper-config"
+        def told():
+            done = harness.runtime_watcher("doctor", "--kubeconfig", dev.folder / "kcp.yaml", "-o", "json", timeout=60)
+            return [f"{each['state']} {each['message']}" for each in json.loads(done.stdout)["checks"] if each["check"] == "bootstrappers"]
+        def back():
+            subprocess.run(["kubectl", "--kubeconfig", dev.folder / "kcp.yaml", "apply", "--server-side", "--force-conflicts", "-f",
+                            dev.folder / "bootstrapper-sources.yaml"], check=True, capture_output=True, timeout=60)
+            self.until(lambda: not told(), "nothing is wrong")
+        self.assertEqual(told(), [])
+        self.kcp.patch(config, {"data": {"rt-bootstrapper-config.json": "{"}})
+        self.until(lambda: re.search("no runtime takes part.*RuntimeBootstrappers .*not Compatible: Invalid: .*JSON",
+                                     self.rollout("status", "bootstrapper", "--no-watch")[1]), "rollout status names the source")
+        back()
+        self.kcp.delete(config)
+        self.until(lambda: any(re.match("not_proven SourceMissing: .*rt-bootstrapper-config.*does not exist", each) for each in told()), "SourceMissing")
+        done = harness.runtime_watcher("diff", "--runtime", "runtime-1", "--kubeconfig", dev.folder / "kcp.yaml", timeout=60)
+        self.assertRegex(done.stdout, "rt-bootstrapper-config.*does not exist")
+        back()
+        self.kcp.delete(collection("runtimebootstrappers", "kcp-system", "operator.kyma-project.io", "v1alpha1") + "/runtime-2")
+        self.until(lambda: any(re.match("not_proven NoResource: .*: runtime-2 .opted out", each) for each in told()), "the one that opted out")
         self.assertEqual(dev.terminate(20), 0, dev.tail())
 
     def rollout(self, *arguments):
@@ -317,6 +343,9 @@ class Configuration(harness.TestCase):
         def set_image(tag):
             done = self.kcp.patch(manifests, {"data": {"manifests.yaml": text.replace("rt-bootstrapper:1.0.0", f"rt-bootstrapper:{tag}")}})
             return f"ConfigMap/runtime-bootstrapper-manifests={done['metadata']['resourceVersion']}"
+        def images():
+            deployments = [dev.skr(f"runtime-{i + 1}").get(DEPLOYMENT_ON_RUNTIME) for i in range(4)]
+            return {each["spec"]["template"]["spec"]["containers"][0]["image"].rpartition(":")[2] for each in deployments}
         source = set_image("2.0.0")
         code, shown = self.rollout("status", "bootstrapper", "--source", source, "--timeout", "2s")
         self.assertEqual(code, 1, shown)
@@ -333,6 +362,23 @@ class Configuration(harness.TestCase):
         def revision():
             rollout = collection("runtimerollouts", "kcp-system", "operator.kyma-project.io", "v1alpha1") + "/bootstrapper"
             return self.kcp.get(rollout)["spec"]["revision"]
+        # A pinned revision keeps newer sources out, and who waits for them hears it.
+        self.assertEqual(self.rollout("undo", "bootstrapper")[0], 0)
+        self.assertEqual(self.rollout("status", "bootstrapper", "--timeout", "30s")[0], 0)
+        source = set_image("3.0.0")
+        pinned = r"revision \w+ is pinned.*newer: ConfigMap/runtime-bootstrapper-manifests.*rollout undo .*bootstrapper --to-sources"
+        self.until(lambda: re.search("successfully rolled out; " + pinned, self.rollout("status", "bootstrapper", "--no-watch")[1]), "told by status")
+        code, shown = self.rollout("status", "bootstrapper", "--source", source, "--timeout", "30s")
+        self.assertEqual(code, 1, shown)
+        self.assertRegex(shown, "error: .*" + pinned)
+        done = harness.runtime_watcher("doctor", "--kubeconfig", dev.folder / "kcp.yaml", "-o", "json", timeout=60)
+        told = [(check["state"], check["message"] + check.get("fix", "")) for check in json.loads(done.stdout)["checks"] if check["check"] == "rollouts"]
+        self.assertEqual([state for state, text in told if re.search(pinned, text)], ["not_proven"], told)
+        # Success is that of the sources, not of the content before.
+        self.assertEqual(self.rollout("undo", "bootstrapper", "--to-sources")[0], 0)
+        code, shown = self.rollout("status", "bootstrapper", "--timeout", "30s")
+        self.assertEqual((code, shown.splitlines(True)[-1]), succeeded)
+        self.assertEqual(images(), {"3.0.0"})
         source = set_image("crash")
         code, shown = self.rollout("status", "bootstrapper", "--source", source, "--timeout", "30s")
         self.assertEqual(code, 1, shown)
@@ -340,9 +386,9 @@ class Configuration(harness.TestCase):
         self.assertEqual(self.rollout("undo", "bootstrapper"), (0, "runtimerollout.operator.kyma-project.io/bootstrapper rolled back\n"))
         self.until(lambda: "current content already matches" in self.rollout("undo", "bootstrapper", "--to-revision", revision())[1], "it is undone")
         code, shown = self.rollout("status", "bootstrapper", "--timeout", "30s")
-        self.assertEqual((code, shown.splitlines(True)[-1]), succeeded)
-        images = [dev.skr(f"runtime-{i + 1}").get(DEPLOYMENT_ON_RUNTIME)["spec"]["template"]["spec"]["containers"][0]["image"] for i in range(4)]
-        self.assertEqual({image.rpartition(":")[2] for image in images}, {"2.0.0"})
+        self.assertRegex(shown.splitlines()[-1], "successfully rolled out; " + pinned)
+        self.assertEqual(code, 0)
+        self.assertEqual(images(), {"3.0.0"})
         self.assertEqual(self.rollout("undo", "bootstrapper", "--to-revision", "no-such")[0], 1)
         self.assertEqual(self.rollout("undo", "bootstrapper", "--to-sources")[0], 0)
         self.until(lambda: self.rollout("status", "bootstrapper", "--no-watch")[0] == 1, "the sources are rolled out again, and crash")
