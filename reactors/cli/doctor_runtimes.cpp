@@ -117,7 +117,8 @@ asio::awaitable<std::optional<finding>> doctor_app::check_installation(k8s::clie
   if (k8s::find_number(*deployment, {"status", "readyReplicas"}) < 1) {
     const auto pods = co_await inspect_pods(runtime, *deployment);
     const auto reason = pods ? reason_of_pod(pods->reason) : status_reason::pod_not_ready;
-    auto message = pods ? pods->container + (pods->container.empty() ? "" : ": ") + pods->message
+    const bool both = pods && !pods->container.empty() && !pods->message.empty();
+    auto message = pods ? pods->container + (both ? ": " : "") + pods->message
                         : "no pod is ready, and why can't be read: " + pods.error().message;
     if (pods && reason != pods->reason) message = pods->reason + ": " + message;
     auto out = failed_finding(kyma, reason, message, std::string(next_step(reason)));

@@ -16,6 +16,10 @@ namespace {
 namespace asio = boost::asio;
 namespace json = boost::json;
 
+bool crashes_by_image(const json::value& container) {
+  return k8s::find_string(container, {"image"}).ends_with(":crash");
+}
+
 /// Returns true if the status has all these values; zero may be absent.
 bool says(const json::value& deployment, const json::object& status) {
   for (const auto& [name, value] : status) {
@@ -26,6 +30,14 @@ bool says(const json::value& deployment, const json::object& status) {
   return true;
 }
 
+/// The container that crashes by its image, or else the first; null: there is none.
+const json::value* culprit_in(const json::value& deployment) {
+  const auto* const all = k8s::find_array(deployment, {"spec", "template", "spec", "containers"});
+  if (all == nullptr || all->empty()) return nullptr;
+  const auto found = std::ranges::find_if(*all, crashes_by_image);
+  return found == all->end() ? &all->front() : &*found;
+}
+
 }  // namespace
 
 const k8s::resource_type& deployments_type() {
@@ -34,10 +46,8 @@ const k8s::resource_type& deployments_type() {
 }
 
 bool crashes(const json::value& deployment) {
-  const auto* const all = k8s::find_array(deployment, {"spec", "template", "spec", "containers"});
-  return all != nullptr && std::ranges::any_of(*all, [](const json::value& each) {
-           return k8s::find_string(each, {"image"}).ends_with(":crash");
-         });
+  const auto* const culprit = culprit_in(deployment);
+  return culprit != nullptr && crashes_by_image(*culprit);
 }
 
 asio::awaitable<k8s::result<void>> keep_crashing_pod(k8s::client* api, json::value deployment,
@@ -53,6 +63,8 @@ asio::awaitable<k8s::result<void>> keep_crashing_pod(k8s::client* api, json::val
     if (!removed && !removed.error().is(k8s::errc::not_found)) co_return removed.error();
     co_return k8s::result<void>();
   }
+  const auto* const culprit = culprit_in(deployment);
+  if (culprit == nullptr) co_return k8s::result<void>();
   const auto* const labels = k8s::find(deployment, {"spec", "template", "metadata", "labels"});
   json::value pod{{"apiVersion", "v1"},
                   {"kind", "Pod"},
@@ -64,8 +76,8 @@ asio::awaitable<k8s::result<void>> keep_crashing_pod(k8s::client* api, json::val
                   {"status",
                    {{"phase", "Running"},
                     {"containerStatuses",
-                     json::array{{{"name", "manager"},
-                                  {"image", "crash"},
+                     json::array{{{"name", k8s::find_string(*culprit, {"name"})},
+                                  {"image", k8s::find_string(*culprit, {"image"})},
                                   {"imageID", ""},
                                   {"ready", false},
                                   {"restartCount", 1},

@@ -256,8 +256,7 @@ void fleet_health::poll(moment at, const visitor& report) {
     runtime.waits_for.clear();
     const auto length = seconds(at.now - runtime.heard);
     runtime.message = runtime.shown.heard ? "no heartbeat for " + length
-                                          : "no heartbeat yet, " + length +
-                                                " after the watcher was to be on the runtime";
+                                          : "no heartbeat has come yet, in " + length;
     runtime.message += expiry && *expiry < at.wall
                            ? ": the watcher's certificate expired at " + k8s::format_time(*expiry)
                            : ": see whether the watcher's pod runs and reaches the gateway";

@@ -299,7 +299,7 @@ class Configuration(harness.TestCase):
         self.assertNotIn("crash", {image(name) for name in names})
         self.assertEqual(dev.terminate(20), 0, dev.tail())
 
-    def test_what_reaches_no_runtime_is_told(self):
+    def test_doctor_and_roll_out_tell_what_reaches_no_runtime(self):
         dev = self.start_dev("--bootstrapper-mode", "direct", runtimes=2)
         self.until(lambda: dev.phases and dev.phases[-1]["phase"] == "Completed" and dev.phases[-1]["ready"] == 2, "the first content")
         config = collection("configmaps", "kcp-system") + "/rt-bootstrapper-config"
