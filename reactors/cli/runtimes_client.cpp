@@ -58,7 +58,9 @@ void make_printable(json::value& value) {
 
 fleet_verdict runtimes_client::verdict_without(const answer& of) {
   auto out = no_leader(of.error);
-  if (!of.next.empty() || of.other_leads) out.message = "unknown: " + of.error;
+  // At an address where nobody responds as a manager nobody leads, as far as can be told.
+  const bool is_known = !of.next.empty() && of.next != see_address;
+  if (is_known || of.other_leads) out.message = "unknown: " + of.error;
   return out;
 }
 
