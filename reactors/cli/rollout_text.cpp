@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstdint>
 #include <utility>
 
@@ -132,11 +133,12 @@ rollout_report report_of(const json::value& rollout, const std::vector<source_ve
   }
   auto line = "Waiting for " + name + " to finish: " + progress + because;
   if (ready && ready->reason == "RuntimesUpdating") {
-    line =
-        "Waiting for " + name + " to finish: " + progress + ", " + count(rollout, "updating") +
-        " that did not get the content in its turn gets it now; partial if that does not respond "
-        "for 5 minutes" +
-        because;
+    const auto silence =
+        std::chrono::floor<std::chrono::minutes>(runtime_rollout::limits().silence);
+    line = "Waiting for " + name + " to finish: " + progress + ", " + count(rollout, "updating") +
+           " that did not get the content in its turn gets it now; partial if that does not "
+           "respond for " +
+           std::to_string(silence.count()) + " minutes" + because;
   }
   if (paused_by_hand(rollout)) line += "; it is paused";
   return {waiting, line + "..."};
