@@ -366,6 +366,7 @@ class Gateway(Process):
         self.folder.mkdir(parents=True, exist_ok=True)
         self.port = port or free_port()
         self.record = self.folder / "requests.log"
+        (self.folder / "nginx.pid").unlink(missing_ok=True)
         log = f"access_log {self.record} record;" if record else "access_log off;"
         user = "user root;" if os.geteuid() == 0 else ""
         (self.folder / "nginx.conf").write_text(f"""
@@ -394,7 +395,8 @@ http {{
         nginx = shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/sbin") or skip("nginx is not installed")
         super().__init__("nginx", [nginx, "-p", self.folder, "-e", "stderr", "-c", self.folder / "nginx.conf"],
                          dies_by="TERM")  # a master that is killed leaves its workers
-        wait_until(lambda: can_connect(self.port) or not self.running(), 10, "nginx listens")
+        # Which it writes once its port is its own: another process may answer there while it tries.
+        wait_until(lambda: (self.folder / "nginx.pid").exists() or not self.running(), 10, "nginx listens")
         if not self.running():
             raise AssertionError(f"nginx ended with {self.popen.returncode}:\n{self.tail()}")
 
@@ -482,15 +484,18 @@ class TestCase(unittest.TestCase):
         """One line about what was seen or measured."""
         print(f"  {self._testMethodName}: {text}", file=sys.stderr, flush=True)
 
-    def _failed(self):
+    def _failure(self):
+        """The first line of what made the test fail, or nothing."""
         outcome = self._outcome.result
-        return any(test is self for test, _ in outcome.failures + outcome.errors)
+        texts = [text for test, text in outcome.failures + outcome.errors if test is self]
+        return next((line for text in texts for line in text.splitlines() if re.match(r"[\w.]+: ", line)), texts and "failed")
 
     def _finish(self):
         for process in reversed(self._processes):
             process.kill()
-        if self._failed():
-            for process in self._processes:
+        if failure := self._failure():
+            self.note(failure)  # before the logs, which are long, newest first
+            for process in reversed(self._processes):
                 print(process.tail(), file=sys.stderr)
         secret_texts.update(secrets_in(self.folder))
         leaked = [(p.name, line[:300]) for p in self._processes for line in leaks(text for _, text in getattr(p, "log", ()))]

@@ -139,7 +139,7 @@ class OnANode(landscape.Real):
         return "\n".join([pods, *events, *logs])
 
     def explain_failure(self):
-        if self._failed():
+        if self._failure():
             for ns in ("kcp-system", "kyma-system"):
                 print(self.explain(ns), file=sys.stderr)
 
