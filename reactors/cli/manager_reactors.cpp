@@ -63,7 +63,8 @@ void manager_app::make_reactors() {
                                            gateways_,
                                            gateway_secret_,
                                            virtual_services_,
-                                           {&certificates_, &certificate_secrets_}},
+                                           {&certificates_, &certificate_secrets_},
+                                           [this] { return rotator_->foreseen(); }},
       watcher_installer::installer_environment{
           .common = {watcher_kcp_, *pool_, *watcher_events_, services_.clock, services_.watchdog,
                      services_.log, services_.metrics, services_.random(), dry_run_},

@@ -92,6 +92,11 @@ boost::asio::awaitable<reconcile_result> rotator::reconcile(k8s::object_key) {
   co_return reconcile_result::error(written.error());
 }
 
+std::optional<tls::ca_bundle> rotator::foreseen() const {
+  if (!api_.is_dry() || state_.gateway || !last_.write) return std::nullopt;
+  return last_.write->bundle;
+}
+
 void rotator::read() {
   if (const auto now = roots_.objects().get(options_.root); root_.changed(now)) read_root(now);
   state_.root = root_.content;

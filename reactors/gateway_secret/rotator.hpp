@@ -75,6 +75,8 @@ class rotator final : private k8s::reconciler {
 
   /// Returns the last plan, for status pages.
   const rotation_plan& last() const noexcept { return last_; }
+  /// The CAs that the gateway Secret would have, where there is none and a dry client makes none.
+  std::optional<tls::ca_bundle> foreseen() const;
   /// False until the first plan: what `last` returns before it says nothing.
   bool has_planned() const noexcept { return has_planned_; }
 

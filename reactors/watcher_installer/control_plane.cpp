@@ -151,7 +151,7 @@ asio::awaitable<void> watcher_installer::report_inputs() {
     if (!synced) co_return;
   }
   for (;;) {
-    refresh_inputs();
+    apply_inputs();
     const auto errors = inputs_.errors();
     for (const auto& error : errors) {
       if (environment_.clock.wall() - error.since < options_.input_patience) continue;

@@ -27,6 +27,9 @@ struct input_names {
   std::optional<std::uint16_t> port = {};
 };
 
+/// The CAs of a gateway's Secret that does not exist, where a dry run plans it. Empty: none does.
+using foreseen_trust = std::function<std::optional<tls::ca_bundle>()>;
+
 /// Why an input is not valid now.
 struct input_error {
   status_reason reason = status_reason::none;
@@ -46,9 +49,10 @@ class global_inputs {
  public:
   using time_point = std::chrono::system_clock::time_point;
 
+  /// `foreseen`: the CAs that the gateway's Secret is to have while there is none.
   global_inputs(const k8s::informer& gateways, const k8s::informer& gateway_secrets,
                 const k8s::informer& watchers, const k8s::informer& virtual_services,
-                input_names names, core::clock& clock);
+                foreseen_trust foreseen, input_names names, core::clock& clock);
 
   /// Reads what has changed. Returns a number that grows whenever other values are in force.
   std::uint64_t refresh();
@@ -94,6 +98,7 @@ class global_inputs {
 
   const k8s::informer& gateways_;
   const k8s::informer& gateway_secrets_;
+  const foreseen_trust foreseen_;
   const input_names names_;
   core::clock& clock_;
   last_valid<kcp_address> address_;

@@ -161,6 +161,10 @@ asio::awaitable<k8s::result<void>> watcher_installer::preview_installation(
                          " too: the runtime is left to it");
   }
   if (!seen->pending.empty()) out->waits.push_back(seen->pending);
+  if (own.state != certificate_state::kind::ready && !seen->trust) {
+    out->waits.emplace_back(
+        "the Secret, the Deployment and the webhooks come with the certificate");
+  }
   if (!seen->unobserved.empty()) out->waits.push_back(seen->unobserved);
   out->awaits_turn = seen->awaits_turn;
   if (seen->awaits_turn) out->waits.push_back(awaits_turn("the watcher's Deployment", "watcher"));

@@ -61,6 +61,7 @@ watcher_installer::watcher_installer(asio::any_io_executor executor, installer_o
       records_(environment_.kcp, options_.records_namespace, options_.record_interval,
                {environment_.clock, environment_.log, environment_.metrics, environment_.random}),
       inputs_(from.gateways, from.gateway_secrets, from.watchers, from.virtual_services,
+              std::move(from.foreseen),
               {options_.gateway, options_.istio_namespace, options_.kcp_port}, environment_.clock),
       watchers_gone_(executor),
       kymas_gone_(executor),

@@ -78,6 +78,8 @@ struct installer_sources {
   /// Of what is named `<kyma>-webhook-tls`: the runtimes' Certificates and their Secrets. Without
   /// them a change of a certificate is observed at the next reconcile only.
   std::vector<k8s::informer*> certificates = {};
+  /// Of a manager that only dry-runs its writes; asked from time to time.
+  foreseen_trust foreseen = {};
 };
 
 /// All of it must outlive the installer.

@@ -70,6 +70,24 @@ class Diff(harness.TestCase):
         wait_until(lambda: self.compare("--address", address).returncode == 0, 60, lambda: self.manager.tail(), every=0.3)
         return address
 
+    def test_shadow_on_a_new_landscape_shows_the_first_pass(self):
+        """With the CAs that the gateway's Secret is to have: a manager with --shadow does not make it."""
+        port = free_port()
+        self.start_dev(1, "--no-manager", "--backend", f"127.0.0.1:{port}")
+        before = self.versions()
+        manager, address = self.start_manager(port, "--shadow")
+        told = {}
+        def is_shown():
+            told.clear()
+            told.update(json.loads(self.compare("--address", address, "-o", "json").stdout)["components"][0])
+            return told["writes"]
+        wait_until(is_shown, 30, lambda: f"{told}\n{manager.tail()}", every=0.3)
+        self.assertNotIn("error", told)
+        self.assertEqual({each["action"] for each in told["writes"]}, {"create"})
+        self.assertNotIn("Deployment", {each["kind"] for each in told["writes"]})
+        self.assertIn("the Secret, the Deployment and the webhooks come with the certificate", told["waits"])
+        self.assertEqual(self.versions(), before)
+
     def versions(self):
         """The resourceVersions of what a pass may write."""
         skr = self.dev.skr("runtime-1")

@@ -338,7 +338,7 @@ asio::awaitable<void> is_unknown_for_those_that_began(world* w) {
   auto& gateways = w->inform(gateways_type(), {.objects = {.ns = "kcp-system"}});
   auto& routes = w->inform(virtual_services_type(), {.objects = {.ns = "kcp-system"}});
   auto& secrets = w->inform(secrets_type(), {.objects = {.ns = "istio-system"}});
-  watcher_installer::global_inputs inputs(gateways, secrets, watchers, routes, {}, w->clock);
+  watcher_installer::global_inputs inputs(gateways, secrets, watchers, routes, {}, {}, w->clock);
   const bool synced = co_await watchers.wait_synced();
   BOOST_REQUIRE(synced);
   inputs.refresh();

@@ -11,6 +11,7 @@
 #include "tests/unit/run.hpp"
 #include "tests/unit/watcher_installer/world.hpp"
 #include <chrono>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -107,6 +108,42 @@ asio::awaitable<void> keeps_the_address(world* w) {
 BOOST_AUTO_TEST_CASE(runtimes_keep_the_address_when_its_gateway_is_damaged_or_deleted) {
   world w(quick());
   test::run(w.context, keeps_the_address(&w), 2 * test::patience);
+}
+
+/// As a manager with --shadow makes no Secret.
+asio::awaitable<void> foresees_the_bundle(world* w) {
+  co_await w->begin();
+  auto& watchers = w->inform(watchers_type(), {});
+  auto& gateways = w->inform(gateways_type(), {.objects = {.ns = "kcp-system"}});
+  auto& routes = w->inform(virtual_services_type(), {.objects = {.ns = "kcp-system"}});
+  auto& secrets = w->inform(secrets_type(), {.objects = {.ns = "istio-system"}});
+  std::optional<tls::ca_bundle> planned;
+  const auto foreseen = [&planned] { return planned; };
+  const auto of_namespace = [&](const char* name) {
+    return watcher_installer::global_inputs(gateways, secrets, watchers, routes, foreseen,
+                                            {.gateway = "klm-watcher", .istio_namespace = name},
+                                            w->clock);
+  };
+  for (auto* const each : {&watchers, &gateways, &routes, &secrets}) {
+    const bool synced = co_await each->wait_synced();
+    BOOST_REQUIRE(synced);
+  }
+  auto absent = of_namespace("nowhere");
+  const auto before = absent.refresh();
+  BOOST_TEST(!absent.trust());
+  BOOST_TEST((absent.errors().front().reason == status_reason::ca_bundle_invalid));
+  planned = tls::ca_bundle::parse(w->second.pem()).value();
+  BOOST_TEST(absent.refresh() > before);
+  BOOST_TEST((absent.trust() == planned));
+  BOOST_TEST(absent.errors().empty());
+  auto present = of_namespace("istio-system");
+  present.refresh();
+  BOOST_TEST((present.trust() == tls::ca_bundle::parse(w->first.pem()).value()));
+}
+
+BOOST_AUTO_TEST_CASE(bundle_that_a_dry_run_plans_is_in_force_until_there_is_one) {
+  world w(quick());
+  test::run(w.context, foresees_the_bundle(&w));
 }
 
 asio::awaitable<void> keeps_the_bundle(world* w) {
