@@ -114,6 +114,7 @@ std::vector<command> commands_of(settings& to) {
            "Checks an installation step by step, or with --pre whether it is possible, and says "
            "what to do about each defect; changes nothing",
        .describe = [&to](CLI::App& app) { describe_doctor(app, to.doctor); },
+       .check = check_runtime,
        .make = [&to](services& with) { return make_doctor(with, to.doctor); },
        .reports = true},
       {.name = "explain",

@@ -15,7 +15,10 @@ constexpr std::array<std::string_view, 10> kubectl_words{
 constexpr std::array<std::string_view, 5> own_words{"diff", "doctor", "rollout", "status",
                                                     "uninstall"};
 
-std::string chosen_flags(const kcp_access& given) {
+constexpr std::array<std::string_view, 3> words_with_address{"diff", "doctor", "status"};
+
+/// `word`: of our commands; else of kubectl's.
+std::string chosen_flags(const kcp_access& given, std::string_view word) {
   std::string out;
   const auto add = [&out](std::string_view flag, const std::string& value) {
     if (!value.empty()) out.append(" ").append(flag).append(" ").append(shell_word(value));
@@ -24,6 +27,9 @@ std::string chosen_flags(const kcp_access& given) {
   add("--context", given.context);
   add("--as", given.as);
   for (const auto& group : given.as_groups) add("--as-group", group);
+  if (std::ranges::find(words_with_address, word) != words_with_address.end()) {
+    add("--address", given.manager);
+  }
   return out;
 }
 
@@ -64,9 +70,7 @@ std::size_t place_of_flags(std::string_view text, std::size_t at) {
 }  // namespace
 
 std::string with_kcp_flags(std::string_view text, const kcp_access& given) {
-  const bool grants = text.find("auth reconcile") != text.npos;
-  const auto flags = chosen_flags(given);
-  if (flags.empty() || grants) return std::string(text);
+  if (text.find("auth reconcile") != text.npos) return std::string(text);  // it grants rights
   // What follows is for a runtime, which KCP's kubeconfig does not reach.
   const auto limit =
       std::min({text.find("on the runtime: "), text.find("On these: "), text.size()});
@@ -80,7 +84,9 @@ std::string with_kcp_flags(std::string_view text, const kcp_access& given) {
     const auto command = text.substr(at, end - at);
     const bool is_of_runtime = command.find("-n kyma-system") != command.npos;
     if (is_of_runtime || command.find("--kubeconfig") != command.npos) continue;
-    out.append(text.substr(copied, place - copied)).append(flags);
+    const auto program = word_at(text, at).size() + 1;
+    out.append(text.substr(copied, place - copied));
+    out.append(chosen_flags(given, word_at(command, program)));
     copied = place;
     at = place - 1;
   }

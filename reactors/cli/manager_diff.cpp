@@ -2,6 +2,7 @@
 
 #include "rw/reactors/cli/manager_app.hpp"
 #include "rw/reactors/cli/near_names.hpp"
+#include "rw/reactors/cli/rollout_text.hpp"
 #include "rw/reactors/cli/runtime_diff.hpp"
 #include "rw/reactors/cli/version.hpp"
 #include "rw/reactors/shared/fleet_verdict.hpp"
@@ -52,9 +53,13 @@ asio::awaitable<std::vector<pass_preview>> manager_app::preview_passes(k8s::obje
     out.push_back(std::move(of_bootstrapper));
   }
   for (auto& each : out) {
-    if (!each.awaits_turn) continue;
-    const auto rollout = rollouts_.objects().get({std::string(kcp_namespace), each.component});
-    const auto fault = rollout ? fault_of_rollout(rollout.parse()) : std::nullopt;
+    const auto stored = rollouts_.objects().get({std::string(kcp_namespace), each.component});
+    if (!stored) continue;
+    const auto rollout = stored.parse();
+    if (auto pinned = waiting_sources(rollout); !pinned.empty()) {
+      each.waits.push_back(std::move(pinned));
+    }
+    const auto fault = each.awaits_turn ? fault_of_rollout(rollout) : std::nullopt;
     if (fault) each.waits.push_back(fault->message + ": " + fault->next);
   }
   const std::string all_wait = awaits_klm_    ? "it is not known yet whether lifecycle-manager runs"

@@ -9,6 +9,7 @@
 namespace rw::cli {
 namespace {
 
+constexpr std::size_t letters_a_change = 3;  ///< of a name, which another one differs in
 constexpr std::size_t farthest = 2;
 constexpr std::size_t most_names = 3;
 
@@ -30,10 +31,11 @@ std::size_t distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::vector<std::string> near_names(std::string_view given, const std::vector<std::string>& known) {
+  const auto limit = std::clamp(given.size() / letters_a_change, std::size_t{1}, farthest);
   std::vector<std::pair<std::size_t, std::string>> near;
   for (const auto& name : known) {
     const auto far = name.starts_with(given) ? 1 : distance(name, given);
-    if (far <= farthest) near.emplace_back(far, name);
+    if (far <= limit) near.emplace_back(far, name);
   }
   std::ranges::sort(near);
   std::vector<std::string> out;

@@ -185,7 +185,7 @@ asio::awaitable<int> rollout_app::change(const json::value* rollout) {
   const auto key = k8s::key_of(*rollout);
   std::string error;
   json::value change{{"spec", {{"revision", nullptr}}}};
-  const char* done = " rolled back";
+  std::string done = " rolled back";
   if (settings_.command == verb::pause) {
     change = pause_change(*rollout, error);
     done = " paused";
@@ -202,7 +202,10 @@ asio::awaitable<int> rollout_app::change(const json::value* rollout) {
             "\" has no revision pinned: its sources are rolled out";
   }
   error = with_kcp_flags(error, settings_.kcp);
-  if (error.empty()) {
+  if (change.is_object() && change.get_object().empty()) {
+    done = " skipped rollback (current content already matches revision " + settings_.to_revision +
+           ")";
+  } else if (error.empty()) {
     const auto patched = co_await kcp_->patch(runtime_rollouts_type(), key, k8s::patch_type::merge,
                                               std::move(change));
     if (!patched) error = error_of(patched.error(), settings_.kcp, "patch", key.name);

@@ -241,8 +241,7 @@ json::value undo_change(const json::value& rollout, std::string_view revision, s
   if (!unique) {
     error = "revision " + std::string(revision) + " is not unique in history";
   } else if (found->content == state.content) {
-    error = "skipped rollback (current content already matches revision " +
-            found->content.substr(0, shown_digits) + ")";
+    return json::object();
   } else if (const auto refused = runtime_rollout::decide_pin(found->content, state).refused;
              !refused.empty()) {
     error = refused == "KimWrites"

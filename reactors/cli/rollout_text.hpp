@@ -49,7 +49,8 @@ boost::json::value history_document(const boost::json::value& rollout);
 /// The change that pauses; empty, with `error` set, if it is paused by hand already.
 boost::json::value pause_change(const boost::json::value& rollout, std::string& error);
 /// The change that pins a revision, by the beginning of its digest; empty: the last one before the
-/// present one that was completed. Empty, with `error` set, if there is none, or it is pinned.
+/// present one that was completed. An object without a member: that is the present content. Null,
+/// with `error` set, if there is none that can be pinned.
 boost::json::value undo_change(const boost::json::value& rollout, std::string_view revision,
                                std::string& error);
 /// The change that resumes, also after failures, which `token` then marks as accepted; empty, with

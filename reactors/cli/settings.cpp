@@ -146,7 +146,8 @@ void add_leader_access(CLI::App& app, leader_access& to) {
   add_kcp_access(app, to.kcp);
   add_host_port(app, "--address", to.address,
                 "Address of a manager's metrics and /runtimes; by default the leader is asked "
-                "through KCP's API server, and in a pod 127.0.0.1:8080");
+                "through KCP's API server, and in a pod 127.0.0.1:8080")
+      ->each([&to](const std::string& text) { to.kcp.manager = text; });
   add_manager_token(app, to.token_file);
   add_lease_name(app, to.lease_namespace, to.lease_name);
 }
@@ -278,12 +279,16 @@ void describe_diff(CLI::App& app, diff_settings& to) {
       ->check(CLI::IsMember({"text", "json"}));
 }
 
-void check_diff(CLI::App& app, const command_line& line, const diff_settings& of) {
+void check_runtime(CLI::App& app, const command_line& line) {
   const bool both = !app.get_option("RUNTIME")->results().empty() &&
                     !app.get_option("--runtime")->results().empty();
   if (both && !line.variables.contains("--runtime")) {
     throw setting_error("RUNTIME and --runtime are the same: give one of them");
   }
+}
+
+void check_diff(CLI::App& app, const command_line& line, const diff_settings& of) {
+  check_runtime(app, line);
   if (of.kyma.empty()) throw setting_error("RUNTIME is required (or the flag --runtime)");
 }
 
@@ -352,8 +357,12 @@ void describe_doctor(CLI::App& app, doctor_settings& to) {
   add(app, "--service-account", to.service_account, "NAMESPACE:NAME",
       "ServiceAccount of the manager, whose rights are checked by impersonation; empty: the rights "
       "of the kubeconfig's user, or of --as, are checked");
-  add(app, "--runtime", to.runtimes, "KYMA,...",
-      "Check only the runtimes of these Kymas; by default all, and three with --pre");
+  add(app, "--runtime", to.runtimes, "KYMA,...", "Another way to give RUNTIME")
+      ->transform(validator(without_namespace, ""));
+  app.add_option("RUNTIME", to.runtimes,
+                 "Names of the Kymas whose runtimes alone are checked; by default all are, and "
+                 "three with --pre")
+      ->transform(validator(without_namespace, ""));
   add(app, "--concurrent", to.concurrent, "", "Number of runtimes checked concurrently")
       ->check(CLI::Range(1u, 1024u));
   add_duration(app, "--runtime-timeout", to.runtime_timeout, "Time limit for one runtime",
@@ -361,7 +370,8 @@ void describe_doctor(CLI::App& app, doctor_settings& to) {
   add_local_runtimes(app, to.local_runtimes);
   add_host_port(app, "--manager,--address", to.manager,
                 "Address of a manager's metrics and /runtimes; by default the leader is asked "
-                "through KCP's API server");
+                "through KCP's API server")
+      ->each([&to](const std::string& text) { to.kcp.manager = text; });
   add_manager_token(app, to.token_file);
   add_percentage(app, "--tolerate", to.tolerate_percent,
                  "Percentage of the runtimes that may fail without exit code 3");

@@ -33,6 +33,9 @@ struct kcp_access {
   std::string context = {};                 ///< empty: the current one
   std::string as = {};                      ///< user to impersonate; empty: the kubeconfig's
   std::vector<std::string> as_groups = {};  ///< groups to impersonate; empty: the kubeconfig's
+  /// Of a manager that is asked in the place of KCP's leader; empty: that is. For the commands that
+  /// are printed as next steps.
+  std::string manager = {};
 };
 
 /// `runtime-watcher webhook`.
@@ -248,6 +251,8 @@ void check_manager(const manager_settings& of);
 void describe_status(CLI::App& app, status_settings& to);
 void describe_diff(CLI::App& app, diff_settings& to);
 void check_diff(CLI::App& app, const command_line& line, const diff_settings& of);
+/// Of commands that take RUNTIME and --runtime.
+void check_runtime(CLI::App& app, const command_line& line);
 void describe_uninstall(CLI::App& app, uninstall_settings& to);
 void describe_doctor(CLI::App& app, doctor_settings& to);
 void describe_replay(CLI::App& app, replay_settings& to);

@@ -23,10 +23,6 @@ using k8s::object_key;
 /// After a start nothing is decided before the health of each runtime is known, or this has passed:
 /// shares are of all runtimes, and a canary whose health is unknown would be replaced by another.
 constexpr auto warm_up = std::chrono::minutes(5);
-/// For a pass with the sources after a pin was taken away; after that the present content is
-/// theirs.
-constexpr auto longest_unpinning = std::chrono::seconds(30);
-
 /// What is awaited goes by the clock of the wall, and counts anew from where that is set back to.
 constexpr auto longest_wait = std::chrono::seconds(10);
 
@@ -391,7 +387,7 @@ bool runtime_rollout::follow_pin(const json::value& object) {
     pinned_ = std::move(now);
     unreadable_.clear();
     awaits_sources_ = {};
-    if (pinned_.empty()) awaits_sources_ = environment_.common.clock.now() + longest_unpinning;
+    if (pinned_.empty()) awaits_sources_ = environment_.common.clock.now() + options_.longest_unpin;
     // Those that take no part, since the sources are invalid, may take the pinned content.
     environment_.runtimes.objects().for_each(
         [this](const k8s::object& runtime) { callbacks_.requeue({key_.ns, runtime.key().name}); });

@@ -27,6 +27,9 @@ struct rollout_options {
   /// As much again for each runtime: a decision looks at all of them.
   core::duration settle_each = std::chrono::microseconds(200);
   core::duration access_interval = std::chrono::minutes(1);  ///< of looking up what it is closed by
+  /// For a pass with the sources after a pin was taken away; after that the present content is
+  /// theirs.
+  core::duration longest_unpin = std::chrono::seconds(30);
 };
 
 /// All of it must outlive the roll-out. Informers are run by others.

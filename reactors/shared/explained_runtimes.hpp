@@ -36,13 +36,13 @@ inline constexpr explanation runtime_reasons[] = {
     {"Other", "runtimes are ill for a reason that has no entry of its own", "the messages name it",
      next_steps::messages},
 
-    {"AccessMissing", "KCP has no kubeconfig of the runtime",
-     "infrastructure-manager has not written the Secret yet, or it was deleted; or the Kyma has no "
-     "label `kyma-project.io/runtime-id`",
+    {"AccessMissing",
+     "KCP has no kubeconfig of the runtime that can be used: none, more than one, or a malformed "
+     "one",
+     "infrastructure-manager has not written the Secret yet, or it was deleted or damaged; or the "
+     "Kyma has no label `kyma-project.io/runtime-id`",
      "see who writes the kubeconfigs' Secrets in kcp-system, such as infrastructure-manager"},
-    {"AccessRejected",
-     "the runtime's API server does not accept the kubeconfig that KCP has of it, or that is "
-     "malformed",
+    {"AccessRejected", "the runtime's API server does not accept the kubeconfig that KCP has of it",
      "its token or certificate has expired or was revoked; the Secret was not renewed",
      next_steps::kubeconfigs},
     {"RuntimeUnreachable",
@@ -99,8 +99,9 @@ inline constexpr explanation runtime_reasons[] = {
      next_steps::control_plane},
     {"CaBundleInvalid",
      "the gateway's CA bundle is damaged or missing; runtimes keep the last valid one",
-     "the Secret `istio-system/klm-istio-gateway` was deleted or edited; a manager with `--shadow` "
-     "does not create it",
+     "the Secret `istio-system/klm-istio-gateway` was deleted or edited, or was never made, as "
+     "that "
+     "of the root CA is missing",
      next_steps::control_plane},
     {"WatchersWithdrawn",
      "all Watchers are gone with their definition; the webhooks stay on the runtimes",
@@ -118,7 +119,8 @@ inline constexpr explanation runtime_reasons[] = {
      "run",
      next_steps::certificates},
     {"ContentRejected", "what is to be brought to the runtime is invalid",
-     "a source in KCP is malformed or too large", next_steps::control_plane},
+     "a source in KCP is malformed or too large", next_steps::control_plane,
+     "runtime-watcher doctor\nruntime-watcher rollout status bootstrapper"},
     {"RightsMissing",
      "the manager, or the user of the command, lacks a right in KCP, which the message names",
      "`deploy/manager/rbac.yaml` of another version is applied, or was changed",

@@ -374,6 +374,8 @@ class Configuration(harness.TestCase):
         done = harness.runtime_watcher("doctor", "--kubeconfig", dev.folder / "kcp.yaml", "-o", "json", timeout=60)
         told = [(check["state"], check["message"] + check.get("fix", "")) for check in json.loads(done.stdout)["checks"] if check["check"] == "rollouts"]
         self.assertEqual([state for state, text in told if re.search(pinned, text)], ["not_proven"], told)
+        done = harness.runtime_watcher("diff", "--runtime", "runtime-1", "--kubeconfig", dev.folder / "kcp.yaml", timeout=60)
+        self.assertRegex(done.stdout, "(?m)^# bootstrapper: " + pinned)
         # Success is that of the sources, not of the content before.
         self.assertEqual(self.rollout("undo", "bootstrapper", "--to-sources")[0], 0)
         code, shown = self.rollout("status", "bootstrapper", "--timeout", "30s")
@@ -385,6 +387,7 @@ class Configuration(harness.TestCase):
         self.assertRegex(shown, 'error: rollout "bootstrapper" is stalled, CanaryFailed; .* runtimes have been updated: .*CrashLoopBackOff')
         self.assertEqual(self.rollout("undo", "bootstrapper"), (0, "runtimerollout.operator.kyma-project.io/bootstrapper rolled back\n"))
         self.until(lambda: "current content already matches" in self.rollout("undo", "bootstrapper", "--to-revision", revision())[1], "it is undone")
+        self.assertEqual(self.rollout("undo", "bootstrapper", "--to-revision", revision())[0], 0)
         code, shown = self.rollout("status", "bootstrapper", "--timeout", "30s")
         self.assertRegex(shown.splitlines()[-1], "successfully rolled out; " + pinned)
         self.assertEqual(code, 0)

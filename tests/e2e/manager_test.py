@@ -62,7 +62,10 @@ class Story:
         events = lambda: sum(self.metric("rw_kyma_router_events_total", outcome=outcome) for outcome in ("routed", "held"))
         before = events()
         cause()
-        wait_until(lambda: events() > before, PATIENCE, lambda: f"the event has come:\n{webhook.tail()}\n{self.manager.tail()}")
+        names = ("observation_live_watches", "observation_objects", "observation_undelivered", "observation_events_total",
+                 "resyncs_total", "dispatch_events_total")
+        seen = lambda: {name: webhook.metric(f"rw_{name}") for name in names}
+        wait_until(lambda: events() > before, PATIENCE, lambda: f"the event has come; {seen()}\n{webhook.tail()}\n{self.manager.tail()}")
 
     def review(self, webhook, configuration, manager=None):
         """As the runtime's API server would: posts a review, trusting the webhook's caBundle."""

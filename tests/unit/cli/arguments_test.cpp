@@ -179,6 +179,17 @@ BOOST_AUTO_TEST_CASE(command_of_another_program_is_named_with_it) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(runtimes_are_arguments_of_doctor) {
+  using names = std::vector<std::string>;
+  BOOST_TEST((read({"doctor", "kcp-system/a", "b"}).doctor.runtimes == names{"a", "b"}));
+  BOOST_TEST((read({"doctor", "--runtime", "kcp-system/a,b"}).doctor.runtimes == names{"a", "b"}));
+  BOOST_TEST(refusal({"doctor", "a", "--runtime", "b"}) ==
+             "RUNTIME and --runtime are the same: give one of them");
+  const environment variable{{"RW_RUNTIME", "a"}};
+  BOOST_TEST((read({"doctor"}).doctor.runtimes == names{"a"}));
+  BOOST_TEST((read({"doctor", "b"}).doctor.runtimes == names{"b"}));
+}
+
 BOOST_AUTO_TEST_CASE(runtime_is_an_argument_of_status_and_diff_also_with_its_namespace) {
   BOOST_TEST(read({"status", "kcp-system/runtime-1"}).status.kyma == "runtime-1");
   BOOST_TEST(read({"diff", "kcp-system/runtime-1"}).diff.kyma == "runtime-1");

@@ -105,6 +105,8 @@ BOOST_AUTO_TEST_CASE(unknown_reason_fails_with_the_nearest_ones) {
   BOOST_TEST(error_of("EventWait") ==
              "there is no reason or alert EventWait; did you mean EventsWait?");
   BOOST_TEST(contains(error_of("Webhook"), "did you mean Webhook"));
+  BOOST_TEST(error_of("nope") ==
+             "there is no reason or alert nope: runtime-watcher explain lists them");
   BOOST_TEST(error_of("Nonsense") ==
              "there is no reason or alert Nonsense: runtime-watcher explain lists them");
 }

@@ -39,6 +39,18 @@ BOOST_AUTO_TEST_CASE(commands_in_remedies_get_the_flags_of_the_user) {
              "pod p does: kubectl" + all + " -n kcp-system port-forward pod/p 8080\n  x");
 }
 
+BOOST_AUTO_TEST_CASE(address_of_a_manager_is_given_to_the_commands_that_ask_one) {
+  const kcp_access at{.as = "jane", .manager = "[::1]:8080"};
+  const std::string all = " --as jane --address '[::1]:8080'";
+  for (const std::string command : {"status", "doctor", "diff"}) {
+    BOOST_TEST(with_kcp_flags("see: runtime-watcher " + command + " a", at) ==
+               "see: runtime-watcher " + command + all + " a");
+  }
+  BOOST_TEST(with_kcp_flags("runtime-watcher rollout status a", at) ==
+             "runtime-watcher rollout status --as jane a");
+  BOOST_TEST(with_kcp_flags("kubectl get pods", at) == "kubectl --as jane get pods");
+}
+
 BOOST_AUTO_TEST_CASE(right_is_not_granted_by_the_user_that_lacks_it) {
   const auto* const grant =
       "kubectl create role r --dry-run=client -o yaml | kubectl auth reconcile -f -";

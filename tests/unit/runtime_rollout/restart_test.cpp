@@ -117,7 +117,8 @@ class new_leader : public test::environment {
                                          .usual = {.soak = 20ms},
                                          .settle = 1ms,
                                          .settle_each = settle_each,
-                                         .access_interval = 20ms},
+                                         .access_interval = 20ms,
+                                         .longest_unpin = longest_unpin},
         runtime_rollout::rollout_environment{
             api("kcp"),
             rollouts,
@@ -217,6 +218,7 @@ class new_leader : public test::environment {
   std::string store_error;  ///< of the store; empty: it works
   int keep_failures = 0;    ///< times that a content can't be kept
   core::duration settle_each{};
+  core::duration longest_unpin = 1h;
   std::unique_ptr<held_prometheus> prometheus;
 
  private:
@@ -379,6 +381,45 @@ asio::awaitable<void> ends_turns_with_a_pin(new_leader* self) {
   json::value pin{{"spec", {{"revision", "a"}}}};
   co_await self->merge(runtime_rollouts_type(), rollout_key, std::move(pin));
   done = co_await eventually([&] { return self->still_admitted().empty(); });
+  BOOST_TEST(done);
+}
+
+/// Returns true once the latest spec is observed; false after 300 ms.
+asio::awaitable<bool> is_observed(new_leader* self) {
+  const auto until = self->clock.now() + 300ms;
+  bool observed = false;
+  while (!observed && self->clock.now() < until) {
+    const auto one =
+        co_await self->must(self->api("kcp").get(runtime_rollouts_type(), rollout_key));
+    observed = k8s::find_number(one, {"status", "observedGeneration"}) == k8s::generation_of(one);
+  }
+  co_return observed;
+}
+
+asio::awaitable<void> takes_a_pin_away(new_leader* self) {
+  json::value free{{"spec", {{"revision", nullptr}}}};
+  co_await self->merge(runtime_rollouts_type(), rollout_key, std::move(free));
+}
+
+asio::awaitable<void> waits_for_the_sources(new_leader* self) {
+  co_await ends_turns_with_a_pin(self);
+  co_await takes_a_pin_away(self);
+  bool observed = co_await is_observed(self);
+  BOOST_TEST(!observed);
+  self->observe_all();
+  const bool done = co_await self->until_rollout([](const json::value& one) {
+    return k8s::find_number(one, {"status", "observedGeneration"}) == k8s::generation_of(one);
+  });
+  BOOST_TEST(done);
+}
+
+asio::awaitable<void> waits_for_the_sources_no_longer(new_leader* self) {
+  self->longest_unpin = 400ms;
+  co_await ends_turns_with_a_pin(self);
+  co_await takes_a_pin_away(self);
+  const bool done = co_await self->until_rollout([](const json::value& one) {
+    return k8s::find_number(one, {"status", "observedGeneration"}) == k8s::generation_of(one);
+  });
   BOOST_TEST(done);
 }
 
@@ -610,6 +651,16 @@ BOOST_AUTO_TEST_CASE(turns_that_have_not_begun_end_with_other_content) {
 BOOST_AUTO_TEST_CASE(turns_that_have_not_begun_end_with_a_pin) {
   new_leader self;
   test::run(self.context, ends_turns_with_a_pin(&self));
+}
+
+BOOST_AUTO_TEST_CASE(pin_that_is_taken_away_is_observed_with_a_pass_of_the_sources) {
+  new_leader self;
+  test::run(self.context, waits_for_the_sources(&self));
+}
+
+BOOST_AUTO_TEST_CASE(pin_that_is_taken_away_is_observed_in_the_end_without_a_pass) {
+  new_leader self;
+  test::run(self.context, waits_for_the_sources_no_longer(&self));
 }
 
 BOOST_AUTO_TEST_CASE(runtime_that_is_admitted_and_rejects_as_before_fails) {
