@@ -82,19 +82,26 @@ def until_established(kubectl, *which):
     wait_until(are_established, 60, lambda: said, every=0.1)
 
 
+taken_ports = []  # sockets with the names of `free_port`
+
+
 def free_port():
     """A TCP port of 127.0.0.1 that was free a moment ago, for processes that cannot pick and report one themselves. It is
     outside the range that the system gives away, so that no connection takes it before the process does, or while the
-    process is away."""
+    process is away. No other test gets it as long as this one runs: a name in the kernel says that it is taken."""
     first = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     while True:
         port = random.randrange(first // 2, first)
+        taken = socket.socket(socket.AF_UNIX)
         with socket.socket() as s:
             try:
+                taken.bind(f"\0runtime-watcher-test-port-{port}")
                 s.bind(("127.0.0.1", port))
-                return port
             except OSError:
+                taken.close()
                 continue
+        taken_ports.append(taken)
+        return port
 
 
 def quantile(values, q):
