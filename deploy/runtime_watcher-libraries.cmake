@@ -1,6 +1,7 @@
 # Libraries whose packages have no CMake configuration in every release, by their files for pkg-config; for this build and,
 # installed, for those who link against it. Programs get nghttp2 and RE2 as static libraries, where the distribution has them, with
-# what these need in turn (RE2 from 2023-06 on: Abseil); shared libraries do not, since those are not compiled for that.
+# what these need in turn (RE2 from 2023-06 on: Abseil, in 70 libraries that would take most of a program's start); shared
+# libraries do not, since those are not compiled for that.
 find_package(PkgConfig REQUIRED)
 foreach(library nghttp2:libnghttp2 prometheus:prometheus-cpp-core re2:re2)
   string(REPLACE ":" ";" library ${library})
@@ -18,7 +19,17 @@ foreach(library nghttp2:libnghttp2 prometheus:prometheus-cpp-core re2:re2)
   endif()
   if(archive)
     list(REMOVE_AT RW_${name}_STATIC_LIBRARIES ${at})
-    set(archive ${archive} ${RW_${name}_STATIC_LIBRARIES} ${RW_${name}_STATIC_LDFLAGS_OTHER})
+    foreach(needed IN LISTS RW_${name}_STATIC_LIBRARIES)
+      if(needed MATCHES "^absl_")
+        find_library(RW_ARCHIVE_${needed} lib${needed}.a HINTS ${RW_${name}_LIBDIR})
+      endif()
+      if(RW_ARCHIVE_${needed})
+        list(APPEND archive "${RW_ARCHIVE_${needed}}")
+      else()
+        list(APPEND archive ${needed})
+      endif()
+    endforeach()
+    list(APPEND archive ${RW_${name}_STATIC_LDFLAGS_OTHER})
     list(JOIN archive "$<SEMICOLON>" archive)
     string(REPLACE "," "$<COMMA>" archive "${archive}")
     target_link_libraries(runtime_watcher::${name} INTERFACE

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Holds executables against deploy/hardening.cmake: what the compiler and the linker were told must be in the file.
+"""Holds executables against deploy/hardening.cmake, and deploy/runtime_watcher-libraries.cmake: what the compiler and the linker
+were told must be in the file.
 
     hardening.py EXECUTABLE...
 
@@ -55,6 +56,8 @@ def missing(path):
         yield "its code is changed when it is loaded (TEXTREL)"
     if re.search(r"\((RPATH|RUNPATH)\)", dynamic):
         yield "it names folders to find libraries in (RPATH, RUNPATH)"
+    if many := re.findall(r"\(NEEDED\).*\[libabsl_", dynamic):
+        yield f"it loads {len(many)} libraries of Abseil, which take half of its start"
     if "__stack_chk_fail" not in symbols:
         yield "its functions do not check their stack (-fstack-protector-strong)"
     fortified = {name for name in symbols if re.fullmatch(r"__\w+_chk", name)}
