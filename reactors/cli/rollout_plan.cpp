@@ -73,9 +73,7 @@ std::string plan_of(const json::value& rollout, const json::array& runtimes) {
   std::vector<std::vector<std::string>> rows{{"STEP", "SELECTED-BY", "RUNTIMES", "NAME"}};
   for (const auto& [step, position, name] : order) {
     const bool last = step == steps.size();
-    // `rollout status` counts the steps that are given, and these come after all of them.
-    rows.push_back({last ? "last" : std::to_string(step + 1),
-                    last ? "others" : steps[step].of.runtimes,
+    rows.push_back({std::to_string(step + 1), last ? "others" : steps[step].of.runtimes,
                     std::to_string(counts[step]) + of_all, name});
   }
   return in_columns(rollout, rows);

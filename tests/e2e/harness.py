@@ -82,9 +82,6 @@ def until_established(kubectl, *which):
     wait_until(are_established, 60, lambda: said, every=0.1)
 
 
-taken_ports = []  # sockets with the names of `free_port`
-
-
 def free_port():
     """A TCP port of 127.0.0.1 that was free a moment ago, for processes that cannot pick and report one themselves. It is
     outside the range that the system gives away, so that no connection takes it before the process does, or while the
@@ -100,7 +97,7 @@ def free_port():
             except OSError:
                 taken.close()
                 continue
-        taken_ports.append(taken)
+        atexit.register(taken.close)
         return port
 
 

@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(steps_of_the_next_content_are_placed_as_if_all_responded) {
                  "1     1            1 of 4    d\n"
                  "2     50%          1 of 4    c\n"
                  "3     size=large   1 of 4    a\n"
-                 "last  others       1 of 4    b\n");
+                 "4     others       1 of 4    b\n");
   // A share is of 2 runtimes at least.
   BOOST_TEST(plan_of(rollout(steps({"1%"}), completed), {four[0], four[1]}) ==
              title +
@@ -84,8 +84,8 @@ BOOST_AUTO_TEST_CASE(steps_under_way_are_those_of_the_status) {
                             "STEP  SELECTED-BY  RUNTIMES  NAME\n"
                             "1     2            2 of 4    d\n"
                             "1     2            2 of 4    c\n"
-                            "last  others       2 of 4    b\n"
-                            "last  others       2 of 4    a\n");
+                            "2     others       2 of 4    b\n"
+                            "2     others       2 of 4    a\n");
 }
 
 BOOST_AUTO_TEST_CASE(runtime_that_is_written_to_and_has_the_usual_sources_takes_part) {
