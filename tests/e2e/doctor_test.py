@@ -40,7 +40,7 @@ DEFECTS = [
     ("watchers", r"no VirtualService routes to kcp-system/kyma", "manager's log"),
     ("watchers", r"no VirtualService routes to kcp-system/runtime-watcher-heartbeats", "manager's log"),
     ("runtime", "runtime-1: AccessMissing: no Secret with the label", "writes that Secret"),
-    ("runtime", r"runtime-2: cannot get validatingwebhookconfigurations", "status --name runtime-2"),
+    ("runtime", r"runtime-2: cannot get validatingwebhookconfigurations", "--name runtime-2 -o wide"),
     ("runtime", "runtime-3: the watcher's certificate is unusable", "Certificate istio-system/runtime-3-webhook-tls"),
     ("runtime", r"runtime-4: cannot get deployments", "status --name runtime-4"),
     ("runtime", "runtime-5: CaBundleWrong: ", "see whether caBundle"),
