@@ -42,7 +42,7 @@ DEFECTS = [
     ("runtime", "runtime-1: AccessMissing: no Secret with the label", "writes that Secret"),
     ("runtime", r"runtime-2: cannot get validatingwebhookconfigurations", "--name runtime-2 -o wide"),
     ("runtime", "runtime-3: the watcher's certificate is unusable", "Certificate istio-system/runtime-3-webhook-tls"),
-    ("runtime", r"runtime-4: cannot get deployments", "status --name runtime-4"),
+    ("runtime", r"runtime-4: cannot get deployments", "--name runtime-4 -o wide"),
     ("runtime", "runtime-5: CaBundleWrong: ", "see whether caBundle"),
     ("runtime", "runtime-6: NoEndpoints: ", "why the watcher's pod is not ready"),
     ("runtime", "runtime-7: AccessRejected: .*Unauthorized", "API server and the kubeconfig"),
