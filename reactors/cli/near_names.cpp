@@ -9,7 +9,7 @@
 namespace rw::cli {
 namespace {
 
-constexpr std::size_t letters_a_change = 3;  ///< of a name, which another one differs in
+constexpr std::size_t letters_a_change = 3;  ///< a near name differs in one change for so many
 constexpr std::size_t farthest = 2;
 constexpr std::size_t most_names = 3;
 

@@ -23,6 +23,7 @@ using k8s::object_key;
 /// After a start nothing is decided before the health of each runtime is known, or this has passed:
 /// shares are of all runtimes, and a canary whose health is unknown would be replaced by another.
 constexpr auto warm_up = std::chrono::minutes(5);
+
 /// What is awaited goes by the clock of the wall, and counts anew from where that is set back to.
 constexpr auto longest_wait = std::chrono::seconds(10);
 

@@ -100,8 +100,7 @@ inline constexpr explanation runtime_reasons[] = {
     {"CaBundleInvalid",
      "the gateway's CA bundle is damaged or missing; runtimes keep the last valid one",
      "the Secret `istio-system/klm-istio-gateway` was deleted or edited, or was never made, as "
-     "that "
-     "of the root CA is missing",
+     "that of the root CA is missing",
      next_steps::control_plane},
     {"WatchersWithdrawn",
      "all Watchers are gone with their definition; the webhooks stay on the runtimes",
