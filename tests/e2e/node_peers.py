@@ -164,14 +164,15 @@ class GatewayController(Thread):
 
 
 class Recorder(Process):
-    """An operator in KCP, by the shipped listener, on the node: its events are in `events`. A Service without selector leads to it."""
+    """An operator in KCP, by the shipped listener, on the node: its events and resyncs are in `events`. A Service without selector leads
+    to it."""
 
     PORT = 8090
 
     def __init__(self, cluster):
         self.events = EventLog()
         super().__init__("recorder", [BINARY, "listen", "--address", f"{ADDRESS}:{self.PORT}", "--component", "recorder",
-                                      "--xfcc-trusted-proxies", TRUSTED], on_line=self.events.take)
+                                      "--resyncs", "--xfcc-trusted-proxies", TRUSTED], on_line=self.events.take)
         self.wait_listening("listener")
         where = {"name": "recorder", "namespace": "kcp-system"}
         cluster.apply(
@@ -231,13 +232,15 @@ class Writer(Thread):
         self.count += 1
 
     def until_told(self, recorder, timeout=60):
-        """Waits until the last change of each object before now has come to the recorder; returns the number of objects."""
+        """Waits until the last change of each object before now has come to the recorder, or a resync after it: what is deleted while
+        no container of the webhook runs, no later one has seen. Returns how many objects there are, and of how many the last change came by a resync alone, as text."""
         now = time.monotonic()
-        expected = {name: at for name, at in list(self.changes.items()) if at < now}
+        expected = {(self.NAMESPACE, name): at for name, at in list(self.changes.items()) if at < now}
         def late():
             self.check()
-            arrivals = recorder.events.last_arrivals()
-            return [name for name, at in expected.items() if arrivals.get((self.NAMESPACE, name), 0) < at]
+            return [name for _, name in recorder.events.untold(expected)]
         wait_until(lambda: not late(), timeout,
-                   lambda: f"the last change of each of {len(expected)} objects comes; not of {late()}", every=0.2)
-        return len(expected)
+                   lambda: f"the last change of each of {len(expected)} objects comes, or a resync; not of {late()}", every=0.2)
+        told = recorder.events.last_arrivals()
+        by_resync = sum(told.get(key, 0) < at for key, at in expected.items())
+        return f"{len(expected)} objects have come" + (f", of {by_resync} by a resync" if by_resync else "")

@@ -3,7 +3,7 @@ behind Services that kube-proxy keeps, with Secrets that kubelet brings.
 
 One cluster of node.py is KCP and a runtime: the Kyma's kubeconfig leads back to it. Its issuer is landscape.Issuer; its DNS server,
 gateway and recorder of events are those of node_peers.py. From the moment at which the watcher is installed, objects change 20
-times a second, and the last change of each must come to the recorder.
+times a second, and the last change of each, or a resync after it, must come to the recorder.
 
     node_test.py Serving     the label `node`
     node_test.py Waiting     the label `node-long`: what takes kubelet and the node's grace their own time
@@ -311,7 +311,7 @@ class Serving(charts.Helm, OnANode, harness.TestCase):
             began = time.monotonic()
             end()
             told = self.writer.until_told(self.recorder)
-            self.step(f"{end.__name__} of the webhook's pod: the last changes of {told} objects have come", began)
+            self.step(f"{end.__name__} of the webhook's pod: the last changes of {told}", began)
 
     def leader(self):
         """The pod that leads, once there is one."""
@@ -529,7 +529,7 @@ class Waiting(OnANode, harness.TestCase):
             told = self.writer.until_told(self.recorder)
         finally:
             self.node.kubelet.send(signal.SIGCONT)
-        self.step(f"the last changes of {told} objects have come by watches alone", began)
+        self.step(f"the last changes of {told} by watches alone", began)
         back = time.monotonic()
         wait_until(lambda: self.node_is_ready() and self.webhook_addresses(), START, "the node is ready again", every=0.5)
         self.writer.until_told(self.recorder)
@@ -575,7 +575,7 @@ class Waiting(OnANode, harness.TestCase):
         self.until_proven()
         failed = [request for request in self.gateway.requests("/", since) if request["status"] != 200]
         self.assertEqual(failed, [], "no request failed")
-        self.step(f"the last changes of {told} objects have come", began)
+        self.step(f"the last changes of {told}", began)
 
     def test_last_change_of_each_object_arrives_while_the_authority_changes_and_kubelet_is_away(self):
         self.install()
