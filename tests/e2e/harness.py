@@ -209,6 +209,10 @@ class Process:
         fields = pathlib.Path(f"/proc/{self.popen.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
+    def waited_seconds(self):
+        """How long its first thread could have run and had no core, so far (Linux, Documentation/scheduler/sched-stats)."""
+        return int(pathlib.Path(f"/proc/{self.popen.pid}/schedstat").read_text().split()[1]) / 1e9
+
 
 def runtime_watcher(*arguments, env=None, timeout=30, binary=BINARY):
     """Runs the binary to its end; returns the CompletedProcess with text output."""
