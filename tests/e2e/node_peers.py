@@ -233,7 +233,8 @@ class Writer(Thread):
 
     def until_told(self, recorder, timeout=60):
         """Waits until the last change of each object before now has come to the recorder, or a resync after it: what is deleted while
-        no container of the webhook runs, no later one has seen. Returns how many objects there are, and of how many the last change came by a resync alone, as text."""
+        no container of the webhook runs, no later one has seen. Returns a text with the number of objects, and of those that a resync
+        alone has told of."""
         now = time.monotonic()
         expected = {(self.NAMESPACE, name): at for name, at in list(self.changes.items()) if at < now}
         def late():
