@@ -79,6 +79,7 @@ asio::awaitable<void> doctor_app::check_rollouts() {
             " && kubectl apply -f deploy/manager/rbac.yaml");
   }
   std::string phases;
+  bool any_paused = false;
   for (const auto* const name : {"watcher", "bootstrapper"}) {
     if (name == std::string_view("watcher") ? leader_.shadow : !bootstraps) continue;
     const auto got = co_await kcp_->get(type, {std::string(kcp_namespace), name});
@@ -106,14 +107,21 @@ asio::awaitable<void> doctor_app::check_rollouts() {
     if (auto pinned = waiting_sources(*got); !pinned.empty()) {
       co_await report(not_proven, "rollouts", rollout + ": " + pinned);
     } else if (phase == "Partial") {
+      const auto next = report_of(*got, {}).next;
       co_await report(not_proven, "rollouts",
                       rollout + " is partial: runtimes that were set aside lack the content",
-                      "runtime-watcher rollout status " + std::string(name));
+                      next.empty() ? "runtime-watcher rollout status " + std::string(name) : next);
     }
     phases +=
         (phases.empty() ? "" : ", ") + std::string(name) + " is in phase " + std::string(phase);
+    const auto pause = pause_note(*got);
+    any_paused = any_paused || !pause.empty();
+    phases += pause;
   }
-  if (findings_.size() == before) co_await report(proven, "rollouts", std::move(phases));
+  // A pause is deliberate, and said beside what was found.
+  if (findings_.size() == before || any_paused) {
+    co_await report(proven, "rollouts", std::move(phases));
+  }
 }
 
 asio::awaitable<void> doctor_app::check_sources() {

@@ -37,7 +37,7 @@ std::string error_of(const k8s::failure& failed, const kcp_access& kcp, const ch
   const auto type = runtime_rollouts_type();
   const auto text = text_of(
       describe(failed, {verb, type.gvk.group, type.plural, "", std::string(kcp_namespace), name},
-               "see `runtime-watcher doctor`: the manager creates it while it leads"));
+               "see `runtime-watcher doctor`: " + when_created(name)));
   return with_kcp_flags(text, kcp);
 }
 
@@ -96,12 +96,13 @@ asio::awaitable<std::vector<json::value>> rollout_app::read_all() {
   co_return out;
 }
 
-/// "; " and which sources of the bootstrapper are invalid, where no runtime takes part; or nothing.
+/// "; " and which sources of the bootstrapper are invalid, where no runtime takes part, or the
+/// manager says that some are; or nothing.
 asio::awaitable<std::string> rollout_app::invalid_sources(const json::value* rollout) {
-  if (k8s::key_of(*rollout).name != "bootstrapper" ||
-      k8s::find_number(*rollout, {"status", "total"}) > 0) {
-    co_return "";
-  }
+  const auto message = k8s::find_string(*rollout, {"status", "message"});
+  const bool told = message.find(runtime_rollout::invalid_sources_text) != message.npos;
+  const bool none = k8s::find_number(*rollout, {"status", "total"}) == 0;
+  if (k8s::key_of(*rollout).name != "bootstrapper" || !(told || none)) co_return "";
   const auto list = co_await kcp_->list(bootstrapper::runtime_bootstrappers_type(),
                                         {.ns = std::string(kcp_namespace)});
   const auto* const items = list ? k8s::find_array(*list, {"items"}) : nullptr;
@@ -122,10 +123,10 @@ asio::awaitable<int> rollout_app::follow(std::string name) {
   for (;;) {
     const auto got = co_await kcp_->get(runtime_rollouts_type(), key);
     if (!got) throw std::runtime_error(error_of(got.error(), settings_.kcp, "get", key.name));
-    auto report = report_of(*got, sources);
-    if (report.is != rollout_report::outcome::failed)
-      report.line += co_await invalid_sources(&*got);
+    const auto invalid = co_await invalid_sources(&*got);
+    auto report = report_of(*got, sources, invalid);
     report.line = with_kcp_flags(report.line, settings_.kcp);
+    report.next = with_kcp_flags(report.next, settings_.kcp);
     const bool failed = report.is == rollout_report::outcome::failed;
     const bool changed = report.line != std::exchange(printed, report.line);
     if (changed && settings_.format != "text") {
@@ -134,7 +135,7 @@ asio::awaitable<int> rollout_app::follow(std::string name) {
       co_await say(report.line);
     }
     if (failed) {
-      co_await errors_.write("error: " + report.line + "\n");
+      co_await errors_.write("error: " + text_of(kcp_error{report.line, report.next}) + "\n");
       co_return 1;
     }
     if (!settings_.watch || report.is == rollout_report::outcome::done) co_return 0;
@@ -200,6 +201,8 @@ asio::awaitable<int> rollout_app::change(const json::value* rollout) {
   } else if (k8s::find_string(*rollout, {"spec", "revision"}).empty()) {
     error = to_string(runtime_rollouts_type()) + " \"" + key.name +
             "\" has no revision pinned: its sources are rolled out";
+  } else {
+    done = " follows its sources again";
   }
   error = with_kcp_flags(error, settings_.kcp);
   if (change.is_object() && change.get_object().empty()) {

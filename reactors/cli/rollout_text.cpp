@@ -2,6 +2,8 @@
 
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/runtime_rollout/resource.hpp"
+#include "rw/reactors/shared/explanations.hpp"
+#include "rw/reactors/shared/fleet_verdict.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -24,6 +26,7 @@ std::string name_of(const json::value& rollout) {
 }
 
 constexpr std::size_t shown_digits = 16;  // of a digest
+constexpr std::size_t least_digits = 4;   // that name one
 
 /// As kubectl names an object in an error.
 std::string in_words(const json::value& rollout) {
@@ -39,7 +42,7 @@ bool is_true(const json::value& rollout, std::string_view condition) {
   return found && found->status == "True";
 }
 
-bool paused_by_hand(const json::value& rollout) {
+bool is_paused_by_hand(const json::value& rollout) {
   const auto* const paused = k8s::find(rollout, {"spec", "paused"});
   return paused != nullptr && *paused == json::value(true);
 }
@@ -92,7 +95,21 @@ std::string waiting_sources(const json::value& rollout) {
          k8s::key_of(rollout).name + " --to-sources";
 }
 
-rollout_report report_of(const json::value& rollout, const std::vector<source_version>& sources) {
+std::string pause_note(const json::value& rollout) {
+  if (!is_paused_by_hand(rollout)) return {};
+  return ", and paused for what comes next (runtime-watcher rollout resume " +
+         k8s::key_of(rollout).name + ")";
+}
+
+std::string when_created(std::string_view component) {
+  const std::string leads = "the manager creates it while it leads";
+  if (component == "watcher") return leads + ", without --shadow and --rollout-none";
+  if (component != "bootstrapper") return leads;
+  return leads + ", its --bootstrapper-mode is not off, and it has no --rollout-none";
+}
+
+rollout_report report_of(const json::value& rollout, const std::vector<source_version>& sources,
+                         std::string_view invalid) {
   const auto name = name_of(rollout);
   const auto phase = find_string(rollout, {"status", "phase"});
   if (phase.empty() ||
@@ -112,35 +129,40 @@ rollout_report report_of(const json::value& rollout, const std::vector<source_ve
       count(rollout, "updated") + " of " + count(rollout, "total") + " runtimes have been updated";
   const auto step = runtime_rollout::step_text(runtime_rollout::read_state(rollout));
   const auto progress = step + (step.empty() ? "" : ", ") + updated;
+  const std::string of_sources(invalid);
   if (is_true(rollout, "Ready")) {
     const bool accepted = k8s::find_number(rollout, {"status", "failed"}) > 0;
     const bool none = k8s::find_number(rollout, {"status", "total"}) == 0;
     return {done, name + " successfully rolled out" + (none ? "; no runtime takes part" : "") +
                       (accepted ? "; accepted: " + count(rollout, "failed") + " that failed" : "") +
-                      (paused_by_hand(rollout) ? "; it is paused for what comes next" : "") +
-                      (pinned.empty() ? "" : "; " + pinned)};
+                      (is_paused_by_hand(rollout) ? "; it is paused for what comes next" : "") +
+                      (pinned.empty() ? "" : "; " + pinned) + of_sources};
   }
   const auto message = find_string(rollout, {"status", "message"});
   const auto because = message.empty() ? std::string() : ": " + std::string(message);
   if (is_true(rollout, "Stalled")) {
     const auto reason = k8s::find_condition(rollout, "Stalled")->reason;
-    return {failed, name + " is stalled, " + reason + "; " + progress + because};
+    const auto fault = fault_of_rollout(rollout);
+    return {failed, name + " is stalled, " + reason + "; " + progress + because,
+            fault ? fault->next : std::string()};
   }
   const auto ready = k8s::find_condition(rollout, "Ready");
-  if (ready && ready->reason == "RuntimesAside") {
+  if (ready && ready->reason == "RuntimesAside"_reason) {
+    const bool fails = k8s::find_number(rollout, {"status", "failed"}) > 0;
     return {failed,
-            name + " is partial: " + updated + ", " + count(rollout, "aside") + " were set aside"};
+            name + " is partial: " + updated + ", " + count(rollout, "aside") + " set aside" +
+                (fails ? ", " + count(rollout, "failed") + " failed" : "") + because,
+            std::string(explain(ready->reason)->next)};
   }
-  auto line = "Waiting for " + name + " to finish: " + progress + because;
-  if (ready && ready->reason == "RuntimesUpdating") {
+  auto line = "Waiting for " + name + " to finish: " + progress;
+  if (ready && ready->reason == "RuntimesUpdating"_reason) {
     const auto silence =
         std::chrono::floor<std::chrono::minutes>(runtime_rollout::limits().silence);
-    line = "Waiting for " + name + " to finish: " + progress + ", " + count(rollout, "updating") +
-           " that did not get the content in its turn gets it now; partial if that does not "
-           "respond for " +
-           std::to_string(silence.count()) + " minutes" + because;
+    line += ", those that respond and did not get the content in their turn get it now, within " +
+            std::to_string(silence.count()) + " minutes";
   }
-  if (paused_by_hand(rollout)) line += "; it is paused";
+  line += because + of_sources;
+  if (is_paused_by_hand(rollout)) line += "; it is paused";
   return {waiting, line + "..."};
 }
 
@@ -186,12 +208,14 @@ json::value report_document(const json::value& rollout, const rollout_report& of
   json::value status = json::object();
   if (const auto* const known = k8s::find(rollout, {"status"})) status = *known;
   status.as_object().erase("history");
-  return {{"name", k8s::key_of(rollout).name},
-          {"outcome", of.is == done     ? "done"
-                      : of.is == failed ? "failed"
-                                        : "waiting"},
-          {"message", of.line},
-          {"status", std::move(status)}};
+  json::object out{{"name", k8s::key_of(rollout).name},
+                   {"outcome", of.is == done     ? "done"
+                               : of.is == failed ? "failed"
+                                                 : "waiting"},
+                   {"message", of.line}};
+  if (!of.next.empty()) out["fix"] = of.next;
+  out["status"] = std::move(status);
+  return out;
 }
 
 json::value history_document(const json::value& rollout) {
@@ -201,7 +225,7 @@ json::value history_document(const json::value& rollout) {
 }
 
 json::value pause_change(const json::value& rollout, std::string& error) {
-  if (paused_by_hand(rollout)) {
+  if (is_paused_by_hand(rollout)) {
     error = in_words(rollout) + " is already paused";
     return nullptr;
   }
@@ -211,12 +235,15 @@ json::value pause_change(const json::value& rollout, std::string& error) {
 json::value undo_change(const json::value& rollout, std::string_view revision, std::string& error) {
   const auto state = runtime_rollout::read_state(rollout);
   const auto see_history = ": see runtime-watcher rollout history " + k8s::key_of(rollout).name;
+  const bool is_whole =
+      std::ranges::find(state.history, revision, &runtime_rollout::rollout_record::content) !=
+      state.history.end();
   // Digests may begin with any of kubectl's numbers.
-  if (!revision.empty() && revision.size() < 4 && number(revision)) {
+  if (!revision.empty() && revision.size() < least_digits && !is_whole) {
     error = "revision " + std::string(revision) +
-            " is a number, as kubectl has them, and revisions here are digests, of which at least "
-            "4 characters are needed" +
-            see_history;
+            (number(revision) ? " is a number, as kubectl has them, and" : " is too short:") +
+            " revisions here are digests, of which at least " + std::to_string(least_digits) +
+            " characters are needed" + see_history;
     return nullptr;
   }
   const auto is_one = [&](const runtime_rollout::rollout_record& each) {
@@ -258,7 +285,7 @@ json::value undo_change(const json::value& rollout, std::string_view revision, s
 json::value resume_change(const json::value& rollout, std::string token, std::string& error) {
   const bool stopped = runtime_rollout::read_state(rollout).stopped();
   json::object spec;
-  if (paused_by_hand(rollout)) spec["paused"] = false;
+  if (is_paused_by_hand(rollout)) spec["paused"] = false;
   if (stopped) spec["resume"] = std::move(token);
   if (spec.empty()) {
     error = in_words(rollout) + " is not paused";
@@ -273,7 +300,7 @@ json::value promote_change(const json::value& rollout, std::string token, std::s
   const auto name = k8s::key_of(rollout).name;
   if (state.step >= state.steps.size()) {
     error = in_words(rollout) + " is in no step";
-  } else if (paused_by_hand(rollout) || state.stopped()) {
+  } else if (is_paused_by_hand(rollout) || state.stopped()) {
     error = in_words(rollout) + " is paused" + (state.stopped() ? " (" + state.reason + ")" : "") +
             ": resume it first: runtime-watcher rollout resume " + name;
   } else if (state.at == runtime_rollout::phase::paused) {

@@ -23,12 +23,22 @@ struct rollout_report {
   enum class outcome { done, waiting, failed };
   outcome is = outcome::waiting;
   std::string line = {};  ///< one sentence, without a line feed
+  std::string next = {};  ///< what to do, where it failed; empty: the sentence says so
 };
 
 /// Pure. Done: all runtimes have the content, and the controller has seen the spec and `sources`.
-/// Failed: it does not go on by itself, or some runtimes were set aside.
+/// Failed: it does not go on by itself, or is completed but for runtimes that were set aside; that
+/// these get the content once they respond does not count. `invalid`: "; " and which sources are
+/// invalid, or nothing.
 rollout_report report_of(const boost::json::value& rollout,
-                         const std::vector<source_version>& sources);
+                         const std::vector<source_version>& sources, std::string_view invalid = {});
+
+/// Follows a roll-out's phase: it is paused by hand, and the command that ends that; empty: it is
+/// not.
+std::string pause_note(const boost::json::value& rollout);
+
+/// Says when the manager creates the RuntimeRollout of a component; empty: of any.
+std::string when_created(std::string_view component);
 
 /// Which revision is pinned and keeps newer sources out, and the command that ends it; empty: none.
 std::string waiting_sources(const boost::json::value& rollout);
@@ -37,8 +47,8 @@ std::string waiting_sources(const boost::json::value& rollout);
 std::string in_columns(const boost::json::value& rollout,
                        const std::vector<std::vector<std::string>>& rows);
 
-/// `rollout status` as one document: `name`, `outcome` (done, waiting, failed), `message` and the
-/// `status` without its history.
+/// `rollout status` as one document: `name`, `outcome` (done, waiting, failed), `message`, `fix` if
+/// there is one, and the `status` without its history.
 boost::json::value report_document(const boost::json::value& rollout, const rollout_report& of);
 
 /// Formats the roll-outs of a status, the newest last: a table as of `kubectl rollout history`.
@@ -48,9 +58,9 @@ boost::json::value history_document(const boost::json::value& rollout);
 
 /// The change that pauses; empty, with `error` set, if it is paused by hand already.
 boost::json::value pause_change(const boost::json::value& rollout, std::string& error);
-/// The change that pins a revision, by the beginning of its digest; empty: the last one before the
-/// present one that was completed. An object without a member: that is the present content. Null,
-/// with `error` set, if there is none that can be pinned.
+/// The change that pins a revision, by its digest or at least 4 characters of its beginning; empty:
+/// the last one before the present one that was completed. An object without a member: that is the
+/// present content. Null, with `error` set, if there is none that can be pinned.
 boost::json::value undo_change(const boost::json::value& rollout, std::string_view revision,
                                std::string& error);
 /// The change that resumes, also after failures, which `token` then marks as accepted; empty, with

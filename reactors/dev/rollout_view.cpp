@@ -25,6 +25,7 @@ std::string rollout_line(const boost::json::value& before, const boost::json::va
   const auto differs = [&](std::string_view name) {
     return k8s::find_string(before, {"status", name}) != k8s::find_string(now, {"status", name});
   };
+  if (text("content").empty()) return {};
   if (!differs("phase") && !differs("reason") && !differs("content")) return {};
   const auto number = [&now](std::string_view name) {
     return std::to_string(k8s::find_number(now, {"status", name}));
@@ -53,10 +54,12 @@ std::string rollout_line(const boost::json::value& before, const boost::json::va
 
 std::string line_of(const arrival& arrival, std::chrono::system_clock::time_point now) {
   // The time of day of "2026-11-21T09:00:00.123456Z", in milliseconds.
+  const auto time =
+      arrival.after ? " has arrived, " + in_milliseconds(*arrival.after) + " ms after it changed"
+                    : std::string(" was there before");
   return k8s::format_micro_time(now).substr(11, 12) + "  " + arrival.runtime + ": KCP's " +
-         std::string(to_string(arrival.kind)) + " has arrived, " + in_milliseconds(arrival.after) +
-         " ms after it changed (" + std::to_string(arrival.have) + " of " +
-         std::to_string(arrival.of) + " have it)";
+         std::string(to_string(arrival.kind)) + time + " (" + std::to_string(arrival.have) +
+         " of " + std::to_string(arrival.of) + " have it)";
 }
 
 std::string json_line_of(const arrival& arrival, std::chrono::system_clock::time_point now) {
@@ -66,16 +69,17 @@ std::string json_line_of(const arrival& arrival, std::chrono::system_clock::time
   core::append_json_string(out, arrival.runtime);
   out += ",\"source\":";
   core::append_json_string(out, to_string(arrival.kind));
-  return out + ",\"arrivedAfterMs\":" + in_milliseconds(arrival.after) +
-         ",\"have\":" + std::to_string(arrival.have) + ",\"of\":" + std::to_string(arrival.of) +
-         "}";
+  if (arrival.after) out += ",\"arrivedAfterMs\":" + in_milliseconds(*arrival.after);
+  return out + ",\"have\":" + std::to_string(arrival.have) +
+         ",\"of\":" + std::to_string(arrival.of) + "}";
 }
 
 bool is_milestone(const arrival& arrival) {
   const auto tenths = [&](std::size_t have) { return 10 * have / arrival.of; };
-  return arrival.of <= 10 || arrival.have <= 1 ||
-         tenths(arrival.have) != tenths(arrival.have - 1) ||
-         arrival.have == (99 * arrival.of + 99) / 100;
+  const bool shown = arrival.of <= 10 || arrival.have <= 1 ||
+                     tenths(arrival.have) != tenths(arrival.have - 1) ||
+                     arrival.have == (99 * arrival.of + 99) / 100;
+  return arrival.after && shown;
 }
 
 rollout_view::rollout_view(core::clock& clock, std::size_t runtimes,
@@ -90,7 +94,7 @@ void rollout_view::wanted(source source, const std::string& digest) {
   all.have = 0;
   // The source may be unknown yet: a runtime may report first.
   for (const auto& [runtime, held] : all.held) {
-    if (held == digest) count(runtime, source);
+    if (held == digest) count(runtime, source, std::nullopt);
   }
 }
 
@@ -100,14 +104,15 @@ void rollout_view::has(const std::string& runtime, source source, const std::str
   if (held == digest) return;
   if (!held.empty() && held == all.digest) --all.have;
   held = digest;
-  if (held == all.digest) count(runtime, source);
+  if (held == all.digest) count(runtime, source, clock_.now() - all.since);
 }
 
-void rollout_view::count(const std::string& runtime, source source) {
+void rollout_view::count(const std::string& runtime, source source,
+                         std::optional<core::duration> after) {
   auto& all = parts_.at(static_cast<std::size_t>(source));
   if (all.digest.empty()) return;
   ++all.have;
-  tell_({runtime, source, clock_.now() - all.since, all.have, runtimes_});
+  tell_({runtime, source, after, all.have, runtimes_});
 }
 
 }  // namespace rw::dev

@@ -9,22 +9,24 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
 namespace rw::dev {
 
-/// A runtime has received the current content of a source in KCP.
+/// A runtime has the current content of a source in KCP.
 struct arrival {
   std::string runtime = {};
   source kind = source::config;
-  core::duration after{};  ///< time since KCP's change was observed
-  std::size_t have = 0;    ///< runtimes that have it by now, this one included
-  std::size_t of = 0;      ///< number of all runtimes
+  /// Time since KCP's change was observed; none: the runtime had the content before.
+  std::optional<core::duration> after = {};
+  std::size_t have = 0;  ///< runtimes that have it by now, this one included
+  std::size_t of = 0;    ///< number of all runtimes
 };
 
 /// Formats the state of a rollout, for people or as JSON, without a newline; empty if phase, reason
-/// and content are those of `before`. Both are RuntimeRollouts.
+/// and content are those of `before`, or no runtime has taken part yet. Both are RuntimeRollouts.
 std::string rollout_line(const boost::json::value& before, const boost::json::value& now,
                          std::chrono::system_clock::time_point time, bool json);
 
@@ -32,8 +34,9 @@ std::string rollout_line(const boost::json::value& before, const boost::json::va
 std::string line_of(const arrival& arrival, std::chrono::system_clock::time_point now);
 std::string json_line_of(const arrival& arrival, std::chrono::system_clock::time_point now);
 
-/// Selects the lines to print of many runtimes: the first and the last, each tenth part, and the
-/// one that makes it 99 %. With ten runtimes or less, always true.
+/// Selects the lines to print for people: none of a runtime that had the content before; of many
+/// runtimes the first and the last, each tenth part, and the one that makes it 99 %; of ten or less
+/// all.
 bool is_milestone(const arrival& arrival);
 
 /// Traces the content of KCP's sources to the runtimes, whichever component writes it: it receives
@@ -55,7 +58,7 @@ class rollout_view {
     std::unordered_map<std::string, std::string> held = {};  ///< digests by runtime
   };
 
-  void count(const std::string& runtime, source source);
+  void count(const std::string& runtime, source source, std::optional<core::duration> after);
 
   core::clock& clock_;
   const std::size_t runtimes_;

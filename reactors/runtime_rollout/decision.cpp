@@ -61,6 +61,7 @@ class planner {
     classify();
     if (all_.empty()) {
       out_.message = "no runtime takes part";
+      describe_sources();
       record_progress();
       return std::move(out_);
     }
@@ -76,7 +77,9 @@ class planner {
     for (const auto& each : all_) {
       if (each.admitted) out_.admitted.emplace_hint(out_.admitted.end(), each.name);
     }
+    out_.catches_up = out_.next.at == phase::completed && std::ranges::any_of(all_, catches_up);
     describe();
+    describe_sources();
     record_progress();
     return std::move(out_);
   }
@@ -89,6 +92,9 @@ class planner {
 
   standing standing_of(const participant& of) {
     const bool admitted = known_ && of.admitted;
+    // A completed roll-out does not wait for it: it gets the content when it responds.
+    const bool completed = known_ && out_.next.at == phase::completed;
+    if (completed && of.is == health::unreachable && !of.updated()) return standing::aside;
     const bool proven = is_proven(of);
     const auto ill_from = of.since + with_.silence;
     const bool not_ready = of.is == health::progressing && !of.in_place.empty() && proven;
@@ -101,7 +107,11 @@ class planner {
     if (of.updated() && of.is == health::ready) return standing::ready;
     const bool fails = of.updated() ? of.is == health::failed : of.rejected;
     if (fails && of.is != health::unreachable) return standing::failed;
-    const auto until = (of.updated() ? of.since : *of.admitted) + with_.silence;
+    // One that was away when the roll-out was completed has its time from when it responds.
+    const auto from = of.updated() ? of.since
+                      : completed  ? std::max(of.since, *of.admitted)
+                                   : *of.admitted;
+    const auto until = from + with_.silence;
     if (now_ < until) {
       recheck_at(until);
       return standing::updating;
@@ -370,6 +380,17 @@ class planner {
   static bool is_down(const candidate& of) {
     const bool is_ready = of.facts.is == health::ready || of.facts.is == health::unreachable;
     return of.is == standing::waiting && !is_ready && !of.facts.in_place.empty();
+  }
+
+  /// It responds, lacks the content and has not failed to take it.
+  static bool catches_up(const candidate& of) {
+    return !of.facts.updated() && of.facts.is != health::unreachable && of.is != standing::failed;
+  }
+
+  void describe_sources() {
+    if (!of_.invalid) return;
+    out_.message += out_.message.empty() ? "" : "; ";
+    out_.message += invalid_sources_text;
   }
 
   void describe() {

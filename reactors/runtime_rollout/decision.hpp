@@ -132,6 +132,7 @@ struct rollout_request {
   bool paused = false;
   std::string resume = {};  ///< another value resumes once
   int wire_version = 0;     ///< of the content; 0: none
+  bool invalid = false;     ///< the content: runtimes that take no part keep what they have
   std::vector<content_source> sources = {};
   std::string promote = {};  ///< another value ends the bake of the present step
   bool can_verify = true;    ///< a Prometheus is configured
@@ -160,11 +161,17 @@ inline constexpr std::array<std::pair<std::string_view, std::size_t counts::*>, 
 /// In a status: the phase, or Partial where it is completed and some runtimes lack the content.
 std::string_view phase_text(const state& next, const counts& now) noexcept;
 
+/// In a message: runtimes take no part, as the sources are invalid.
+inline constexpr std::string_view invalid_sources_text = "the sources are invalid";
+
 struct rollout_decision {
   state next = {};
   counts now = {};
-  name_set admitted = {};       ///< runtimes that may take, or keep, the content
-  name_set to_inspect = {};     ///< whose health must be read before their step ends
+  name_set admitted = {};    ///< runtimes that may take, or keep, the content
+  name_set to_inspect = {};  ///< whose health must be read before their step ends
+  /// It is completed, and runtimes that respond and lack the content get it now. Unreachable ones
+  /// are set aside: they would get it, too, but the roll-out does not wait for them.
+  bool catches_up = false;
   std::string message = {};     ///< for people
   std::string not_stored = {};  ///< why the content can't be kept as rolled out; empty: it can
   std::optional<std::size_t> to_verify = {};  ///< step whose result `decide` needs to go on
@@ -193,6 +200,8 @@ struct rollout_decision {
 ///     is when all others have it. Ready ones without the content that appear later take it by
 ///     `max_unavailable`. One that stops responding after it was admitted counts as updating for
 ///     `silence` at most, and is no failure. By number others take its place in a step.
+///   - A completed roll-out catches up while runtimes that respond get the content, each for
+///     `silence` at most. One that does not respond is set aside again at once.
 ///   - Runtimes to which another writer has applied the content, or a part of it, are admitted,
 ///     also in a pause: whole it does less harm than half.
 rollout_decision decide(const state& before, const rollout_request& of, const participants& all,

@@ -132,7 +132,7 @@ void set_conditions(const rollout_decision& decided, json::value& object, std::i
   const bool done = next.at == phase::completed;
   std::string reason(to_string(next.at));
   if (next.at == phase::paused) reason = next.reason;
-  const bool catches_up = is_partial(decided) && counts.updating > 0;
+  const bool catches_up = is_partial(decided) && decided.catches_up;
   if (is_partial(decided)) reason = catches_up ? "RuntimesUpdating"_reason : "RuntimesAside"_reason;
   if (!decided.not_stored.empty()) reason = "ContentNotStored"_reason;
   const auto step = step_text(next);

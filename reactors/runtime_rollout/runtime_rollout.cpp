@@ -88,9 +88,8 @@ asio::awaitable<void> runtime_rollout::watch_access() {
   const auto executor = co_await asio::this_coro::executor;
   const auto pause = environment_.common.clock.make_timer(executor);
   for (bool due = true; due;) {
-    k8s::selection all{.ns = key_.ns};
     const auto got =
-        co_await environment_.kcp.list(runtime_rollouts_type(), std::move(all), {.limit = 1});
+        co_await environment_.kcp.list(runtime_rollouts_type(), {.ns = key_.ns}, {.limit = 1});
     if (got) {
       if (closed_reason_ != definition_outdated) set_closed({}, {});
     } else if (got.error().is(k8s::errc::not_found)) {
@@ -134,6 +133,7 @@ bool runtime_rollout::admit(const object_key& runtime, const shared_content& con
   if (content != content_ || was_awaited) decide_soon();
   if (content.digest != content_.digest) {
     new_ahead_ = 0;
+    invalid_.clear();
     for (auto& [name, each] : runtimes_) {
       each.wanted.clear();
       each.admitted.reset();
@@ -143,9 +143,11 @@ bool runtime_rollout::admit(const object_key& runtime, const shared_content& con
   content_ = content;
   if (!std::exchange(unreadable_, {}).empty()) decide_soon();
   if (desired.newest.empty()) {
-    leave(runtime);
+    if (!invalid_.contains(runtime.name)) leave(runtime);
+    if (invalid_.insert(runtime.name).second) decide_soon();
     return false;
   }
+  invalid_.erase(runtime.name);
   auto& known = runtimes_.try_emplace(runtime.name, participant{.observed = {}}).first->second;
   auto next = known;
   next.wanted = desired.newest;
@@ -201,7 +203,7 @@ void runtime_rollout::take(const object_key& runtime, participant& known, partic
 
 void runtime_rollout::leave(const object_key& runtime) {
   if (!warm_) seen_.insert(runtime);
-  if (runtimes_.erase(runtime.name) > 0) decide_soon();
+  if (runtimes_.erase(runtime.name) + invalid_.erase(runtime.name) > 0) decide_soon();
 }
 
 bool runtime_rollout::holds(const std::string& runtime) const {
@@ -287,6 +289,7 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
                           .paused = spec.paused,
                           .resume = spec.resume,
                           .wire_version = content.wire_version,
+                          .invalid = !invalid_.empty(),
                           .sources = content.sources,
                           .promote = spec.promote,
                           .can_verify = environment_.prometheus != nullptr};
@@ -310,8 +313,7 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
       // It is completed when it can be fallen back to.
       not_stored = done.error();
       decided.not_stored = not_stored->message;
-      const bool was = before.at == phase::completed && before.content == content.digest;
-      if (!was) {
+      if (before.at != phase::completed || before.content != content.digest) {
         decided.next.at = phase::waves;
         decided.next.history.back().ended.clear();
         decided.next.history.back().outcome = to_string(phase::waves);
@@ -425,11 +427,9 @@ bool runtime_rollout::may_be_pinned(std::string_view content) const {
 /// No runtime has been given to `admit`. What was rolled out before stays in the status.
 asio::awaitable<k8s::reconcile_result> runtime_rollout::report_idle(json::value* object) {
   if (!read_state(*object).content.empty()) co_return result::done();
-  rollout_decision none;
-  none.next.at = phase::completed;
-  none.message = "no runtime takes part";
-  const auto spec = read_spec(*object, options_.usual);
-  auto status = next_status(*object, none, spec, environment_.common.clock.wall());
+  rollout_decision none{.next = {.at = phase::completed}, .message = "no runtime takes part"};
+  auto status = next_status(*object, none, read_spec(*object, options_.usual),
+                            environment_.common.clock.wall());
   if (!status) co_return result::done();
   const auto ended = co_await writer_.write_status(object, std::move(*status));
   co_return ended.value_or(result::done());

@@ -4,6 +4,7 @@
 
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/runtime_rollout/resource.hpp"
+#include "rw/reactors/shared/fleet_verdict.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -64,13 +65,19 @@ BOOST_AUTO_TEST_CASE(status_has_the_words_of_kubectl) {
   check(with_status(at(phase::waves, 3)), waiting,
         "Waiting for rollout \"bootstrapper\" to finish: 3 of 5 runtimes have been updated...");
   check(with_status(at(phase::completed, 3, 2)), failed,
-        "rollout \"bootstrapper\" is partial: 3 of 5 runtimes have been updated, 2 were set aside");
-  auto catches_up = at(phase::completed, 4);
+        "rollout \"bootstrapper\" is partial: 3 of 5 runtimes have been updated, 2 set aside");
+  auto fails = at(phase::completed, 3, 1);
+  fails.now.failed = 1;
+  fails.message = "skr-1: crashes";
+  check(with_status(fails), failed,
+        "rollout \"bootstrapper\" is partial: 3 of 5 runtimes have been updated, 1 set aside, "
+        "1 failed: skr-1: crashes");
+  auto catches_up = at(phase::completed, 3, 1);
   catches_up.now.updating = 1;
+  catches_up.catches_up = true;
   check(with_status(catches_up), waiting,
-        "Waiting for rollout \"bootstrapper\" to finish: 4 of 5 runtimes have been updated, 1 that "
-        "did not get the content in its turn gets it now; partial if that does not respond for 5 "
-        "minutes...");
+        "Waiting for rollout \"bootstrapper\" to finish: 3 of 5 runtimes have been updated, those "
+        "that respond and did not get the content in their turn get it now, within 5 minutes...");
   auto stalled = at(phase::paused, 1);
   stalled.next.reason = "CanaryFailed";
   stalled.message = "skr-1: crashes";
@@ -91,6 +98,46 @@ BOOST_AUTO_TEST_CASE(status_has_the_words_of_kubectl) {
   check(with_status(paused, {{"paused", true}}), waiting,
         "Waiting for rollout \"bootstrapper\" to finish: 1 of 5 runtimes have been updated; it is "
         "paused...");
+}
+
+BOOST_AUTO_TEST_CASE(status_names_the_next_step_where_it_failed) {
+  auto stalled = at(phase::paused, 1);
+  stalled.next.reason = "CanaryFailed";
+  const auto rollout = with_status(stalled);
+  BOOST_TEST(report_of(rollout, {}).next == fault_of_rollout(rollout)->next);
+  BOOST_TEST(report_of(rollout, {}).next.ends_with("runtime-watcher rollout resume bootstrapper"));
+  BOOST_TEST(report_of(with_status(at(phase::completed, 3, 2)), {}).next ==
+             "see the messages: runtime-watcher status -o wide");
+  BOOST_TEST(report_of(with_status(at(phase::waves, 3)), {}).next.empty());
+}
+
+BOOST_AUTO_TEST_CASE(status_names_the_sources_that_are_invalid) {
+  const std::string invalid = "; 18 RuntimeBootstrappers are not Compatible: Invalid: not JSON";
+  auto decided = at(phase::canary, 0);
+  decided.now.total = 0;
+  decided.message = "no runtime takes part; the sources are invalid";
+  BOOST_TEST(report_of(with_status(decided), {}, invalid).line ==
+             "Waiting for rollout \"bootstrapper\" to finish: 0 of 0 runtimes have been updated: "
+             "no runtime takes part; the sources are invalid; 18 RuntimeBootstrappers are not "
+             "Compatible: Invalid: not JSON...");
+  decided.next.at = phase::completed;
+  BOOST_TEST(report_of(with_status(decided), {}, invalid).line ==
+             "rollout \"bootstrapper\" successfully rolled out; no runtime takes part" + invalid);
+}
+
+BOOST_AUTO_TEST_CASE(pause_note_has_the_command_that_resumes) {
+  BOOST_TEST(pause_note(with_status(at(phase::completed, 5))).empty());
+  BOOST_TEST(pause_note(with_status(at(phase::completed, 5), {{"paused", true}})) ==
+             ", and paused for what comes next (runtime-watcher rollout resume bootstrapper)");
+}
+
+BOOST_AUTO_TEST_CASE(absent_rollout_is_told_with_what_creates_it) {
+  BOOST_TEST(when_created("") == "the manager creates it while it leads");
+  BOOST_TEST(when_created("watcher") ==
+             "the manager creates it while it leads, without --shadow and --rollout-none");
+  BOOST_TEST(when_created("bootstrapper") ==
+             "the manager creates it while it leads, its --bootstrapper-mode is not off, and it "
+             "has no --rollout-none");
 }
 
 BOOST_AUTO_TEST_CASE(status_waits_for_the_spec_and_for_the_sources) {
@@ -172,12 +219,13 @@ BOOST_AUTO_TEST_CASE(promotion_ends_the_bake_of_the_present_step_once) {
 
 BOOST_AUTO_TEST_CASE(undo_pins_a_revision_of_the_history) {
   auto decided = at(phase::waves, 1);
-  decided.next.content = "cc1";
-  decided.next.history = {{.content = "aa1", .outcome = "Completed", .kept = true},
-                          {.content = "bb1", .outcome = "Completed", .kept = true},
-                          {.content = "bb2", .outcome = "Superseded", .kept = true},
-                          {.content = "bb3", .outcome = "Completed"},
-                          {.content = "cc1", .outcome = "Waves", .kept = true}};
+  decided.next.content = "cccc1";
+  decided.next.history = {{.content = "aaaa1", .outcome = "Completed", .kept = true},
+                          {.content = "bbbb1", .outcome = "Completed", .kept = true},
+                          {.content = "bbbb2", .outcome = "Superseded", .kept = true},
+                          {.content = "bbbb3", .outcome = "Completed"},
+                          {.content = "d1", .outcome = "Completed", .kept = true},
+                          {.content = "cccc1", .outcome = "Waves", .kept = true}};
   auto rollout = with_status(decided);
   const auto pins = [&](const char* revision, const char* content) {
     std::string error;
@@ -191,28 +239,35 @@ BOOST_AUTO_TEST_CASE(undo_pins_a_revision_of_the_history) {
     BOOST_TEST(undo_change(rollout, revision, error).is_null(), revision);
     BOOST_TEST(error == with);
   };
-  pins("", "bb1");
-  pins("aa", "aa1");
-  pins("bb2", "bb2");
-  fails("bb", "revision bb is not unique in history");
-  fails("bb3", "the content of revision bb3 is not kept");
-  fails("dd",
-        "unable to find specified revision dd in history: see runtime-watcher rollout history "
+  pins("", "d1");
+  pins("aaaa", "aaaa1");
+  pins("bbbb2", "bbbb2");
+  pins("d1", "d1");  // the whole
+  fails("bbbb", "revision bbbb is not unique in history");
+  fails("bbbb3", "the content of revision bbbb3 is not kept");
+  fails("dddd",
+        "unable to find specified revision dddd in history: see runtime-watcher rollout history "
         "bootstrapper");
+  for (const std::string each : {"aaa", "ccc", "d", "x"}) {  // of the present content, too
+    fails(each.c_str(), "revision " + each +
+                            " is too short: revisions here are digests, of which at least 4 "
+                            "characters are needed: see runtime-watcher rollout history "
+                            "bootstrapper");
+  }
   fails("3",
         "revision 3 is a number, as kubectl has them, and revisions here are digests, of which at "
         "least 4 characters are needed: see runtime-watcher rollout history bootstrapper");
   std::string error;
-  BOOST_TEST((undo_change(rollout, "cc", error) == json::object()));  // as kubectl's, no failure
+  BOOST_TEST((undo_change(rollout, "cccc", error) == json::object()));  // as kubectl's, no failure
   BOOST_TEST(error.empty(), error);
   decided.next.ahead = 1;
   rollout = with_status(decided);
   fails("", "KimWrites: another writer applies the sources, and would undo it; edit them");
-  decided.next = {.content = "cc1", .at = phase::waves};
+  decided.next = {.content = "cccc1", .at = phase::waves};
   rollout = with_status(decided);
   fails("",
         "no rollout history found for runtimerollouts.operator.kyma-project.io \"bootstrapper\"");
-  decided.next.history = {{.content = "cc1", .outcome = "Completed", .kept = true}};
+  decided.next.history = {{.content = "cccc1", .outcome = "Completed", .kept = true}};
   rollout = with_status(decided);
   fails("",
         "no revision to go back to for runtimerollouts.operator.kyma-project.io \"bootstrapper\": "
@@ -243,6 +298,7 @@ BOOST_AUTO_TEST_CASE(status_is_one_document_with_its_outcome) {
   BOOST_TEST(document.at("name") == "bootstrapper");
   BOOST_TEST(document.at("outcome") == "failed");
   BOOST_TEST(document.at("message").as_string().starts_with("rollout \"bootstrapper\" is partial"));
+  BOOST_TEST(document.at("fix") == "see the messages: runtime-watcher status -o wide");
   BOOST_TEST(document.at("status").at("updated") == 3);
   BOOST_TEST(!document.at("status").as_object().contains("history"));
 }

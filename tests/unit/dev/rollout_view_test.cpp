@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(view_reports_each_arrival_once) {
   BOOST_TEST(s.told[0].runtime == "r2");
   BOOST_TEST(s.told[0].have == 1);
   BOOST_TEST(s.told[0].of == 3);
-  BOOST_TEST((s.told[0].after == milliseconds(7)));
+  BOOST_TEST((s.told[0].after == core::duration(milliseconds(7))));
 }
 
 BOOST_AUTO_TEST_CASE(next_change_in_kcp_restarts_the_view) {
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(next_change_in_kcp_restarts_the_view) {
   s.view.has("r2", source::config, "two");
   BOOST_REQUIRE(s.told.size() == 3);
   BOOST_TEST(s.told[2].have == 1);
-  BOOST_TEST((s.told[2].after == milliseconds(5)));
+  BOOST_TEST((s.told[2].after == core::duration(milliseconds(5))));
 }
 
 BOOST_AUTO_TEST_CASE(runtime_that_loses_the_content_no_longer_counts) {
@@ -75,6 +75,38 @@ BOOST_AUTO_TEST_CASE(runtime_that_is_heard_of_before_kcp_counts_when_kcp_is) {
   BOOST_TEST(s.told[0].have == 1);
 }
 
+BOOST_AUTO_TEST_CASE(content_that_a_runtime_had_before_arrives_without_a_time) {
+  stage s;
+  s.view.wanted(source::config, "one");
+  s.view.has("r1", source::config, "one");
+  s.view.wanted(source::config, "invalid");
+  s.clock.advance(milliseconds(5));
+  s.view.wanted(source::config, "one");
+  BOOST_REQUIRE(s.told.size() == 2);
+  BOOST_TEST(is_milestone(s.told[0]));
+  BOOST_TEST(!s.told[1].after.has_value());
+  BOOST_TEST(!is_milestone(s.told[1]));
+  const auto now = std::chrono::system_clock::time_point(std::chrono::hours(9));
+  BOOST_TEST(line_of(s.told[1], now) ==
+             "09:00:00.000  r1: KCP's configuration was there before (1 of 3 have it)");
+  BOOST_TEST(
+      !boost::json::parse(json_line_of(s.told[1], now)).as_object().contains("arrivedAfterMs"));
+}
+
+BOOST_AUTO_TEST_CASE(rollout_has_no_line_before_a_runtime_takes_part) {
+  const auto line = [](const boost::json::value& before, const boost::json::value& now) {
+    return rw::dev::rollout_line(before, now, {}, false);
+  };
+  const boost::json::value idle{{"metadata", {{"name", "watcher"}}},
+                                {"status", {{"phase", "Completed"}, {"total", 0}}}};
+  const boost::json::value begun{{"metadata", {{"name", "watcher"}}},
+                                 {"status", {{"phase", "Canary"}, {"content", "a"}, {"total", 2}}}};
+  BOOST_TEST(line({}, idle).empty());
+  BOOST_TEST(line(idle, begun) ==
+             "00:00:00.000  roll-out of watcher: Canary, 0 updated, 0 ready, 0 failed of 2");
+  BOOST_TEST(line(begun, begun).empty());
+}
+
 BOOST_AUTO_TEST_CASE(view_reports_no_arrival_of_other_content) {
   stage s;
   s.view.wanted(source::config, "one");
@@ -87,13 +119,14 @@ BOOST_AUTO_TEST_CASE(view_reports_no_arrival_of_other_content) {
 BOOST_AUTO_TEST_CASE(of_many_runtimes_a_few_are_worth_a_line) {
   std::vector<std::size_t> lines;
   for (std::size_t have = 1; have <= 1000; ++have) {
-    if (is_milestone(arrival{.have = have, .of = 1000})) lines.push_back(have);
+    if (is_milestone(arrival{.after = milliseconds(1), .have = have, .of = 1000}))
+      lines.push_back(have);
   }
   const std::vector<std::size_t> expected{1,   100, 200, 300, 400, 500,
                                           600, 700, 800, 900, 990, 1000};
   BOOST_TEST(lines == expected, boost::test_tools::per_element());
   for (std::size_t have = 1; have <= 10; ++have) {
-    BOOST_TEST(is_milestone(arrival{.have = have, .of = 10}));
+    BOOST_TEST(is_milestone(arrival{.after = milliseconds(1), .have = have, .of = 10}));
   }
 }
 

@@ -221,6 +221,7 @@ BOOST_AUTO_TEST_CASE(only_a_rollout_that_reached_all_runtimes_is_ready_and_compl
   auto catches_up = at(phase::completed, 19);
   catches_up.now.aside = 0;
   catches_up.now.updating = 1;
+  catches_up.catches_up = true;
   BOOST_TEST(told(catches_up) ==
              "Partial False/RuntimesUpdating True/RuntimesUpdating False/RuntimesUpdating");
   BOOST_TEST(told(at(phase::canary, 1)) == "Canary False/Canary True/Canary False/Canary");
