@@ -132,10 +132,9 @@ asio::awaitable<void> doctor_app::check_leader_clock(k8s::lease lease) {
 }
 
 asio::awaitable<void> doctor_app::check_leader() {
-  const auto name = "Lease " + settings_.lease_namespace + "/" + settings_.lease_name;
-  const std::string remedy =
-      "see the manager's Deployment, its pods and their logs, or apply it: " +
-      std::string(apply_manager);
+  const k8s::object_key key{settings_.lease_namespace, settings_.lease_name};
+  const auto name = "Lease " + k8s::to_string(key);
+  const auto remedy = lease_remedy(key);
   auto lease = co_await read_lease();
   if (!lease) {
     auto error = describe(lease.error(),
@@ -143,7 +142,7 @@ asio::awaitable<void> doctor_app::check_leader() {
                            settings_.lease_name},
                           remedy);
     const bool is_absent = lease.error().is(k8s::errc::not_found);
-    if (is_absent) error.message = name + " does not exist: no manager runs";
+    if (is_absent) error.message = name + " does not exist: no manager runs with that Lease";
     co_await report(failed, "leader", std::move(error.message), std::move(error.next));
     no_leader_ = name + (is_absent ? " does not exist" : " can't be read");
     co_return;
@@ -160,7 +159,7 @@ asio::awaitable<void> doctor_app::check_leader() {
   }
   no_leader_ = name + (lease->holder.empty() ? " has no holder"
                                              : " was renewed last at " + k8s::format_time(renewed));
-  co_await report(failed, "leader", "no manager runs: " + *no_leader_, remedy);
+  co_await report(failed, "leader", *no_leader_ + ": no manager runs with that Lease", remedy);
 }
 
 }  // namespace rw::cli

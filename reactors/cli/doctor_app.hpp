@@ -38,7 +38,7 @@ namespace rw::cli {
 ///
 /// The verdict on the landscape (shared/fleet_verdict.hpp) is that of its findings: each FAILED
 /// counts, whoever saw it. Where the leader's is another, a finding names what they judge
-/// differently.
+/// differently. Where the user names runtimes, the verdict is on these alone (judge_named).
 ///
 /// Exit code 0: no check failed, but those of as few runtimes as --tolerate allows; 3: some did; 1:
 /// the command itself failed, or KCP has no Kyma that --runtime names.
@@ -94,6 +94,7 @@ class doctor_app final : public app {
   finding_state unwritten(const k8s::failure& error) const;
   fleet_verdict own_verdict();
   bool is_tolerated(const finding& of) const;
+  bool is_selected(const std::string& kyma) const;
   bool is_new(const std::string& kyma) const;
 
   work<void> report(finding_state state, std::string_view check, std::string message,
@@ -105,7 +106,6 @@ class doctor_app final : public app {
   work<void> report(finding finding);
 
   static constexpr std::size_t most_lines = 50;  ///< about runtimes, of one check
-  static constexpr std::string_view apply_manager = "kubectl apply -k deploy/manager";
 
   std::chrono::system_clock::time_point now() const;
 

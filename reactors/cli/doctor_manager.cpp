@@ -59,10 +59,15 @@ bool is_same(const finding& found, const json::value& condition) {
 
 }  // namespace
 
+/// True if a runtime is checked: the user has named it, or none.
+bool doctor_app::is_selected(const std::string& kyma) const {
+  const auto& only = settings_.runtimes;
+  return only.empty() || std::ranges::find(only, kyma) != only.end();
+}
+
 /// True if a runtime is to be named: it is checked, and no finding is about it yet.
 bool doctor_app::is_new(const std::string& kyma) const {
-  const auto& only = settings_.runtimes;
-  return !failed_.contains(kyma) && (only.empty() || std::ranges::find(only, kyma) != only.end());
+  return !failed_.contains(kyma) && is_selected(kyma);
 }
 
 asio::awaitable<void> doctor_app::check_manager() {
@@ -150,6 +155,7 @@ asio::awaitable<void> doctor_app::check_heartbeats() {
   std::size_t known = 0;
   for (const auto& row : got.runtimes.at("runtimes").as_array()) {
     const auto kyma = kyma_of(row);
+    if (!is_selected(kyma)) continue;
     if (!is_new(kyma)) {
       ++known;  // a fault is named once
       continue;
@@ -169,10 +175,10 @@ asio::awaitable<void> doctor_app::check_heartbeats() {
                      kyma});
   }
   if (told > 0) co_return;
-  co_await report(
-      known > 0 ? not_proven : proven, "heartbeats",
-      known > 0 ? "no runtime is silent or degraded but the " + std::to_string(known) + " above"
-                : "no runtime is silent or degraded");
+  std::string text = settings_.runtimes.empty() ? "no runtime" : "no named runtime";
+  text += " is silent or degraded";
+  if (known > 0) text += " but the " + std::to_string(known) + " above";
+  co_await report(known > 0 ? not_proven : proven, "heartbeats", std::move(text));
 }
 
 }  // namespace rw::cli

@@ -95,9 +95,7 @@ asio::awaitable<bool> check_certificates_kind(pre_context* with) {
   const auto has_other = co_await with->kcp.find(certificates::certificates_type(other).gvk);
   if (!has_other) expect_response(has_other.error());
   std::string remedy = gardener ? "install Gardener's cert-management"
-                                : "helm install cert-manager cert-manager --repo "
-                                  "https://charts.jetstack.io -n cert-manager --create-namespace "
-                                  "--set crds.enabled=true";
+                                : install_cert_manager_command(with->settings.kcp);
   if (has_other) {
     remedy = gardener ? "leave the Component deploy/manager/gardener out: KCP has cert-manager"
                       : "add the Component deploy/manager/gardener, as KCP has Gardener's "
@@ -121,8 +119,8 @@ asio::awaitable<void> check_kinds(pre_context* with) {
   const auto& settings = with->planned.settings;
   std::vector<std::pair<k8s::resource_type, std::string>> needed{
       {kymas_type(), definition_command("lifecycle-manager", "operator", "kymas")},
-      {gateways_type(), "istioctl install"},
-      {virtual_services_type(), "istioctl install"}};
+      {gateways_type(), install_istio_command(with->settings.kcp)},
+      {virtual_services_type(), install_istio_command(with->settings.kcp)}};
   if (settings.runtime_config.mode != bootstrapper_mode::off) {
     needed.emplace_back(runtimes_type(), definition_command("infrastructure-manager",
                                                             "infrastructuremanager", "runtimes"));

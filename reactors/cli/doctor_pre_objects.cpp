@@ -270,9 +270,9 @@ asio::awaitable<void> manifest_check::report_missing_rights() {
     if (rights.empty()) continue;
     all = false;
     const auto place = ns.empty() ? std::string("the cluster") : "namespace " + ns;
-    co_await shared_.journal.report({failed, "rights",
-                                     user + " may not, in " + place + ": " + text_of(rights),
-                                     grant_command(shared_.user, installer_role, rights)});
+    co_await shared_.journal.report(
+        {failed, "rights", user + " may not, in " + place + ": " + text_of(rights),
+         std::string(as_administrator) + grant_command(shared_.user, installer_role, rights)});
   }
   if (!all) co_return;
   co_await shared_.journal.report(

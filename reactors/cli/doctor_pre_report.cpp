@@ -1,9 +1,11 @@
 #include "rw/reactors/cli/doctor_pre_report.hpp"
 
+#include "rw/reactors/cli/near_names.hpp"
 #include "rw/reactors/cli/shell_word.hpp"
 
 #include <boost/json/object.hpp>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <set>
@@ -35,7 +37,49 @@ std::map<std::string, std::string> resources_by_verbs(const std::vector<access_r
   return out;
 }
 
+/// " --flag value" where there is a value.
+std::string flag_text(std::string_view name, const std::string& value) {
+  return value.empty() ? std::string() : " " + std::string(name) + " " + shell_word(value);
+}
+
 }  // namespace
+
+std::string install_istio_command(const kcp_access& kcp) {
+  return "istioctl install" + flag_text("--kubeconfig", kcp.kubeconfig) +
+         flag_text("--context", kcp.context);
+}
+
+std::string install_cert_manager_command(const kcp_access& kcp) {
+  auto out =
+      "helm install cert-manager cert-manager --repo https://charts.jetstack.io -n cert-manager "
+      "--create-namespace --set crds.enabled=true" +
+      flag_text("--kubeconfig", kcp.kubeconfig) + flag_text("--kube-context", kcp.context) +
+      flag_text("--kube-as-user", kcp.as);
+  for (const auto& group : kcp.as_groups) out += flag_text("--kube-as-group", group);
+  return out;
+}
+
+finding no_kubeconfig(const std::string& kyma, const std::string& error,
+                      const std::optional<std::vector<std::string>>& kymas,
+                      const std::vector<std::string>& accessible) {
+  const std::string owner = "have its owner, such as infrastructure-manager, write that Secret";
+  finding out{finding_state::failed, "runtime", kyma + ": " + error, owner};
+  if (kymas && std::ranges::find(*kymas, kyma) != kymas->end()) return out;
+  auto known = accessible;
+  if (kymas) known.insert(known.end(), kymas->begin(), kymas->end());
+  std::ranges::sort(known);
+  known.erase(std::ranges::unique(known).begin(), known.end());
+  if (kymas) {
+    out.message = unknown_kyma(kyma, known);
+    out.remedy = "correct the name, or create that Kyma first";
+    return out;
+  }
+  const auto near = near_names(kyma, known);
+  if (near.empty()) return out;
+  out.message += "; did you mean " + first_of(near, near.size()) + "?";
+  out.remedy = "correct the name, or " + owner;
+  return out;
+}
 
 std::string_view to_string(pre_group group) noexcept {
   static constexpr std::array<std::string_view, 3> names{"kcp", "manager", "runtimes"};

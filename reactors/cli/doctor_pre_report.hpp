@@ -1,11 +1,13 @@
 #pragma once
 
 #include "rw/reactors/cli/doctor_report.hpp"
+#include "rw/reactors/cli/settings.hpp"
 #include "rw/reactors/shared/access_right.hpp"
 
 #include <boost/json/value.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,6 +36,22 @@ std::string text_of(const std::vector<access_right>& rights);
 /// or of the cluster, by roles of a name. They may be repeated, also with further rights.
 std::string grant_command(std::string_view user, std::string_view role_name,
                           const std::vector<access_right>& rights);
+
+/// What comes before commands that grant rights in KCP: the user that was chosen lacks these, so
+/// the flags by which it was chosen would not help.
+inline constexpr std::string_view as_administrator = "as an administrator of KCP: ";
+
+/// Returns the command that installs Istio in KCP, with the flags by which the user has chosen it.
+/// istioctl does not impersonate.
+std::string install_istio_command(const kcp_access& kcp);
+/// Returns that for cert-manager, likewise.
+std::string install_cert_manager_command(const kcp_access& kcp);
+
+/// A Kyma for which no Secret has a kubeconfig. `error`: says so; `kymas`: those of KCP, nothing if
+/// it does not tell them; `accessible`: those with such a Secret.
+finding no_kubeconfig(const std::string& kyma, const std::string& error,
+                      const std::optional<std::vector<std::string>>& kymas,
+                      const std::vector<std::string>& accessible);
 
 /// Returns the command that makes a role or a binding (the arguments of `kubectl create`) what it
 /// is to be, whether it exists or not. `ns` may be empty.

@@ -2,6 +2,7 @@
 
 #include "rw/core/within.hpp"
 #include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/cli/doctor_kubeconfig.hpp"
 #include "rw/reactors/cli/doctor_pre_checks.hpp"
 #include "rw/reactors/cli/manager_manifests.hpp"
 #include "rw/reactors/runtime_controller/runtime_access.hpp"
@@ -79,8 +80,10 @@ asio::awaitable<k8s::result<std::vector<std::string>>> select_runtimes(pre_conte
 /// A runtime whose API server does not say what the kubeconfig's user may do.
 finding unknown_rights(const std::string& kyma, const k8s::failure& error) {
   return {failed, "runtime", kyma + ": " + error.message,
-          "see the runtime's API server and its kubeconfig's user, or name other runtimes with "
-          "--runtime"};
+          is_local_rejected(error.message)
+              ? kubeconfig_remedy("", error.message)
+              : "see the runtime's API server and its kubeconfig's user, or name other runtimes "
+                "with --runtime"};
 }
 
 /// Checks the rights to install the watcher.
@@ -178,6 +181,36 @@ asio::awaitable<std::vector<finding>> check_cluster(pre_context* with, k8s::clie
   co_return out;
 }
 
+/// The Kymas of KCP; nothing if their kind is not served yet, or they may not be listed.
+asio::awaitable<std::optional<std::vector<std::string>>> read_kymas(k8s::client* kcp) {
+  const auto got =
+      co_await kcp->list(kymas_type(), {.ns = std::string(kcp_namespace), .metadata_only = true});
+  if (!got) {
+    expect_response(got.error());
+    co_return std::nullopt;
+  }
+  std::vector<std::string> out;
+  for (const auto& kyma : got->at("items").as_array()) out.push_back(k8s::key_of(kyma).name);
+  co_return out;
+}
+
+/// Of a Kyma for which no Secret has a kubeconfig, whose name may be mistyped.
+asio::awaitable<finding> find_near_names(pre_context* with, std::string kyma, std::string error) {
+  const auto kymas = co_await read_kymas(&with->kcp);
+  const auto secrets =
+      co_await with->kcp.list(secrets_type(), {.ns = std::string(kcp_namespace),
+                                               .labels = std::string(kyma_name_label),
+                                               .metadata_only = true});
+  if (!secrets) expect_response(secrets.error());
+  std::vector<std::string> accessible;
+  if (secrets) {
+    for (const auto& secret : secrets->at("items").as_array()) {
+      accessible.emplace_back(k8s::label(secret, kyma_name_label));
+    }
+  }
+  co_return no_kubeconfig(kyma, error, kymas, accessible);
+}
+
 asio::awaitable<std::vector<finding>> check_runtime(pre_context* with, std::string kyma,
                                                     const std::vector<json::value>* objects) {
   const auto single = [](finding of) { return std::vector<finding>{std::move(of)}; };
@@ -185,6 +218,10 @@ asio::awaitable<std::vector<finding>> check_runtime(pre_context* with, std::stri
   if (!kubeconfig) {
     const auto& error = kubeconfig.error();
     if (!error.is(k8s::errc::not_configured)) expect_response(error);  // the Secret has none
+    if (error.is(k8s::errc::not_found)) {
+      auto absent = co_await find_near_names(with, kyma, error.message);
+      co_return single(std::move(absent));
+    }
     co_return single(
         error.is(k8s::errc::forbidden)
             ? finding{not_proven, "runtime", kyma + ": " + error.message,
@@ -194,8 +231,10 @@ asio::awaitable<std::vector<finding>> check_runtime(pre_context* with, std::stri
   }
   const auto api = with->runtimes.get(kyma, *kubeconfig);
   if (!api) {
-    co_return single(
-        {failed, "runtime", kyma + ": " + api.error().message, std::string(new_kubeconfig)});
+    const auto& error = api.error().message;
+    const auto secret = co_await name_kubeconfig_secret(&with->kcp, kyma);
+    co_return single({failed, "runtime", kyma + ": " + unusable_kubeconfig(secret, kyma, error),
+                      kubeconfig_remedy(secret, error)});
   }
   auto checking = check_cluster(with, api->get(), kyma, objects);
   const auto until = with->shared.clock.now() + with->settings.runtime_timeout;

@@ -3,6 +3,7 @@
 #include "rw/k8s/objects/manifests.hpp"
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/bootstrapper/resource.hpp"
+#include "rw/reactors/cli/settings.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -105,14 +106,58 @@ bool is_placeholder(std::string_view host) noexcept {
 }
 
 std::string summary_of(const std::vector<finding>& all) {
-  auto out = std::to_string(all.size()) + (all.size() == 1 ? " check:" : " checks:");
+  std::size_t total = 0;
+  std::array<std::size_t, 3> counts{};
+  for (const auto& each : all) {
+    total += each.checks;
+    counts[static_cast<std::size_t>(each.state)] += each.checks;
+  }
+  auto out = std::to_string(total) + (total == 1 ? " check:" : " checks:");
   for (const auto state :
        {finding_state::proven, finding_state::failed, finding_state::not_proven}) {
-    const auto count = std::ranges::count(all, state, &finding::state);
+    const auto count = counts[static_cast<std::size_t>(state)];
     out += (state == finding_state::proven ? " " : ", ") + std::to_string(count) + " ";
     out += words_of(state);
   }
   return out + "\n";
+}
+
+std::string lease_remedy(const k8s::object_key& lease) {
+  const doctor_settings by_default;
+  const k8s::object_key usual{by_default.lease_namespace, by_default.lease_name};
+  constexpr std::string_view see = "see the manager's Deployment, its pods and their logs";
+  if (lease == usual) return std::string(see) + ", or apply it: " + std::string(apply_manager);
+  return "check --lease-namespace and --lease-name: the manager's Lease is " +
+         k8s::to_string(usual) + " by default; if " + k8s::to_string(lease) + " is right, " +
+         std::string(see);
+}
+
+std::string text_of_order(std::size_t well, std::size_t all) {
+  return std::to_string(well) + " of " + std::to_string(all) + (well == 1 ? " is" : " are") +
+         " in order";
+}
+
+fleet_verdict judge_named(std::span<const judged_runtime> runtimes,
+                          std::span<const fleet_fault> faults) {
+  auto out = judge_fleet(runtimes, faults);
+  std::vector<std::string> ill;
+  for (const auto& each : runtimes) {
+    if (each.condition == runtime_condition::ill) ill.push_back(each.kyma);
+  }
+  std::ranges::sort(ill);
+  if (!ill.empty()) out.level = fleet_level::degraded;
+  const auto well = out.count(runtime_condition::well);
+  const auto shown = ill.empty() ? well : ill.size();
+  out.message = std::string(to_string(out.level)) + ": " + std::to_string(shown) + " of " +
+                std::to_string(out.expected()) +
+                (out.expected() == 1 ? " named runtime" : " named runtimes") +
+                (shown == 1 ? " is " : " are ") + (ill.empty() ? "well" : "ill: ") +
+                first_of(ill, ill.size());
+  const auto rest = out.expected() - well - ill.size();
+  if (rest > 0) out.message += "; " + std::to_string(rest) + " not proven";
+  if (!faults.empty()) out.message += "; " + faults.front().message;
+  if (faults.size() > 1) out.message += ", and " + std::to_string(faults.size() - 1) + " more";
+  return out;
 }
 
 std::vector<access_right> rights_of(const std::string& manifests) {

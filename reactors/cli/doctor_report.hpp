@@ -1,6 +1,8 @@
 #pragma once
 
+#include "rw/k8s/objects/names.hpp"
 #include "rw/reactors/shared/access_right.hpp"
+#include "rw/reactors/shared/fleet_verdict.hpp"
 
 #include <boost/json/value.hpp>
 
@@ -8,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,15 +39,14 @@ struct finding {
   /// What several may be found of with one reason, as the manager names it: a resource
   /// ("kymas.operator.kyma-project.io"), a Watcher.
   std::string about = {};
+  /// Number of checks in the sum of all findings. A line that sums others up counts only those that
+  /// have no line of their own.
+  std::size_t checks = 1;
 };
 
-/// What is to be done about a kubeconfig that can't be used, or may not be.
+inline constexpr std::string_view apply_manager = "kubectl apply -k deploy/manager";
 inline constexpr std::string_view shadow_writes_nothing =
     "nothing is written with --shadow: start the manager without it when it is to write";
-inline constexpr std::string_view new_kubeconfig =
-    "have its owner, such as infrastructure-manager, write the Secret of its kubeconfig anew; for "
-    "a "
-    "runtime on this machine there is --allow-local-runtimes";
 
 /// Formats a finding: one line, and a second one with the remedy.
 std::string text_of(const finding& of);
@@ -61,6 +63,18 @@ bool is_placeholder(std::string_view host) noexcept;
 
 /// Formats the counts of all findings: "17 checks: 15 proven, 1 failed, 1 not proven".
 std::string summary_of(const std::vector<finding>& all);
+
+/// Returns what to do where no manager holds the Lease. Of another Lease than the default one the
+/// flags come first, as a second manager would not take it.
+std::string lease_remedy(const k8s::object_key& lease);
+
+/// Formats how many of the runtimes are in order: "1 of 2 is in order".
+std::string text_of_order(std::size_t well, std::size_t all);
+
+/// Judges the runtimes that the user has named. They are no landscape: whether it has an outage is
+/// not known from them, so the level is `degraded` where one of them is ill.
+fleet_verdict judge_named(std::span<const judged_runtime> runtimes,
+                          std::span<const fleet_fault> faults);
 
 /// Returns the rights that the Roles and ClusterRoles of a text of manifests grant. Throws
 /// std::invalid_argument if it is not one.

@@ -7,6 +7,7 @@
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/certificates/rendering.hpp"
 #include "rw/reactors/cli/doctor_app.hpp"
+#include "rw/reactors/cli/doctor_kubeconfig.hpp"
 #include "rw/reactors/heartbeat/prober.hpp"
 #include "rw/reactors/runtime_controller/runtime_access.hpp"
 #include "rw/reactors/runtime_controller/workload.hpp"
@@ -86,10 +87,14 @@ asio::awaitable<std::optional<finding>> doctor_app::check_installation(k8s::clie
       co_await runtime->get(configurations, {{}, std::string(skr_webhook_name)}, true);
   if (!configuration) {
     const bool absent = configuration.error().is(k8s::errc::not_found);
-    const bool unusable = configuration.error().is(k8s::errc::not_configured);
+    const auto& message = configuration.error().message;
+    const bool unusable =
+        configuration.error().is(k8s::errc::not_configured) || is_local_rejected(message);
+    std::string own;
+    if (unusable) own = co_await name_kubeconfig_secret(kcp_.get(), kyma);
     auto out = not_read(configuration.error(),
                         absent     ? remedy
-                        : unusable ? std::string(new_kubeconfig)
+                        : unusable ? kubeconfig_remedy(own, message)
                                    : "see the runtime's API server and the kubeconfig's rights");
     if (absent && !leader_.known) out.state = not_proven;  // it may be out of --only
     co_return out;
@@ -204,9 +209,11 @@ asio::awaitable<std::optional<finding>> doctor_app::check_runtime(std::string ky
   }
   const auto api = runtimes_->get(kyma, *kubeconfig);
   if (!api) {
+    const auto& error = api.error().message;
+    const auto secret = co_await name_kubeconfig_secret(kcp_.get(), kyma);
     co_return failed_finding(kyma, status_reason::access_missing,
-                             "its kubeconfig is unusable: " + api.error().message,
-                             std::string(new_kubeconfig));
+                             unusable_kubeconfig(secret, kyma, error),
+                             kubeconfig_remedy(secret, error));
   }
   auto checking = check_installation(api->get(), kyma);
   const auto until = services_.clock.now() + settings_.runtime_timeout;
@@ -281,8 +288,7 @@ asio::awaitable<void> doctor_app::check_runtimes() {
     workers.spawn(check_some(&*kymas, &counts));
   }
   co_await workers.join();
-  auto text = std::to_string(counts.well) + " of " + std::to_string(kymas->size()) +
-              " are in order, up to ";
+  auto text = text_of_order(counts.well, kymas->size()) + ", up to ";
   const bool probed = !leader_.known || leader_.has_probes();
   text += probed
               ? "a probe of the way of their events"
@@ -293,10 +299,12 @@ asio::awaitable<void> doctor_app::check_runtimes() {
             " left out (being deleted, or left alone)";
   }
   const bool all = counts.well == kymas->size();
-  co_await report(counts.failed > 0 ? failed
-                  : all && probed   ? proven
-                                    : not_proven,
-                  "runtimes", std::move(text));
+  co_await report({.state = counts.failed > 0 ? failed
+                            : all && probed   ? proven
+                                              : not_proven,
+                   .check = "runtimes",
+                   .message = std::move(text),
+                   .checks = all ? 1 : counts.told - std::min(counts.told, most_lines)});
 }
 
 }  // namespace rw::cli

@@ -58,7 +58,7 @@ fleet_verdict doctor_app::own_verdict() {
     if (!is_fault(each)) continue;
     faults.push_back({each.reason.empty() ? each.check : each.reason, each.message, each.remedy});
   }
-  return judge_fleet(judged_, faults);
+  return settings_.runtimes.empty() ? judge_fleet(judged_, faults) : judge_named(judged_, faults);
 }
 
 /// Sets the verdict, and names what the leader judges differently.

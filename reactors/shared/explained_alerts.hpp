@@ -260,10 +260,9 @@ inline constexpr explanation manager_alerts[] = {
               "403, 429, 5xx, or of a connection that fails"},
     {.word = "FleetOutage",
      .meaning =
-         "more than 5 % of the runtimes are unreachable, not in place, silent or degraded at once, "
-         "not "
-         "counting those whose events only an operator keeps waiting: the cause is in KCP, or in a "
-         "region. Events wait on the runtimes meanwhile",
+         "more than 5 % of the runtimes, and more than one, or all, are unreachable, not in place, "
+         "silent or degraded at once, not counting those whose events only an operator keeps "
+         "waiting: the cause is in KCP, or in a region. Events wait on the runtimes meanwhile",
      .causes = "the gateway, its certificate, the VirtualService `runtime-watcher-heartbeats`; a "
                "region, a provider; an image that can't be pulled",
      .next = "repair what the runtimes of a cause share. `runtime-watcher doctor` judges by what "

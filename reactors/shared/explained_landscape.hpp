@@ -48,7 +48,7 @@ inline constexpr explanation landscape_conditions[] = {
 /// have their entries there.
 inline constexpr explanation fleet_levels[] = {
     {"well", "at most 1 % of the runtimes are ill, and the landscape has no fault"},
-    {"outage", "more than 5 % of the runtimes are ill at once",
+    {"outage", "more than 5 % of the runtimes are ill at once, and more than one, or all",
      "the gateway, its certificate, a region or a provider: the causes below the verdict",
      "repair what the runtimes of a cause share: runtime-watcher explain FleetOutage"},
 };

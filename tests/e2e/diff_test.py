@@ -48,7 +48,7 @@ class Diff(harness.TestCase):
             error = json.loads(done.stdout)["components"][0].get("error", "")
             return done.returncode == 1 and error.startswith("the runtime is unreachable: ")
         wait_until(unreachable, 30, lambda: self.dev.tail())
-        self.assertIn("# watcher: error: the runtime is unreachable: ", self.compare(runtime="runtime-2").stdout)
+        self.assertRegex(self.compare(runtime="runtime-2").stdout, "# watcher: error: the runtime is unreachable: .*\n# fix: .+\n$")
 
     def start_manager(self, port, *options):
         manager = self.start(Process("manager", [
@@ -160,7 +160,7 @@ class Diff(harness.TestCase):
         self.assertEqual(self.manager.terminate(), 0)
         done = self.compare()
         self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertIn("no leader: no manager holds Lease kcp-system/runtime-watcher-manager", done.stderr)
+        self.assertRegex(done.stderr, "no leader: no manager holds Lease kcp-system/runtime-watcher-manager\n  fix: see the manager's Deployment")
 
     def test_configuration_that_waits_or_is_rejected_is_named(self):
         self.start_dev(1, "--bootstrapper-mode", "direct")

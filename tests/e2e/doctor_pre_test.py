@@ -138,8 +138,10 @@ class Landscape:
         for check, place in zip(rights, places):
             self.assertTrue(check["message"].startswith(f"system:serviceaccount:default:someone may not, in {place}: "), check)
             self.assertRegex(check["message"], r"create, get, patch [^;]*rolebindings\.rbac\.authorization\.k8s\.io")
-            self.shell(check["fix"])
-            self.shell(check["fix"])  # it may have been given in part
+            grant = check["fix"].removeprefix("as an administrator of KCP: ")
+            self.assertNotEqual(grant, check["fix"])
+            self.shell(grant)
+            self.shell(grant)  # it may have been given in part
         self.assertEqual(len(rights), len(places), rights)
         _, checks = self.examine(kubeconfig=someone)
         self.assertEqual({check["check"] for check in checks if check["state"] == "failed"}, self.TOO_OLD, checks)
@@ -305,6 +307,17 @@ class Embedded(Landscape, harness.TestCase):
         self.apis["runtime-1"].patch(role, {"rules": rules})
         [found] = self.failed()
         self.assertIn("may not, in namespace kyma-system: create, delete, get, list, patch, update, watch deployments.apps", found["message"])
+
+    def test_pre_suggests_the_names_that_are_near(self):
+        """Of Kymas, and of runtimes with a kubeconfig while the kind of Kymas does not exist."""
+        self.prepare()
+        [found] = self.failed("runtime-9")
+        self.assertEqual(found["message"], "there is no Kyma runtime-9; did you mean runtime-1?")
+        self.assertIn("correct the name", found["fix"])
+        self.kcp.delete(f"{DEFINITIONS}/kymas.operator.kyma-project.io")
+        wait_until(lambda: any("no Secret" in each["message"] for each in self.failed("runtime-9")), 10, "the kind is gone")
+        [found] = [each for each in self.failed("runtime-9") if each["check"] == "runtime"]
+        self.assertRegex(found["message"], "^runtime-9: no Secret .*; did you mean runtime-1[?]$")
 
     def test_pre_tells_of_another_manager(self):
         self.prepare()

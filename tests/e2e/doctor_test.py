@@ -46,7 +46,7 @@ DEFECTS = [
     ("runtime", "runtime-5: CaBundleWrong: ", "see whether caBundle"),
     ("runtime", "runtime-6: NoEndpoints: ", "why the watcher's pod is not ready"),
     ("runtime", "runtime-7: AccessRejected: .*Unauthorized", "API server and the kubeconfig"),
-    ("runtimes", f"[01] of {RUNTIMES} are in order", ""),
+    ("runtimes", f"(0 of {RUNTIMES} are|1 of {RUNTIMES} is) in order", ""),
     ("manager", "no response from", "manager's address"),
 ]
 
@@ -206,6 +206,11 @@ class Doctor(harness.TestCase):
         found = [check for check in checks if check["state"] == "failed" and check["check"] == "runtime"]
         self.assertEqual(len(found), 1, checks)
         self.assertRegex(found[0]["message"], "^runtime-3: (WriteRejected|RequestFailed): .*" + name)
+        # Of two runtimes nobody can tell an outage, nor are they counted twice.
+        text = runtime_watcher("doctor", "--allow-local-runtimes", "--kubeconfig", self.dev.folder / "kcp.yaml", "--manager",
+                               f"127.0.0.1:{self.admin}", "runtime-3", timeout=60).stdout
+        self.assertRegex(text, r" \d+ proven, 1 failed, ")
+        self.assertIn("\ndegraded: 1 of 1 named runtime is ill: runtime-3\n", text)
         # One of two is half of them.
         for part, expected in (("50%", 0), ("49%", 3)):
             self.assertEqual(self.examine("--runtime", "runtime-3,runtime-4", "--tolerate", part)[0], expected, part)
@@ -246,6 +251,10 @@ class Doctor(harness.TestCase):
         self.assertEqual(code, 3)
         found = [check for check in checks if check["state"] == "failed" and check["check"] != "runtimes"]
         self.assertEqual(sorted((check["message"].split(":")[0], check["reason"]) for check in found), sorted(rows.items()), found)
+        # The heartbeats of others prove nothing about the runtime that is named.
+        checks = self.examine("--runtime", f"runtime-{RUNTIMES}")[1]
+        self.assertEqual([(check["state"], check["message"]) for check in checks if check["check"] == "heartbeats"],
+                         [("proven", "no named runtime is silent or degraded")], checks)
 
     def test_manager_that_does_not_respond_is_named_once(self):
         """Whether or not heartbeats are expected."""
@@ -363,8 +372,8 @@ class Doctor(harness.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         for line in (r"proven +access +KCP responds", r"proven +settings +Lease kcp-system/runtime-watcher-manager has the manager's",
                      r"proven +rights +ServiceAccount kcp-system:runtime-watcher-manager has the \d\d rights",
-                     r"proven +runtimes +1 of 1 are in order", r"not proven +manager +.*/proxy/runtimes", r"not proven +heartbeats",
-                     r"\d+ checks: \d+ proven, 0 failed, 2 not proven"):
+                     r"proven +runtimes +1 of 1 is in order", r"not proven +manager +.*/proxy/runtimes", r"not proven +heartbeats",
+                     r"\d+ checks: \d+ proven, 0 failed, 2 not proven", r"\nwell: 1 of 1 named runtime is well"):
             self.assertRegex(done.stdout, line)
         self.assertEqual(runtime_watcher("doctor", "--kubeconfig", self.folder / "missing.yaml").returncode, 2)
         # There is no way to the leader, which is no pod: what it would add to these checks is not known.

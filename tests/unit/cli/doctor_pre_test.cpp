@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -50,6 +51,42 @@ BOOST_AUTO_TEST_CASE(rights_are_grouped_by_their_verbs_and_granted_by_one_line) 
                  " && kubectl create clusterrolebinding installer --clusterrole=installer "
                  "--serviceaccount=a:b" +
                  anywhere);
+}
+
+BOOST_AUTO_TEST_CASE(commands_of_istioctl_and_helm_choose_the_cluster_as_kubectl_does) {
+  const kcp_access chosen{
+      .kubeconfig = "my files/kcp.yaml", .context = "c", .as = "jane", .as_groups = {"a,b", "d"}};
+  BOOST_TEST(install_istio_command(chosen) ==
+             "istioctl install --kubeconfig 'my files/kcp.yaml' --context c");
+  const std::string helm =
+      "helm install cert-manager cert-manager --repo https://charts.jetstack.io -n cert-manager "
+      "--create-namespace --set crds.enabled=true";
+  BOOST_TEST(install_cert_manager_command(chosen) ==
+             helm +
+                 " --kubeconfig 'my files/kcp.yaml' --kube-context c --kube-as-user jane "
+                 "--kube-as-group a,b --kube-as-group d");
+  BOOST_TEST(install_istio_command({}) == "istioctl install");
+  BOOST_TEST(install_cert_manager_command({}) == helm);
+}
+
+BOOST_AUTO_TEST_CASE(runtime_without_a_kubeconfig_may_be_mistyped) {
+  using names = std::vector<std::string>;
+  const std::string error = "no Secret gives access";
+  const std::string owner = "have its owner, such as infrastructure-manager, write that Secret";
+  const auto mistyped = no_kubeconfig("runtime-9", error, names{"runtime-1", "runtime-2"}, {});
+  BOOST_TEST((mistyped.state == finding_state::failed));
+  BOOST_TEST(mistyped.message == "there is no Kyma runtime-9; did you mean runtime-1, runtime-2?");
+  BOOST_TEST(mistyped.remedy == "correct the name, or create that Kyma first");
+  const auto lacking = no_kubeconfig("runtime-1", error, names{"runtime-1"}, {"runtime-2"});
+  BOOST_TEST(lacking.message == "runtime-1: " + error);
+  BOOST_TEST(lacking.remedy == owner);
+  // Their kind does not exist yet.
+  const auto early = no_kubeconfig("runtime-9", error, std::nullopt, {"runtime-1", "other"});
+  BOOST_TEST(early.message == "runtime-9: " + error + "; did you mean runtime-1?");
+  BOOST_TEST(early.remedy == "correct the name, or " + owner);
+  const auto alone = no_kubeconfig("runtime-9", error, std::nullopt, {"other"});
+  BOOST_TEST(alone.message == "runtime-9: " + error);
+  BOOST_TEST(alone.remedy == owner);
 }
 
 BOOST_AUTO_TEST_CASE(words_of_a_command_are_quoted_for_a_shell) {

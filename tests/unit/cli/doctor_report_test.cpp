@@ -9,6 +9,8 @@
 
 #include <chrono>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 namespace rw::doctor_report_test {
 BOOST_AUTO_TEST_SUITE(doctor_report)
@@ -84,6 +86,79 @@ BOOST_AUTO_TEST_CASE(finding_is_a_line_and_its_remedy_another) {
       R"({"state":"failed","check":"runtime","message":"a: R: b","reason":"R"})");
   BOOST_TEST(summary_of({well, ill, well}) == "3 checks: 2 proven, 1 failed, 0 not proven\n");
   BOOST_TEST(summary_of({well}) == "1 check: 1 proven, 0 failed, 0 not proven\n");
+}
+
+BOOST_AUTO_TEST_CASE(line_that_sums_others_up_counts_only_those_without_a_line) {
+  const finding ill{finding_state::failed, "runtime", "a: b"};
+  finding sum{.state = finding_state::failed, .check = "runtimes", .message = "18 of 20 are"};
+  sum.checks = 0;
+  BOOST_TEST(summary_of({ill, ill, sum}) == "2 checks: 0 proven, 2 failed, 0 not proven\n");
+  sum.checks = 7;
+  BOOST_TEST(summary_of({ill, sum}) == "8 checks: 0 proven, 8 failed, 0 not proven\n");
+}
+
+BOOST_AUTO_TEST_CASE(count_of_runtimes_in_order_agrees_with_its_verb) {
+  BOOST_TEST(text_of_order(1, 1) == "1 of 1 is in order");
+  BOOST_TEST(text_of_order(1, 2) == "1 of 2 is in order");
+  BOOST_TEST(text_of_order(0, 1) == "0 of 1 are in order");
+  BOOST_TEST(text_of_order(18, 20) == "18 of 20 are in order");
+}
+
+BOOST_AUTO_TEST_CASE(lease_of_another_name_is_doubted_before_the_manager) {
+  const auto usual = lease_remedy({"kcp-system", "runtime-watcher-manager"});
+  BOOST_TEST(usual ==
+             "see the manager's Deployment, its pods and their logs, or apply it: kubectl apply -k "
+             "deploy/manager");
+  for (const k8s::object_key& lease :
+       {k8s::object_key{"kcp-system", "foo"}, k8s::object_key{"foo", "runtime-watcher-manager"}}) {
+    const auto other = lease_remedy(lease);
+    BOOST_TEST(other.starts_with("check --lease-namespace and --lease-name: the manager's Lease "
+                                 "is kcp-system/runtime-watcher-manager by default; if " +
+                                 k8s::to_string(lease) + " is right, see the manager's"),
+               other);
+    BOOST_TEST(other.find("kubectl apply") == other.npos, "it would install a second manager");
+  }
+}
+
+namespace {
+
+judged_runtime judged(const char* kyma, runtime_condition condition) {
+  const bool ill = condition == runtime_condition::ill;
+  return {kyma, condition, ill ? status_reason::access_missing : status_reason::none};
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(verdict_on_named_runtimes_is_never_outage) {
+  using condition = runtime_condition;
+  const auto of = [](std::vector<judged_runtime> runtimes) { return judge_named(runtimes, {}); };
+  const auto alone = of({judged("b", condition::ill)});
+  BOOST_TEST(alone.level == fleet_level::degraded);
+  BOOST_TEST(alone.message == "degraded: 1 of 1 named runtime is ill: b");
+  BOOST_REQUIRE(alone.causes.size() == 1u);
+  BOOST_TEST(alone.causes[0].reason == "AccessMissing");
+  const auto all = of({judged("b", condition::ill), judged("a", condition::ill)});
+  BOOST_TEST(all.level == fleet_level::degraded);
+  BOOST_TEST(all.message == "degraded: 2 of 2 named runtimes are ill: a, b");
+  BOOST_TEST(of({judged("a", condition::well), judged("b", condition::well)}).message ==
+             "well: 2 of 2 named runtimes are well");
+  BOOST_TEST(of({judged("a", condition::well), judged("b", condition::ill)}).message ==
+             "degraded: 1 of 2 named runtimes is ill: b");
+  BOOST_TEST(of({judged("a", condition::unknown), judged("b", condition::ill)}).message ==
+             "degraded: 1 of 2 named runtimes is ill: b; 1 not proven");
+  BOOST_TEST(of({judged("a", condition::unknown)}).message ==
+             "unknown: 0 of 1 named runtime are well; 1 not proven");
+}
+
+BOOST_AUTO_TEST_CASE(verdict_on_named_runtimes_has_the_faults_of_the_landscape) {
+  const std::vector<judged_runtime> well{judged("a", runtime_condition::well)};
+  const std::vector<fleet_fault> faults{{"RolloutPaused", "watcher is paused", "x"},
+                                        {"RightsMissing", "it may not", "y"}};
+  const auto verdict = judge_named(well, faults);
+  BOOST_TEST(verdict.level == fleet_level::degraded);
+  BOOST_TEST(verdict.message ==
+             "degraded: 1 of 1 named runtime is well; watcher is paused, and 1 more");
+  BOOST_TEST(verdict.causes.size() == 2u);
 }
 
 BOOST_AUTO_TEST_CASE(deleted_bootstrapper_that_nothing_releases_is_found_with_the_command) {

@@ -85,6 +85,13 @@ BOOST_AUTO_TEST_CASE(condition_types_and_phases_have_an_entry) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(outage_is_of_more_than_one_runtime_or_all) {
+  for (const std::string word : {"outage", "FleetOutage"}) {
+    BOOST_TEST(contains(rw::cli::explanation_text({.word = word}), "and more than one, or all"),
+               word);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(reasons_of_runtimes_have_their_entries_in_order) {
   for (std::size_t i = 1; i < std::size(rw::runtime_reasons); ++i) {
     const auto word = to_string(static_cast<rw::status_reason>(i));

@@ -1,0 +1,48 @@
+#include "rw/reactors/cli/doctor_kubeconfig.hpp"
+
+#include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/shared/kyma_resources.hpp"
+
+#include <boost/json/array.hpp>
+
+#include <utility>
+
+namespace rw::cli {
+
+namespace asio = boost::asio;
+
+asio::awaitable<std::string> name_kubeconfig_secret(k8s::client* kcp, std::string kyma) {
+  k8s::selection own{.ns = std::string(kcp_namespace),
+                     .labels = std::string(kyma_name_label) + "=" + kyma,
+                     .metadata_only = true};
+  const auto got = co_await kcp->list(secrets_type(), std::move(own));
+  if (!got) co_return "";
+  const auto& all = got->at("items").as_array();
+  if (all.size() != 1) co_return "";
+  co_return "Secret " + k8s::to_string(k8s::key_of(all.front()));
+}
+
+std::string unusable_kubeconfig(std::string_view secret, std::string_view kyma,
+                                std::string_view error) {
+  // The pool names the Kyma; the Secret is what has to be repaired.
+  const auto source = "kubeconfig of " + std::string(kyma) + ": ";
+  if (error.starts_with(source)) error.remove_prefix(source.size());
+  const auto where = secret.empty() ? "its kubeconfig" : "the kubeconfig in " + std::string(secret);
+  return where + " is unusable: " + std::string(error);
+}
+
+bool is_local_rejected(std::string_view error) noexcept {
+  return error.find(" is an address of this machine or its link") != error.npos;
+}
+
+std::string kubeconfig_remedy(std::string_view secret, std::string_view error) {
+  const auto renew = "have its owner, such as infrastructure-manager, write " +
+                     std::string(secret.empty() ? "the Secret of its kubeconfig" : secret) +
+                     " anew";
+  if (!is_local_rejected(error)) return renew;
+  return "if the runtime is on this machine: --allow-local-runtimes, also for the manager; "
+         "otherwise " +
+         renew;
+}
+
+}  // namespace rw::cli
