@@ -146,6 +146,7 @@ struct uninstall_settings {
   k8s::local_servers local_runtimes = k8s::local_servers::refused;
   std::string lease_namespace = "kcp-system";
   std::string lease_name = "runtime-watcher-manager";
+  std::chrono::milliseconds lease_timeout = std::chrono::minutes(2);
 };
 
 /// `runtime-watcher doctor`.

@@ -6,6 +6,7 @@
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/bootstrapper/resource.hpp"
 #include "rw/reactors/certificates/rendering.hpp"
+#include "rw/reactors/cli/kcp_commands.hpp"
 #include "rw/reactors/cli/kcp_error.hpp"
 #include "rw/reactors/intake/leader_endpoint.hpp"
 #include "rw/reactors/runtime_controller/runtime_access.hpp"
@@ -14,6 +15,7 @@
 #include "rw/reactors/shared/kyma_resources.hpp"
 #include "rw/reactors/shared/resource_writer.hpp"
 #include "rw/reactors/shared/trust_bundle.hpp"
+#include "rw/reactors/watcher_controller/watcher_status.hpp"
 #include "rw/reactors/watcher_installer/handover.hpp"
 #include "rw/reactors/watcher_installer/watcher_installer.hpp"
 
@@ -188,6 +190,22 @@ asio::awaitable<void> uninstall_app::clean_some(list* kymas, std::size_t* next) 
   }
 }
 
+/// Deletes a Watcher's VirtualService, and says in its status that it has none. Returns the error;
+/// empty if that is done.
+asio::awaitable<std::string> uninstall_app::unroute(json::value* watcher) {
+  const auto key = k8s::key_of(*watcher);
+  const auto failed = co_await remove(virtual_services_type(), key.ns, key.name);
+  if (!failed.empty() || settings_.dry_run) co_return failed;
+  using namespace watcher_controller;
+  const auto status = next_status(*watcher, processing(), services_.clock.wall());
+  if (!status) co_return "";
+  resource_writer writer(kcp_, watchers_type());
+  const auto ended = co_await writer.write_status(watcher, *status);
+  // After a conflict it is what another client wants.
+  const bool is_error = ended && ended->type == k8s::reconcile_result::kind::error;
+  co_return is_error ? ended->text : "";
+}
+
 /// `with_routes`: for Watchers, whose VirtualServices it deletes before.
 asio::awaitable<std::string> uninstall_app::release_all(k8s::resource_type type,
                                                         std::string finalizer, bool with_routes) {
@@ -196,7 +214,7 @@ asio::awaitable<std::string> uninstall_app::release_all(k8s::resource_type type,
   for (auto& object : *all) {
     const auto key = k8s::key_of(object);
     std::string failed;
-    if (with_routes) failed = co_await remove(virtual_services_type(), key.ns, key.name);
+    if (with_routes) failed = co_await unroute(&object);
     if (failed.empty()) failed = co_await release(type, std::move(object), finalizer);
     if (!failed.empty()) co_return failed;
     auto line = type.gvk.kind + " " + k8s::to_string(key) +
@@ -262,9 +280,6 @@ asio::awaitable<void> uninstall_app::read_settings() {
   if (!leader_.skr_objects.empty()) {
     options_.manifests = watcher_installer::templates::named(leader_.skr_objects);
   }
-  if (leader_.known) co_return;
-  co_await say("the manager's settings are not known, its defaults are assumed: " +
-               leader_.unknown_because);
 }
 
 asio::awaitable<void> uninstall_app::uninstall() {
@@ -280,6 +295,10 @@ asio::awaitable<void> uninstall_app::uninstall() {
     finished_ = true;
     co_return;
   }
+  if (!all->empty() && !leader_.known) {
+    co_await say("the manager's settings are not known, its defaults are assumed: " +
+                 leader_.unknown_because);
+  }
   std::size_t next = 0;
   core::task_group workers(executor);
   for (std::size_t i = 0; i < settings_.concurrent; ++i) {
@@ -291,6 +310,7 @@ asio::awaitable<void> uninstall_app::uninstall() {
                  (settings_.dry_run ? "would be released" : "released") + ", " +
                  std::to_string(left_) + " left";
   if (left_ > 0) summary += "; run it again, or with --force to leave their runtimes as they are";
+  if (all->empty()) summary = "no Kyma has this manager's finalizer: there is none to release";
   co_await say(std::move(summary));
   finished_ = true;
 }
@@ -305,21 +325,38 @@ k8s::object_key uninstall_app::lease_key() const {
   return {settings_.lease_namespace, settings_.lease_name};
 }
 
-/// Says what it waits for, again and again, until it leads.
+/// Returns what keeps the Lease from this identity; empty: nothing is known to.
+asio::awaitable<std::string> uninstall_app::holder_of_lease(std::string identity) {
+  const auto name = "the Lease " + k8s::to_string(lease_key());
+  const auto seen = co_await lease_.get(k8s::leases_type(), lease_key());
+  if (!seen && seen.error().is(k8s::errc::not_found)) co_return "";
+  if (!seen) co_return name + ": " + seen.error().message;
+  const std::string holder(k8s::find_string(*seen, {"spec", "holderIdentity"}));
+  if (holder.empty() || holder == identity) co_return "";
+  co_return name + ", which " + holder + " holds: a manager that runs keeps it, scale it to 0";
+}
+
+/// Says what it waits for, again and again, until it leads, or its time is over.
 asio::awaitable<void> uninstall_app::report_waiting(std::string identity) {
   const auto pause = services_.clock.make_timer(services_.executor);
-  const auto name = "the Lease " + k8s::to_string(lease_key());
+  const auto until = services_.clock.now() + settings_.lease_timeout;
   for (bool due = true; due && !leads_;) {
-    const auto seen = co_await lease_.get(k8s::leases_type(), lease_key());
-    const std::string holder(seen ? k8s::find_string(*seen, {"spec", "holderIdentity"}) : "");
+    const auto kept_by = co_await holder_of_lease(identity);
     if (leads_) co_return;
-    if (!holder.empty() && holder != identity) {
-      co_await say("waiting for " + name + ", which " + holder +
-                   " holds: a manager that runs keeps it, scale it to 0");
-    } else if (!seen && !seen.error().is(k8s::errc::not_found)) {
-      co_await say("waiting for " + name + ": " + seen.error().message);
+    const auto now = services_.clock.now();
+    if (now >= until) {
+      error_ = text_of(kcp_error{
+          "waited in vain for " + (kept_by.empty() ? k8s::to_string(lease_key()) : kept_by),
+          "stop the manager, which would put everything back, and run this again: " +
+              with_kcp_flags("kubectl -n " + settings_.lease_namespace + " scale deployment/" +
+                                 settings_.lease_name + " --replicas=0",
+                             settings_.kcp)});
+      finished_ = true;
+      stop();
+      co_return;
     }
-    pause->expires_at(services_.clock.now() + repeat_waiting);
+    if (!kept_by.empty()) co_await say("waiting for " + kept_by);
+    pause->expires_at(std::min(now + repeat_waiting, until));
     due = co_await pause->wait();
   }
 }
@@ -369,12 +406,13 @@ asio::awaitable<int> uninstall_app::run() {
       std::vector<k8s::leader_elector::reactor>{[this] { return lead(); }}, fence_,
       k8s::leader_environment{services_.clock, services_.log, services_.metrics,
                               core::make_random_source()});
-  if (!settings_.dry_run) {
-    if (const auto error = co_await lease_refusal(); !error.empty()) {
-      error_ = error;
-      finished_ = true;
-      stop();
-    }
+  if (settings_.dry_run) {
+    const auto kept_by = co_await holder_of_lease(identity);
+    if (!kept_by.empty()) co_await say("before anything is changed it will wait for " + kept_by);
+  } else if (const auto error = co_await lease_refusal(); !error.empty()) {
+    error_ = error;
+    finished_ = true;
+    stop();
   }
   if (error_.empty()) {
     leading.spawn(settings_.dry_run ? lead() : elector.run());

@@ -25,10 +25,11 @@ namespace rw::cli {
 /// objects that lifecycle-manager does not use, and makes lifecycle-manager the owner of the
 /// webhooks (watcher_installer/handover.hpp).
 ///
-/// It acquires the manager's Lease first, and waits until that is free: no manager restores what it
-/// removes. Every step is idempotent, so an interrupted run is resumed by starting it again. A Kyma
-/// loses its finalizer after its runtime is clean; a Kyma whose runtime can't be cleaned keeps it,
-/// unless `force` is set. Objects that all runtimes share are removed when no Kyma is left.
+/// It acquires the manager's Lease first, and waits until that is free, for a limited time: no
+/// manager restores what it removes. Every step is idempotent, so an interrupted run is resumed by
+/// starting it again. A Kyma loses its finalizer after its runtime is clean; a Kyma whose runtime
+/// can't be cleaned keeps it, unless `force` is set. Objects that all runtimes share are removed
+/// when no Kyma is left.
 ///
 /// Exit code 0: done; 3: some Kymas are left, which the output names; 1: failure.
 class uninstall_app final : public app {
@@ -52,6 +53,7 @@ class uninstall_app final : public app {
   work<k8s::result<void>> clean_runtime(std::string name);
   work<std::string> release(k8s::resource_type type, boost::json::value object,
                             std::string finalizer);
+  work<std::string> unroute(boost::json::value* watcher);
   work<std::string> remove(k8s::resource_type type, std::string ns, std::string name);
   work<std::string> clean_control_plane();
   work<k8s::result<std::size_t>> count_others();
@@ -59,6 +61,7 @@ class uninstall_app final : public app {
   work<std::string> release_all(k8s::resource_type type, std::string finalizer, bool with_routes);
   k8s::object_key lease_key() const;
   work<std::string> lease_refusal();
+  work<std::string> holder_of_lease(std::string identity);
   work<void> report_waiting(std::string identity);
   work<void> remove_lease();
   work<void> say(std::string line);

@@ -78,7 +78,13 @@ class Uninstall(landscape.Embedded, harness.TestCase):
             self.add_other(f"gone-{i}")
         self.add_other("silent", f"https://127.0.0.1:{self.silent.getsockname()[1]}")
 
+        kept = self.run_it("--lease-timeout", "1s")
+        self.assertEqual(kept.returncode, 1, kept.stdout)
+        self.assertRegex(kept.stderr, r"waited in vain for the Lease kcp-system/runtime-watcher-manager, which \S+ holds: a manager that runs keeps "
+                                      r"it(?s:.*)\n  fix: stop the manager, .*: kubectl --kubeconfig \S+ -n kcp-system scale "
+                                      r"deployment/runtime-watcher-manager --replicas=0\n")
         tried = self.run_it("--dry-run", "--runtime-timeout", "2s")
+        self.assertRegex(tried.stdout, "before anything is changed it will wait for the Lease kcp-system/runtime-watcher-manager, which .* holds")
         self.assertEqual((tried.returncode, tried.stderr), (3, ""))
         self.assertIn("Kyma kyma-1: would be released", tried.stdout)
         self.assertIn("Kyma silent: left: ", tried.stdout)
@@ -119,9 +125,11 @@ class Uninstall(landscape.Embedded, harness.TestCase):
                                ("leases", "runtime-watcher-manager", "kcp-system")):
             self.assertIsNone(self.kcp.get(kind, name, ns), name)
         self.assertIsNotNone(self.kcp.get("secret", "klm-watcher", "istio-system"))
+        self.assertEqual(self.kcp.get("watcher", "kyma", "kcp-system")["status"]["state"], "Processing", "it has no VirtualService")
         self.kcp.kubectl("delete", "kyma", "--all", "-n", "kcp-system", "--timeout=20s")
         self.kcp.kubectl("delete", "watcher", "kyma", "-n", "kcp-system", "--timeout=20s")
-        self.assertEqual(self.run_it().returncode, 0, "nothing is left to do")
+        nothing = self.run_it()
+        self.assertEqual((nothing.returncode, nothing.stdout), (0, "no Kyma has this manager's finalizer: there is none to release\n"))
 
     def test_text_of_a_runtime_reaches_neither_the_terminal_nor_events_raw(self):
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hostile)
