@@ -191,7 +191,7 @@ runtime_facts control_plane::facts_of(const object_key& key) const {
     out.runtime_deleting = k8s::is_being_deleted(value);
     out.runtime_suspended = is_suspended(value);
     out.opted_out = k8s::annotation(value, opt_out_annotation) == "true";
-    out.mode = mode_of(value, mode_);
+    out.mode = mode_of(value, mode_, &out.mode_unknown);
   }
   const auto resource = sources_.bootstrappers.objects().get(key);
   if (!resource) return out;

@@ -49,6 +49,11 @@ sync_decision decide(const runtime_facts& facts, bool create) {
   if (facts.runtime_deleting) {
     return {action::wait, "RuntimeDeleting"_reason, "the Runtime is being deleted"};
   }
+  if (facts.mode_unknown) {
+    return {action::wait, "BootstrapperModeUnknown"_reason,
+            "the Runtime's annotation " + std::string(bootstrapper_mode_annotation) +
+                " names no mode: it must be off, signal, shadow or direct"};
+  }
   if (!direct && !shadow) {
     return {action::wait, "NotInCharge"_reason,
             "the runtime's mode is " + std::string(to_string(facts.mode))};

@@ -26,6 +26,7 @@ struct runtime_facts {
   bool runtime_suspended = false;
   bool opted_out = false;
   bootstrapper_mode mode = bootstrapper_mode::off;
+  bool mode_unknown = false;  ///< it names none, and counts as off
 
   std::string no_access = {};  ///< why there is no kubeconfig; empty: there is one
 };

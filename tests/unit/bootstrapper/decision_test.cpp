@@ -49,6 +49,9 @@ BOOST_AUTO_TEST_CASE(runtime_that_is_not_ours_is_waited_for) {
   auto facts = direct();
   facts.mode = mode::signal;
   BOOST_TEST(is(facts, action::wait, "NotInCharge"));
+  facts.mode = mode::off;
+  facts.mode_unknown = true;
+  BOOST_TEST(is(facts, action::wait, "BootstrapperModeUnknown"));
   facts = direct();
   facts.suspended = true;
   BOOST_TEST(is(facts, action::wait, "Suspended"));
