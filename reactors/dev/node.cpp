@@ -97,6 +97,27 @@ json::value pod_of(const json::value& deployment, const k8s::object_key& key) {
           {"spec", part({"spec", "template", "spec"})}};
 }
 
+/// core/v1, PodStatus: each container runs, and is ready.
+json::object running_status(const json::value& pod, std::chrono::system_clock::time_point now) {
+  const auto since = k8s::format_time(now);
+  json::array containers;
+  if (const auto* const all = k8s::find_array(pod, {"spec", "containers"}); all != nullptr) {
+    for (const auto& each : *all) {
+      containers.push_back({{"name", k8s::find_string(each, {"name"})},
+                            {"image", k8s::find_string(each, {"image"})},
+                            {"imageID", ""},
+                            {"ready", true},
+                            {"restartCount", 0},
+                            {"state", {{"running", {{"startedAt", since}}}}}});
+    }
+  }
+  return {{"phase", "Running"},
+          {"startTime", since},
+          {"conditions", json::array{{{"type", "ContainersReady"}, {"status", "True"}},
+                                     {{"type", "Ready"}, {"status", "True"}}}},
+          {"containerStatuses", std::move(containers)}};
+}
+
 }  // namespace
 
 node::node(services& with, core::metrics& webhooks, options options)
@@ -298,14 +319,20 @@ asio::awaitable<void> node::run_pod(std::shared_ptr<pod> pod, k8s::object_key ke
   log_.warning("a pod that has ended can't be deleted", {{"reason", gone.error().message}});
 }
 
-/// Creates the Pod object. The API server may reject it, as it may require more of a pod than there
-/// is here; the pod runs nevertheless.
+/// Creates the Pod object, which runs. The API server may reject it, as it may require more of a
+/// pod than there is here; the pod runs nevertheless.
 asio::awaitable<void> node::tell_pod(const json::value* deployment) {
   if (!current_ || told_pod_ == pod_count_) co_return;
   told_pod_ = pod_count_;
-  auto object = pod_of(*deployment, pod_key());
-  const auto made = co_await api_.create(pods_type(), std::move(object));
-  if (made) co_return;
+  auto key = pod_key();
+  auto object = pod_of(*deployment, key);
+  json::value change{{"status", running_status(object, services_.clock.wall())}};
+  auto made = co_await api_.create(pods_type(), std::move(object));
+  if (made) {
+    made = co_await api_.patch(pods_type(), std::move(key), k8s::patch_type::merge,
+                               std::move(change), {.subresource = "status"});
+  }
+  if (made || made.error().is(k8s::errc::not_found)) co_return;
   log_.warning("the API server does not take the webhook's pod",
                {{"reason", made.error().message}});
 }

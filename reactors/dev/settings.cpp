@@ -79,7 +79,8 @@ void describe_configuration(CLI::App& app, dev_settings& to) {
       app, to.bootstrapper,
       "Create the sources of the Runtime Bootstrapper's configuration, and Runtimes, and let the "
       "manager roll it out in this mode (manager --help): off; signal, with a simulated Kyma "
-      "Infrastructure Manager; shadow; direct. Prints each arrival on a runtime");
+      "Infrastructure Manager; shadow; direct. Prints the first arrival on a runtime, the last, "
+      "and each tenth of them between; with --events json all");
   add(app, "--kim-workers", to.kim_workers, "",
       "Number of Runtimes that the simulated Kyma Infrastructure Manager reconciles concurrently")
       ->check(CLI::Range(1u, 1024u));

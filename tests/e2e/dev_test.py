@@ -18,6 +18,7 @@ from prometheus import Prometheus
 PATIENCE = 30
 ON_RUNTIME = collection("secrets", "kyma-system") + "/registry-credentials"
 DEPLOYMENT_ON_RUNTIME = collection("deployments", "kyma-system", "apps") + "/rt-bootstrapper-controller-manager"
+PODS = collection("pods", "kyma-system")
 RUNTIMES = ("runtime-1", "runtime-2", "runtime-3")
 
 
@@ -86,8 +87,13 @@ class WholeSystem(harness.TestCase):
         self.until(lambda: dev.installed() == 1, "the watcher is installed")
         ports = lambda: {r["port"] for r in dev.records(msg="the webhook runs")}
         before = ports()
+        def pods_run():
+            statuses = [pod["status"] for pod in skr.get(PODS)["items"]]
+            return [(s["phase"], [c["ready"] for c in s.get("containerStatuses", [])]) for s in statuses] == [("Running", [True])]
+        self.until(pods_run, "the one pod runs and is ready")
         skr.patch(DEPLOYMENT, {"spec": {"template": {"metadata": {"labels": {"restarted": "yes"}}}}})
         self.until(lambda: len(ports()) > len(before) and self.ready(skr), "another template makes another pod")
+        self.until(pods_run, "the new pod alone runs and is ready")
         start = len(dev.events)
         self.change(skr, "fast")
         self.heard("runtime-1", start)
