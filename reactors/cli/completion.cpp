@@ -27,9 +27,11 @@ std::vector<std::string> flags_in(const CLI::App& of) {
   return out;
 }
 
-/// All reasons and alerts, for a command that takes one; each with a blank behind it.
-std::string reasons_after(const CLI::App& command) {
+/// The values of a command's argument: all reasons and alerts, or the shells; each with a blank
+/// behind it.
+std::string values_after(const CLI::App& command) {
   std::string out;
+  if (command.get_option_no_throw("SHELL") != nullptr) return "bash zsh fish ";
   if (command.get_option_no_throw("REASON") == nullptr) return out;
   for (const auto& group : explanation_groups) {
     for (const auto& each : group.entries) out.append(each.word).append(" ");
@@ -40,7 +42,7 @@ std::string reasons_after(const CLI::App& command) {
 /// The words that may follow a command: its own commands, its arguments, its flags, and those of
 /// the program.
 std::string words_after(const CLI::App& command, const CLI::App& program) {
-  std::string out = reasons_after(command);
+  std::string out = values_after(command);
   const auto& commands = command.get_name() == "help" ? program : command;
   for (const auto* nested : commands_in(commands)) out += nested->get_name() + " ";
   for (const auto& flag : flags_in(command)) out += "--" + flag + " ";
@@ -88,9 +90,9 @@ std::string for_fish(const CLI::App& of) {
   for (const auto* command : commands_in(of)) {
     out += begin + "__fish_use_subcommand -f -a " + command->get_name() + " -d " +
            quoted_for_fish(command->get_description()) + "\n";
-    if (const auto reasons = reasons_after(*command); !reasons.empty()) {
+    if (const auto values = values_after(*command); !values.empty()) {
       out += begin + quoted_for_fish("__fish_seen_subcommand_from " + command->get_name()) +
-             " -f -a " + quoted_for_fish(reasons) + "\n";
+             " -f -a " + quoted_for_fish(values) + "\n";
     }
     if (command->get_name() == "help") {
       std::string names;

@@ -80,6 +80,12 @@ class help_formatter final : public CLI::Formatter {
     return entry(command->get_display_name(true), command->get_description());
   }
 
+  std::string make_option_usage(const CLI::Option* option) const override {
+    auto out = CLI::Formatter::make_option_usage(option);
+    const bool is_required = option->get_option_text() == required_text;
+    return is_required && out.starts_with('[') ? out.substr(1, out.size() - 2) : out;
+  }
+
   /// Leaves the values of negative flags out, such as `--no-manager{false}`.
   std::string make_option_name(const CLI::Option* option, bool positional) const override {
     auto name = CLI::Formatter::make_option_name(option, positional);

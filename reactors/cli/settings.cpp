@@ -1,6 +1,8 @@
 #include "rw/reactors/cli/settings.hpp"
 
 #include "rw/reactors/cli/command_line.hpp"
+#include "rw/reactors/cli/exit_codes.hpp"
+#include "rw/reactors/cli/help.hpp"
 #include "rw/reactors/cli/options.hpp"
 #include "rw/reactors/cli/rollout_text.hpp"
 #include "rw/reactors/cli/runtimes_view.hpp"
@@ -15,20 +17,6 @@
 
 namespace rw::cli {
 namespace {
-
-constexpr auto doctor_exit_codes =
-    "Exit code   doctor                                   doctor --pre\n"
-    "0           no check failed, but for --tolerate      no check failed\n"
-    "3           a check failed                           a check failed\n"
-    "1           the command failed                       a request to KCP failed\n"
-    "2           a flag or the kubeconfig is invalid      the same, or no YAML";
-
-constexpr auto diff_exit_codes =
-    "Exit code   runtime-watcher diff                     kubectl diff\n"
-    "0           nothing differs                          nothing differs\n"
-    "1           the command failed                       something differs\n"
-    "2           a flag or the kubeconfig is invalid      the command failed\n"
-    "3           something differs";
 
 std::vector<std::string> as_strings(std::span<const std::string_view> states) {
   return {states.begin(), states.end()};
@@ -273,6 +261,7 @@ void describe_diff(CLI::App& app, diff_settings& to) {
   add(app, "--runtime", to.kyma, "KYMA", "Another way to give RUNTIME")
       ->transform(validator(without_namespace, ""));
   app.add_option("RUNTIME", to.kyma, "Name of the Kyma whose runtime is compared")
+      ->option_text(std::string(required_text))
       ->transform(validator(without_namespace, ""));
   add(app, "--output,-o", to.format, "",
       "Format of the report; text is a unified diff of YAML, as kubectl diff prints it")
@@ -293,6 +282,7 @@ void check_diff(CLI::App& app, const command_line& line, const diff_settings& of
 }
 
 void describe_status(CLI::App& app, status_settings& to) {
+  app.footer(status_exit_codes);
   add_leader_access(app, to);
   add(app, "--state", to.states, "STATE,...", "Show only runtimes in these states")
       ->check(CLI::IsMember(as_strings(runtimes_query::known_states)));
@@ -324,6 +314,7 @@ void describe_status(CLI::App& app, status_settings& to) {
 }
 
 void describe_uninstall(CLI::App& app, uninstall_settings& to) {
+  app.footer(uninstall_exit_codes);
   add_kcp_access(app, to.kcp);
   app.add_flag(
       "--dry-run", to.dry_run,
@@ -340,6 +331,9 @@ void describe_uninstall(CLI::App& app, uninstall_settings& to) {
                std::chrono::milliseconds(1));
   add_local_runtimes(app, to.local_runtimes);
   add_lease_name(app, to.lease_namespace, to.lease_name);
+  add_duration(app, "--lease-timeout", to.lease_timeout,
+               "Longest wait for the manager's Lease, which a manager that runs keeps",
+               std::chrono::milliseconds(1));
 }
 
 void describe_doctor(CLI::App& app, doctor_settings& to) {

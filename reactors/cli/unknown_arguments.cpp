@@ -162,7 +162,7 @@ std::vector<std::string> with_commands_first(const CLI::App& program,
   const bool needs_command = !known.empty() && command->get_require_subcommand_min() > 0;
   if (needs_command && words_end == arguments.end()) {
     throw setting_error((path.empty() ? "a command is" : path + ": a command is") + " missing" +
-                        list_of(known));
+                        list_of(known) + "\nRun with --help for more information.");
   }
   return arguments;
 }

@@ -135,6 +135,7 @@ BOOST_AUTO_TEST_CASE(help_of_a_command_is_printed_by_the_command_help) {
   BOOST_TEST(printed({"diff", "--runtime", "--help"}) == printed({"diff", "--help"}));
   BOOST_TEST(read({"status", "help"}).status.kyma == "help");
   BOOST_TEST(says(printed({"completion", "bash"}), "help) words=\"webhook listen "));
+  BOOST_TEST(says(printed({"completion", "bash"}), "completion) words=\"bash zsh fish "));
   BOOST_TEST(says(printed({"completion", "fish"}),
                   "'__fish_seen_subcommand_from help' -f -a 'webhook listen "));
 }
@@ -195,6 +196,8 @@ BOOST_AUTO_TEST_CASE(runtime_is_an_argument_of_status_and_diff_also_with_its_nam
   BOOST_TEST(read({"diff", "kcp-system/runtime-1"}).diff.kyma == "runtime-1");
   BOOST_TEST(read({"diff", "--runtime", "runtime-1"}).diff.kyma == "runtime-1");
   BOOST_TEST(refusal({"diff"}) == "RUNTIME is required (or the flag --runtime)");
+  BOOST_TEST(says(printed({"diff", "--help"}), "diff [OPTIONS] RUNTIME\n"));
+  BOOST_TEST(says(printed({"status", "--help"}), "status [OPTIONS] [RUNTIME]\n"));
   BOOST_TEST(refusal({"diff", "a", "--runtime", "b"}) ==
              "RUNTIME and --runtime are the same: give one of them");
   const environment variable{{"RW_RUNTIME", "a"}};

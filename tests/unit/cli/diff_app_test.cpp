@@ -4,6 +4,7 @@
 
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <chrono>
@@ -25,8 +26,9 @@ boost::json::value runtimes(const std::string& row) {
       {"d", runtime_condition::well},
       {"e", runtime_condition::well},
   };
-  return boost::json::object{{"runtimes", boost::json::parse("[" + row + "]")},
-                             {"verdict", json_of(judge_fleet(all, {}), std::chrono::seconds(1))}};
+  const auto verdict = json_of(judge_fleet(all, {}), std::chrono::seconds(1));
+  return boost::json::parse(R"({"runtimes": [)" + row + R"(], "verdict": )" +
+                            boost::json::serialize(verdict) + "}");
 }
 
 }  // namespace
