@@ -24,22 +24,22 @@ using asio::ip::tcp;
 
 /// In the order of `client_error`, from 1 on.
 constexpr std::array<const char*, 15> messages{
-    "the upstream's name has no address",
-    "the upstream does not accept connections",
-    "the TLS handshake with the upstream failed",
-    "the upstream did not answer in time",
-    "the upstream closed the connection without an answer",
-    "the upstream did not take the request",
-    "the upstream's answer is not HTTP",
-    "the upstream's answer is too large",
+    "the server's name has no address",
+    "the server does not accept connections",
+    "the TLS handshake with the server failed",
+    "the server did not answer in time",
+    "the server closed the connection without an answer",
+    "the server did not take the request",
+    "the server's answer is not HTTP",
+    "the server's answer is too large",
     "the client is being closed",
     "the answer was given up by who asked for it",
-    "the proxy refuses to connect to the upstream",
+    "the proxy refuses to connect to the server",
     "the request was held back, the permit to send it is gone",
-    "the upstream closed a kept connection while the request was on its way",
+    "the server closed a kept connection while the request was on its way",
     "the request has a field of the connection, which the client sets by itself: host, "
     "content-length, transfer-encoding, connection, keep-alive, proxy-connection or upgrade",
-    "the upstream's address is refused",
+    "the server's address is refused",
 };
 
 class category final : public boost::system::error_category {

@@ -279,6 +279,9 @@ asio::awaitable<int> status_app::show() {
       const auto& rows = got.runtimes.at("runtimes").as_array();
       if (rows.empty() && !settings_.kyma.empty()) co_await check_name();
       code = std::ranges::all_of(rows, is_well) ? 0 : 3;
+      // As kubectl says "No resources found".
+      const bool is_silent = rows.empty() && settings_.format == "name";
+      if (is_silent) co_await errors_.write("no runtime matches\n");
     } else if (settings_.format == "name") {
       co_await errors_.write(text_of_failure(got, settings_.format, settings_.kcp));
     }

@@ -342,6 +342,9 @@ class Configuration(harness.TestCase):
         code, text = self.rollout("status", "bootstrapper", "--timeout", "30s")
         self.assertEqual((code, text.splitlines(True)[-1]), succeeded)
         self.assertEqual(self.rollout("pause", "bootstrapper"), (0, "runtimerollout.operator.kyma-project.io/bootstrapper paused\n"))
+        done = harness.runtime_watcher("doctor", "--kubeconfig", dev.folder / "kcp.yaml", timeout=60)
+        self.assertRegex(done.stdout, r"proven +rollouts .*bootstrapper is in phase Completed, and paused for what comes next "
+                                      r"\(runtime-watcher rollout resume --kubeconfig \S+kcp.yaml bootstrapper\)")
         again = 'error: runtimerollouts.operator.kyma-project.io "bootstrapper" is already paused\n'
         self.assertEqual(self.rollout("pause", "bootstrapper"), (1, again))
         manifests = collection("configmaps", "kcp-system") + "/runtime-bootstrapper-manifests"

@@ -428,6 +428,8 @@ class Doctor(harness.TestCase):
                 self.assertIn(f"there is no Kyma {name}{near}", done.stderr)
                 self.assertNotIn("infrastructure-manager", done.stdout)
         # A filter that leaves it out does not make it unknown.
+        done = runtime_watcher(*status, "runtime-3", "--state", "failed", "-o", "name")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", "no runtime matches\n"))
         done = runtime_watcher(*status, "runtime-3", "--state", "failed")
         self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
 

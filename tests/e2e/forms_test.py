@@ -85,7 +85,7 @@ class Kubeconfigs(harness.TestCase):
             with self.subTest(form):
                 done = self.run_with(text)
                 self.assertEqual(done.returncode, 0, (form, done.stdout, done.stderr))
-                self.assertIn("0 Kymas would be released", done.stdout)
+                self.assertIn("no Kyma has this manager's finalizer", done.stdout)
         done = self.run_with(kubeconfig(here, f"certificate-authority-data: {encoded(GARBAGE)}"))
         self.assertEqual(done.returncode, 2, done.stdout)
 

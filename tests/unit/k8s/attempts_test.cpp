@@ -273,7 +273,7 @@ BOOST_AUTO_TEST_CASE(server_that_does_not_listen_is_unreachable_and_named) {
   BOOST_TEST(got.error().status == 0u);
   // Nothing was sent, so it was safe to try again.
   BOOST_TEST(got.error().message == "cannot update configmaps team/a: " + how.server +
-                                        ": the upstream does not accept connections: Connection "
+                                        ": the server does not accept connections: Connection "
                                         "refused, at attempt 5");
   BOOST_TEST(f.metric("rw_kube_requests_total{client=\"test\",code=\"unreachable\","
                       "verb=\"update\"}") == 5);
