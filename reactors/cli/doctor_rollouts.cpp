@@ -79,7 +79,7 @@ asio::awaitable<void> doctor_app::check_rollouts() {
             " && kubectl apply -f deploy/manager/rbac.yaml");
   }
   std::string phases;
-  bool any_paused = false;
+  bool any_held = false;
   for (const auto* const name : {"watcher", "bootstrapper"}) {
     if (name == std::string_view("watcher") ? leader_.shadow : !bootstraps) continue;
     const auto got = co_await kcp_->get(type, {std::string(kcp_namespace), name});
@@ -114,12 +114,12 @@ asio::awaitable<void> doctor_app::check_rollouts() {
     }
     phases +=
         (phases.empty() ? "" : ", ") + std::string(name) + " is in phase " + std::string(phase);
-    const auto pause = pause_note(*got);
-    any_paused = any_paused || !pause.empty();
-    phases += pause;
+    const auto held = held_note(*got);
+    any_held = any_held || !held.empty();
+    phases += held;
   }
-  // A pause is deliberate, and said beside what was found.
-  if (findings_.size() == before || any_paused) {
+  // A pause or a pin is deliberate, and said beside what was found.
+  if (findings_.size() == before || any_held) {
     co_await report(proven, "rollouts", std::move(phases));
   }
 }

@@ -26,7 +26,7 @@ inline constexpr auto status_exit_codes =
 
 inline constexpr auto uninstall_exit_codes =
     "Exit code\n"
-    "0           all is removed\n"
+    "0           all Kymas are released; the output names runtimes that are left as they are\n"
     "1           the command failed, or a manager kept the Lease\n"
     "2           a flag or the kubeconfig is invalid\n"
     "3           Kymas are left, which the output names";

@@ -70,6 +70,16 @@ bool has_read(const json::value& rollout, const source_version& source) {
   return false;
 }
 
+/// "revision 0123 is pinned: " and what follows from that; empty: none is.
+std::string pin_note(const json::value& rollout) {
+  auto waiting = waiting_sources(rollout);
+  const std::string revision(find_string(rollout, {"spec", "revision"}));
+  if (!waiting.empty() || revision.empty()) return waiting;
+  return "revision " + revision.substr(0, shown_digits) +
+         " is pinned: newer sources will not be rolled out, until runtime-watcher rollout undo " +
+         k8s::key_of(rollout).name + " --to-sources";
+}
+
 }  // namespace
 
 std::optional<source_version> parse_source_version(std::string_view text) {
@@ -95,10 +105,17 @@ std::string waiting_sources(const json::value& rollout) {
          k8s::key_of(rollout).name + " --to-sources";
 }
 
-std::string pause_note(const json::value& rollout) {
-  if (!is_paused_by_hand(rollout)) return {};
-  return ", and paused for what comes next (runtime-watcher rollout resume " +
-         k8s::key_of(rollout).name + ")";
+std::string held_note(const json::value& rollout) {
+  const auto name = k8s::key_of(rollout).name;
+  std::string out;
+  if (is_paused_by_hand(rollout)) {
+    out += ", and paused for what comes next (runtime-watcher rollout resume " + name + ")";
+  }
+  const bool is_pinned = !find_string(rollout, {"spec", "revision"}).empty();
+  if (is_pinned && waiting_sources(rollout).empty()) {
+    out += ", and its revision is pinned (runtime-watcher rollout undo " + name + " --to-sources)";
+  }
+  return out;
 }
 
 std::string when_created(std::string_view component) {
@@ -133,10 +150,11 @@ rollout_report report_of(const json::value& rollout, const std::vector<source_ve
   if (is_true(rollout, "Ready")) {
     const bool accepted = k8s::find_number(rollout, {"status", "failed"}) > 0;
     const bool none = k8s::find_number(rollout, {"status", "total"}) == 0;
+    const auto pin = pin_note(rollout);
     return {done, name + " successfully rolled out" + (none ? "; no runtime takes part" : "") +
                       (accepted ? "; accepted: " + count(rollout, "failed") + " that failed" : "") +
                       (is_paused_by_hand(rollout) ? "; it is paused for what comes next" : "") +
-                      (pinned.empty() ? "" : "; " + pinned) + of_sources};
+                      (pin.empty() ? "" : "; " + pin) + of_sources};
   }
   const auto message = find_string(rollout, {"status", "message"});
   const auto because = message.empty() ? std::string() : ": " + std::string(message);

@@ -33,9 +33,9 @@ struct rollout_report {
 rollout_report report_of(const boost::json::value& rollout,
                          const std::vector<source_version>& sources, std::string_view invalid = {});
 
-/// Follows a roll-out's phase: it is paused by hand, and the command that ends that; empty: it is
-/// not.
-std::string pause_note(const boost::json::value& rollout);
+/// Follows a roll-out's phase: it is paused by hand, or its revision is pinned though no newer
+/// sources wait, each with the command that ends that; empty: neither.
+std::string held_note(const boost::json::value& rollout);
 
 /// Says when the manager creates the RuntimeRollout of a component; empty: of any.
 std::string when_created(std::string_view component);

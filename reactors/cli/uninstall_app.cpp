@@ -126,10 +126,11 @@ asio::awaitable<std::string> uninstall_app::release(k8s::resource_type type, jso
 }
 
 /// Removes the watcher from a runtime, or gives its webhooks to lifecycle-manager. A dry run checks
-/// whether the runtime responds.
-asio::awaitable<k8s::result<void>> uninstall_app::clean_runtime(std::string name) {
+/// whether the runtime responds. Returns false if KCP has no kubeconfig of the runtime, as after
+/// its deletion: nothing is done then.
+asio::awaitable<k8s::result<bool>> uninstall_app::clean_runtime(std::string name) {
   const auto kubeconfig = co_await read_kubeconfig(kcp_, name);
-  if (!kubeconfig && kubeconfig.error().is(k8s::errc::not_found)) co_return k8s::result<void>();
+  if (!kubeconfig && kubeconfig.error().is(k8s::errc::not_found)) co_return false;
   if (!kubeconfig) co_return kubeconfig.error();
   auto api = pool_->get(name, *kubeconfig);
   if (!api) co_return api.error();
@@ -137,18 +138,19 @@ asio::awaitable<k8s::result<void>> uninstall_app::clean_runtime(std::string name
     auto probe = (*api)->get(namespaces_type(), {{}, std::string(skr_namespace)}, true);
     const auto got = co_await std::move(probe);
     if (!got && !got.error().is(k8s::errc::not_found)) co_return got.error();
-    co_return k8s::result<void>();
+    co_return true;
   }
   auto work = settings_.keep_runtimes ? watcher_installer::hand_over(std::move(*api), &options_)
                                       : watcher_installer::uninstall(std::move(*api), &options_);
   auto cleaned = co_await std::move(work);
   pool_->evict(name);
-  co_return cleaned;
+  if (!cleaned) co_return cleaned.error();
+  co_return true;
 }
 
 /// Removes everything of the manager from a Kyma and its runtime. Returns the error; empty on
-/// success.
-asio::awaitable<std::string> uninstall_app::clean(json::value kyma) {
+/// success, and in `note` what is left on the runtime nevertheless.
+asio::awaitable<std::string> uninstall_app::clean(json::value kyma, std::string* note) {
   const auto key = k8s::key_of(kyma);
   const bool alone = k8s::label(kyma, skip_label) == "true";
   if (!alone) {
@@ -159,7 +161,10 @@ asio::awaitable<std::string> uninstall_app::clean(json::value kyma) {
     if (!cleaned) error = "the runtime did not respond in time";
     if (cleaned && !*cleaned) error = cleaned->error().message;
     if (!error.empty() && !settings_.force) co_return error;
-    if (!error.empty()) co_await say(key.name + ": its runtime is left as it is: " + error);
+    if (!error.empty()) *note = "its runtime is left as it is: " + error;
+    if (cleaned && *cleaned && !**cleaned) {
+      *note = "its runtime is left as it is, as KCP has no kubeconfig of it";
+    }
   }
   if (!settings_.keep_runtimes && !alone) {
     const auto name = certificates::certificate_name(key.name);
@@ -181,11 +186,13 @@ asio::awaitable<void> uninstall_app::clean_some(list* kymas, std::size_t* next) 
   while (*next < kymas->size()) {
     auto kyma = std::move((*kymas)[(*next)++]);
     const auto name = k8s::key_of(kyma).name;
-    const auto failed = co_await clean(std::move(kyma));
+    std::string note;
+    const auto failed = co_await clean(std::move(kyma), &note);
     ++(failed.empty() ? done_ : left_);
     const std::string would = settings_.dry_run ? "would be released" : "released";
     auto line = "[" + std::to_string(done_ + left_) + "/" + std::to_string(kymas->size()) +
-                "] Kyma " + name + ": " + (failed.empty() ? would : "left: " + failed);
+                "] Kyma " + name + ": " +
+                (failed.empty() ? would + (note.empty() ? "" : "; " + note) : "left: " + failed);
     co_await say(std::move(line));
   }
 }

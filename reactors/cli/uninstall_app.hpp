@@ -49,8 +49,8 @@ class uninstall_app final : public app {
   work<void> uninstall();
   work<k8s::result<list>> read_all(k8s::resource_type type, std::string ns, std::string finalizer);
   work<void> clean_some(list* kymas, std::size_t* next);
-  work<std::string> clean(boost::json::value kyma);
-  work<k8s::result<void>> clean_runtime(std::string name);
+  work<std::string> clean(boost::json::value kyma, std::string* note);
+  work<k8s::result<bool>> clean_runtime(std::string name);
   work<std::string> release(k8s::resource_type type, boost::json::value object,
                             std::string finalizer);
   work<std::string> unroute(boost::json::value* watcher);

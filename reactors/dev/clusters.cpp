@@ -2,6 +2,7 @@
 
 #include "rw/k8s/config/config.hpp"
 #include "rw/reactors/cli/write_file.hpp"
+#include "rw/reactors/dev/folder_lock.hpp"
 #include "rw/reactors/dev/kubeconfig_text.hpp"
 
 #include <algorithm>
@@ -41,6 +42,7 @@ clusters::clusters(services& with, const dev_settings& settings,
     : dir_(settings.dir),
       server_(with.executor, options_of(settings, std::move(services), std::move(pods)),
               {with.clock, with.watchdog, with.log, with.metrics}) {
+  remove_earlier_files(dir_);
   kcp_ = add("kcp", settings.kcp_kubeconfig);
   const auto& outside = settings.skr_kubeconfigs;
   const auto count = std::max<std::size_t>(settings.runtimes, outside.size());

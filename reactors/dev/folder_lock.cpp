@@ -5,11 +5,28 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <filesystem>
+#include <string_view>
 #include <sys/file.h>
 #include <system_error>
 #include <unistd.h>
+#include <vector>
 
 namespace rw::dev {
+namespace {
+
+/// "access-runtime-3.yaml" and its like, and the sample of the bootstrapper's sources.
+bool is_of_runtimes(std::string_view file) {
+  if (file == "bootstrapper-sources.yaml") return true;
+  for (const std::string_view of : {"access-", "kyma-", "runtime-", "skr-"}) {
+    const auto begin = std::string(of) + "runtime-";
+    if (!file.starts_with(begin) || !file.ends_with(".yaml")) continue;
+    const auto number = file.substr(begin.size(), file.size() - begin.size() - 5);
+    if (!number.empty() && number.find_first_not_of("0123456789") == number.npos) return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 folder_lock::folder_lock(const std::string& dir) {
   std::error_code error;
@@ -26,6 +43,16 @@ folder_lock::folder_lock(const std::string& dir) {
 
 folder_lock::~folder_lock() {
   ::close(fd_);
+}
+
+void remove_earlier_files(const std::string& dir) {
+  std::error_code error;
+  std::vector<std::filesystem::path> found;
+  for (std::filesystem::directory_iterator at(dir, error), end; !error && at != end;
+       at.increment(error)) {
+    if (is_of_runtimes(at->path().filename().string())) found.push_back(at->path());
+  }
+  for (const auto& each : found) std::filesystem::remove(each, error);
 }
 
 }  // namespace rw::dev

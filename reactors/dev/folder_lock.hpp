@@ -17,4 +17,8 @@ class folder_lock {
   int fd_ = -1;
 };
 
+/// Removes what an earlier dev wrote for its runtimes into its folder, whose servers are gone. What
+/// can't be removed stays.
+void remove_earlier_files(const std::string& dir);
+
 }  // namespace rw::dev

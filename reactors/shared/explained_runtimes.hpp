@@ -250,7 +250,7 @@ inline constexpr explanation runtime_states[] = {
     {"failed", "the watcher can't be installed on the runtime", "the reason beside it",
      "runtime-watcher explain REASON, with that reason"},
     {"unreachable", "the runtime's API server does not respond, or does not let the manager in",
-     "the reason beside it: RuntimeUnreachable, AccessMissing, AccessRejected",
+     "the reason beside it: RuntimeUnreachable, AccessRejected",
      "runtime-watcher explain REASON, with that reason"},
     {"deleting", "the Kyma is being deleted, and the watcher is being taken off the runtime",
      "nothing is wrong without a reason beside it; RemovalFailed: that failed",

@@ -125,10 +125,19 @@ BOOST_AUTO_TEST_CASE(status_names_the_sources_that_are_invalid) {
              "rollout \"bootstrapper\" successfully rolled out; no runtime takes part" + invalid);
 }
 
-BOOST_AUTO_TEST_CASE(pause_note_has_the_command_that_resumes) {
-  BOOST_TEST(pause_note(with_status(at(phase::completed, 5))).empty());
-  BOOST_TEST(pause_note(with_status(at(phase::completed, 5), {{"paused", true}})) ==
+BOOST_AUTO_TEST_CASE(held_note_has_the_commands_that_resume_and_follow_the_sources) {
+  BOOST_TEST(held_note(with_status(at(phase::completed, 5))).empty());
+  BOOST_TEST(held_note(with_status(at(phase::completed, 5), {{"paused", true}})) ==
              ", and paused for what comes next (runtime-watcher rollout resume bootstrapper)");
+  const auto pinned = with_status(at(phase::completed, 5), {{"revision", "0123456789abcdef0"}});
+  BOOST_TEST(
+      held_note(pinned) ==
+      ", and its revision is pinned (runtime-watcher rollout undo bootstrapper --to-sources)");
+  BOOST_TEST(report_of(pinned, {}).line ==
+             "rollout \"bootstrapper\" successfully rolled out; revision 0123456789abcdef is "
+             "pinned: newer "
+             "sources will not be rolled out, until runtime-watcher rollout undo bootstrapper "
+             "--to-sources");
 }
 
 BOOST_AUTO_TEST_CASE(absent_rollout_is_told_with_what_creates_it) {
