@@ -5,6 +5,7 @@
 #include "rw/reactors/bootstrapper/resource.hpp"
 #include "rw/reactors/cli/doctor_app.hpp"
 #include "rw/reactors/cli/rollout_text.hpp"
+#include "rw/reactors/runtime_rollout/decision.hpp"
 #include "rw/reactors/runtime_rollout/resource.hpp"
 #include "rw/reactors/shared/definition.hpp"
 #include "rw/reactors/shared/fleet_verdict.hpp"
@@ -80,6 +81,7 @@ asio::awaitable<void> doctor_app::check_rollouts() {
   }
   std::string phases;
   bool any_held = false;
+  bool any_invalid = false;
   for (const auto* const name : {"watcher", "bootstrapper"}) {
     if (name == std::string_view("watcher") ? leader_.shadow : !bootstraps) continue;
     const auto got = co_await kcp_->get(type, {std::string(kcp_namespace), name});
@@ -117,10 +119,14 @@ asio::awaitable<void> doctor_app::check_rollouts() {
     const auto held = held_note(*got);
     any_held = any_held || !held.empty();
     phases += held;
+    const auto message = k8s::find_string(*got, {"status", "message"});
+    if (message.find(runtime_rollout::invalid_sources_text) == message.npos) continue;
+    any_invalid = true;
+    phases += ", and the sources are invalid";
   }
   // A pause or a pin is deliberate, and said beside what was found.
   if (findings_.size() == before || any_held) {
-    co_await report(proven, "rollouts", std::move(phases));
+    co_await report(any_invalid ? not_proven : proven, "rollouts", std::move(phases));
   }
 }
 

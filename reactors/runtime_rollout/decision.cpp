@@ -60,8 +60,7 @@ class planner {
   rollout_decision run() {
     classify();
     if (all_.empty()) {
-      out_.message = "no runtime takes part";
-      describe_sources();
+      out_.message = of_.invalid ? invalid_sources_text : "no runtime takes part";
       record_progress();
       return std::move(out_);
     }

@@ -115,10 +115,10 @@ BOOST_AUTO_TEST_CASE(status_names_the_sources_that_are_invalid) {
   const std::string invalid = "; 18 RuntimeBootstrappers are not Compatible: Invalid: not JSON";
   auto decided = at(phase::canary, 0);
   decided.now.total = 0;
-  decided.message = "no runtime takes part; the sources are invalid";
+  decided.message = "the sources are invalid";
   BOOST_TEST(report_of(with_status(decided), {}, invalid).line ==
              "Waiting for rollout \"bootstrapper\" to finish: 0 of 0 runtimes have been updated: "
-             "no runtime takes part; the sources are invalid; 18 RuntimeBootstrappers are not "
+             "the sources are invalid; 18 RuntimeBootstrappers are not "
              "Compatible: Invalid: not JSON...");
   decided.next.at = phase::completed;
   BOOST_TEST(report_of(with_status(decided), {}, invalid).line ==

@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(message_says_that_the_sources_are_invalid) {
   fleet none(0);
   BOOST_TEST(none.decide().message == "no runtime takes part");
   none.request.invalid = true;
-  BOOST_TEST(none.decide().message == "no runtime takes part; the sources are invalid");
+  BOOST_TEST(none.decide().message == "the sources are invalid");
   fleet of(2);
   of.request.invalid = true;
   for (auto& [key, each] : of.all) each.is = health::unreachable;
