@@ -5,7 +5,6 @@
 #include "rw/reactors/bootstrapper/resource.hpp"
 #include "rw/reactors/cli/doctor_app.hpp"
 #include "rw/reactors/cli/rollout_text.hpp"
-#include "rw/reactors/runtime_rollout/decision.hpp"
 #include "rw/reactors/runtime_rollout/resource.hpp"
 #include "rw/reactors/shared/definition.hpp"
 #include "rw/reactors/shared/fleet_verdict.hpp"
@@ -119,8 +118,7 @@ asio::awaitable<void> doctor_app::check_rollouts() {
     const auto held = held_note(*got);
     any_held = any_held || !held.empty();
     phases += held;
-    const auto message = k8s::find_string(*got, {"status", "message"});
-    if (message.find(runtime_rollout::invalid_sources_text) == message.npos) continue;
+    if (!has_invalid_sources(*got)) continue;
     any_invalid = true;
     phases += ", and the sources are invalid";
   }

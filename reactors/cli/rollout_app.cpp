@@ -99,8 +99,7 @@ asio::awaitable<std::vector<json::value>> rollout_app::read_all() {
 /// "; " and which sources of the bootstrapper are invalid, where no runtime takes part, or the
 /// manager says that some are; or nothing.
 asio::awaitable<std::string> rollout_app::invalid_sources(const json::value* rollout) {
-  const auto message = k8s::find_string(*rollout, {"status", "message"});
-  const bool told = message.find(runtime_rollout::invalid_sources_text) != message.npos;
+  const bool told = has_invalid_sources(*rollout);
   const bool none = k8s::find_number(*rollout, {"status", "total"}) == 0;
   if (k8s::key_of(*rollout).name != "bootstrapper" || !(told || none)) co_return "";
   const auto list = co_await kcp_->list(bootstrapper::runtime_bootstrappers_type(),

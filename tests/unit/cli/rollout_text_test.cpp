@@ -116,6 +116,8 @@ BOOST_AUTO_TEST_CASE(status_names_the_sources_that_are_invalid) {
   auto decided = at(phase::canary, 0);
   decided.now.total = 0;
   decided.message = "the sources are invalid";
+  BOOST_TEST(has_invalid_sources(with_status(decided)));
+  BOOST_TEST(!has_invalid_sources(with_status(at(phase::completed, 5))));
   BOOST_TEST(report_of(with_status(decided), {}, invalid).line ==
              "Waiting for rollout \"bootstrapper\" to finish: 0 of 0 runtimes have been updated: "
              "the sources are invalid; 18 RuntimeBootstrappers are not "
