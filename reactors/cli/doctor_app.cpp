@@ -374,8 +374,8 @@ asio::awaitable<int> doctor_app::check_all() {
                                "the manager writes it from the root CA while it leads: see leader");
     co_await check_gateway();
     co_await check_watchers();
-    co_await check_rollouts();
     co_await check_orphans();
+    co_await check_rollouts();
     co_await check_runtimes();
     co_await check_manager();
     co_await check_heartbeats();

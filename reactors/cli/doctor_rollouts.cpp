@@ -80,7 +80,6 @@ asio::awaitable<void> doctor_app::check_rollouts() {
   }
   std::string phases;
   bool any_held = false;
-  bool any_invalid = false;
   for (const auto* const name : {"watcher", "bootstrapper"}) {
     if (name == std::string_view("watcher") ? leader_.shadow : !bootstraps) continue;
     const auto got = co_await kcp_->get(type, {std::string(kcp_namespace), name});
@@ -118,12 +117,13 @@ asio::awaitable<void> doctor_app::check_rollouts() {
     const auto held = held_note(*got);
     any_held = any_held || !held.empty();
     phases += held;
-    if (!has_invalid_sources(*got)) continue;
-    any_invalid = true;
-    phases += ", and the sources are invalid";
   }
   // A pause or a pin is deliberate, and said beside what was found.
   if (findings_.size() == before || any_held) {
+    const bool any_invalid = std::ranges::any_of(findings_, [](const finding& each) {
+      return each.check == "bootstrappers" && each.state == failed;
+    });
+    if (any_invalid) phases += "; see bootstrappers: sources are invalid";
     co_await report(any_invalid ? not_proven : proven, "rollouts", std::move(phases));
   }
 }

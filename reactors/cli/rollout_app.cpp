@@ -96,12 +96,11 @@ asio::awaitable<std::vector<json::value>> rollout_app::read_all() {
   co_return out;
 }
 
-/// "; " and which sources of the bootstrapper are invalid, where no runtime takes part, or the
-/// manager says that some are; or nothing.
+/// "; " and which sources of the bootstrapper are invalid, where no runtime has been updated; or
+/// nothing. Runtimes whose sources are invalid take no part.
 asio::awaitable<std::string> rollout_app::invalid_sources(const json::value* rollout) {
-  const bool told = has_invalid_sources(*rollout);
-  const bool none = k8s::find_number(*rollout, {"status", "total"}) == 0;
-  if (k8s::key_of(*rollout).name != "bootstrapper" || !(told || none)) co_return "";
+  const bool any = k8s::find_number(*rollout, {"status", "updated"}) > 0;
+  if (k8s::key_of(*rollout).name != "bootstrapper" || any) co_return "";
   const auto list = co_await kcp_->list(bootstrapper::runtime_bootstrappers_type(),
                                         {.ns = std::string(kcp_namespace)});
   const auto* const items = list ? k8s::find_array(*list, {"items"}) : nullptr;

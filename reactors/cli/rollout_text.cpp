@@ -118,11 +118,6 @@ std::string held_note(const json::value& rollout) {
   return out;
 }
 
-bool has_invalid_sources(const json::value& rollout) {
-  const auto message = find_string(rollout, {"status", "message"});
-  return message.find(runtime_rollout::invalid_sources_text) != message.npos;
-}
-
 std::string when_created(std::string_view component) {
   const std::string leads = "the manager creates it while it leads";
   if (component == "watcher") return leads + ", without --shadow and --rollout-none";

@@ -37,9 +37,6 @@ rollout_report report_of(const boost::json::value& rollout,
 /// sources wait, each with the command that ends that; empty: neither.
 std::string held_note(const boost::json::value& rollout);
 
-/// The manager says that runtimes take no part, as the sources are invalid.
-bool has_invalid_sources(const boost::json::value& rollout);
-
 /// Says when the manager creates the RuntimeRollout of a component; empty: of any.
 std::string when_created(std::string_view component);
 

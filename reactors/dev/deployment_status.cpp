@@ -45,6 +45,25 @@ const k8s::resource_type& deployments_type() {
   return type;
 }
 
+const k8s::resource_type& pods_type() {
+  static const k8s::resource_type type{{"", "v1", "Pod"}, "pods"};
+  return type;
+}
+
+json::value pod_of(const json::value& deployment, const k8s::object_key& key) {
+  const auto part = [&](std::initializer_list<std::string_view> path) {
+    const auto* found = k8s::find(deployment, path);
+    return found == nullptr ? json::value(json::object()) : *found;
+  };
+  return {{"apiVersion", "v1"},
+          {"kind", "Pod"},
+          {"metadata",
+           {{"name", key.name},
+            {"namespace", key.ns},
+            {"labels", part({"spec", "template", "metadata", "labels"})}}},
+          {"spec", part({"spec", "template", "spec"})}};
+}
+
 bool crashes(const json::value& deployment) {
   const auto* const culprit = culprit_in(deployment);
   return culprit != nullptr && crashes_by_image(*culprit);
@@ -52,40 +71,30 @@ bool crashes(const json::value& deployment) {
 
 asio::awaitable<k8s::result<void>> keep_crashing_pod(k8s::client* api, json::value deployment,
                                                      bool crashing) {
-  static const k8s::resource_type pods{{"", "v1", "Pod"}, "pods"};
   auto key = k8s::key_of(deployment);
   key.name += "-crashing";
-  const auto there = co_await api->get(pods, key, true);
+  const auto there = co_await api->get(pods_type(), key, true);
   if (!there && !there.error().is(k8s::errc::not_found)) co_return there.error();
   if (there.has_value() == crashing) co_return k8s::result<void>();
   if (!crashing) {
-    const auto removed = co_await api->remove(pods, key);
+    const auto removed = co_await api->remove(pods_type(), key);
     if (!removed && !removed.error().is(k8s::errc::not_found)) co_return removed.error();
     co_return k8s::result<void>();
   }
   const auto* const culprit = culprit_in(deployment);
   if (culprit == nullptr) co_return k8s::result<void>();
-  const auto* const labels = k8s::find(deployment, {"spec", "template", "metadata", "labels"});
-  json::value pod{{"apiVersion", "v1"},
-                  {"kind", "Pod"},
-                  {"metadata",
-                   {{"name", key.name},
-                    {"namespace", key.ns},
-                    {"labels", labels == nullptr ? json::value(json::object()) : *labels}}},
-                  {"spec", *k8s::find(deployment, {"spec", "template", "spec"})},
-                  {"status",
-                   {{"phase", "Running"},
-                    {"containerStatuses",
-                     json::array{{{"name", k8s::find_string(*culprit, {"name"})},
-                                  {"image", k8s::find_string(*culprit, {"image"})},
-                                  {"imageID", ""},
-                                  {"ready", false},
-                                  {"restartCount", 1},
-                                  {"state", {{"waiting", {{"reason", "CrashLoopBackOff"}}}}}}}}}}};
-  const auto made = co_await api->create(pods, pod);
+  json::value status{{"phase", "Running"},
+                     {"containerStatuses",
+                      json::array{{{"name", k8s::find_string(*culprit, {"name"})},
+                                   {"image", k8s::find_string(*culprit, {"image"})},
+                                   {"imageID", ""},
+                                   {"ready", false},
+                                   {"restartCount", 1},
+                                   {"state", {{"waiting", {{"reason", "CrashLoopBackOff"}}}}}}}}};
+  const auto made = co_await api->create(pods_type(), pod_of(deployment, key));
   if (!made) co_return made.error();
-  json::value change{{"status", pod.at("status")}};
-  const auto done = co_await api->patch(pods, std::move(key), k8s::patch_type::merge,
+  json::value change{{"status", std::move(status)}};
+  const auto done = co_await api->patch(pods_type(), std::move(key), k8s::patch_type::merge,
                                         std::move(change), {.subresource = "status"});
   if (!done) co_return done.error();
   co_return k8s::result<void>();

@@ -13,6 +13,10 @@
 namespace rw::dev {
 
 const k8s::resource_type& deployments_type();
+const k8s::resource_type& pods_type();
+
+/// A pod of the Deployment's template, without a status.
+boost::json::value pod_of(const boost::json::value& deployment, const k8s::object_key& key);
 
 /// Writes the status of a Deployment (apps/v1, DeploymentStatus) as its controller would: all of
 /// its replicas serve, or none does, for the reason `why`. Writes nothing if the status is up to

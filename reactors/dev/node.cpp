@@ -61,11 +61,6 @@ k8s::informer_options only(std::string_view name) {
   return options;
 }
 
-const k8s::resource_type& pods_type() {
-  static const k8s::resource_type type{{"", "v1", "Pod"}, "pods"};
-  return type;
-}
-
 const k8s::resource_type& services_type() {
   static const k8s::resource_type type{{"", "v1", "Service"}, "services"};
   return type;
@@ -80,21 +75,6 @@ bool selects(const json::value& service, const json::value& deployment) {
            const auto* found = k8s::find(*labels, {wanted.key()});
            return found != nullptr && *found == wanted.value();
          });
-}
-
-/// A pod of the Deployment's template.
-json::value pod_of(const json::value& deployment, const k8s::object_key& key) {
-  const auto part = [&](std::initializer_list<std::string_view> path) {
-    const auto* found = k8s::find(deployment, path);
-    return found == nullptr ? json::value(json::object()) : *found;
-  };
-  return {{"apiVersion", "v1"},
-          {"kind", "Pod"},
-          {"metadata",
-           {{"name", key.name},
-            {"namespace", key.ns},
-            {"labels", part({"spec", "template", "metadata", "labels"})}}},
-          {"spec", part({"spec", "template", "spec"})}};
 }
 
 /// core/v1, PodStatus: each container runs, and is ready.

@@ -60,7 +60,7 @@ class planner {
   rollout_decision run() {
     classify();
     if (all_.empty()) {
-      out_.message = of_.invalid ? invalid_sources_text : "no runtime takes part";
+      out_.message = "no runtime takes part";
       record_progress();
       return std::move(out_);
     }
@@ -78,7 +78,6 @@ class planner {
     }
     out_.catches_up = out_.next.at == phase::completed && std::ranges::any_of(all_, catches_up);
     describe();
-    describe_sources();
     record_progress();
     return std::move(out_);
   }
@@ -384,12 +383,6 @@ class planner {
   /// It responds, lacks the content and has not failed to take it.
   static bool catches_up(const candidate& of) {
     return !of.facts.updated() && of.facts.is != health::unreachable && of.is != standing::failed;
-  }
-
-  void describe_sources() {
-    if (!of_.invalid) return;
-    out_.message += out_.message.empty() ? "" : "; ";
-    out_.message += invalid_sources_text;
   }
 
   void describe() {

@@ -132,7 +132,6 @@ struct rollout_request {
   bool paused = false;
   std::string resume = {};  ///< another value resumes once
   int wire_version = 0;     ///< of the content; 0: none
-  bool invalid = false;     ///< the content: runtimes that take no part keep what they have
   std::vector<content_source> sources = {};
   std::string promote = {};  ///< another value ends the bake of the present step
   bool can_verify = true;    ///< a Prometheus is configured
@@ -160,9 +159,6 @@ inline constexpr std::array<std::pair<std::string_view, std::size_t counts::*>, 
 
 /// In a status: the phase, or Partial where it is completed and some runtimes lack the content.
 std::string_view phase_text(const state& next, const counts& now) noexcept;
-
-/// In a message: runtimes take no part, as the sources are invalid.
-inline constexpr std::string_view invalid_sources_text = "the sources are invalid";
 
 struct rollout_decision {
   state next = {};

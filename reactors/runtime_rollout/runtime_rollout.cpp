@@ -133,7 +133,6 @@ bool runtime_rollout::admit(const object_key& runtime, const shared_content& con
   if (content != content_ || was_awaited) decide_soon();
   if (content.digest != content_.digest) {
     new_ahead_ = 0;
-    invalid_.clear();
     for (auto& [name, each] : runtimes_) {
       each.wanted.clear();
       each.admitted.reset();
@@ -143,11 +142,9 @@ bool runtime_rollout::admit(const object_key& runtime, const shared_content& con
   content_ = content;
   if (!std::exchange(unreadable_, {}).empty()) decide_soon();
   if (desired.newest.empty()) {
-    if (!invalid_.contains(runtime.name)) leave(runtime);
-    if (invalid_.insert(runtime.name).second) decide_soon();
+    leave(runtime);
     return false;
   }
-  invalid_.erase(runtime.name);
   auto& known = runtimes_.try_emplace(runtime.name, participant{.observed = {}}).first->second;
   auto next = known;
   next.wanted = desired.newest;
@@ -203,7 +200,7 @@ void runtime_rollout::take(const object_key& runtime, participant& known, partic
 
 void runtime_rollout::leave(const object_key& runtime) {
   if (!warm_) seen_.insert(runtime);
-  if (runtimes_.erase(runtime.name) + invalid_.erase(runtime.name) > 0) decide_soon();
+  if (runtimes_.erase(runtime.name) > 0) decide_soon();
 }
 
 bool runtime_rollout::holds(const std::string& runtime) const {
@@ -289,7 +286,6 @@ asio::awaitable<k8s::reconcile_result> runtime_rollout::reconcile(object_key) {
                           .paused = spec.paused,
                           .resume = spec.resume,
                           .wire_version = content.wire_version,
-                          .invalid = !invalid_.empty(),
                           .sources = content.sources,
                           .promote = spec.promote,
                           .can_verify = environment_.prometheus != nullptr};
@@ -379,49 +375,6 @@ asio::awaitable<verification_result> runtime_rollout::verify(std::size_t number,
                                                                {"passed", passed},
                                                                {"result", text}});
   co_return verification_result{number, passed, "step " + std::to_string(number + 1) + ": " + text};
-}
-
-/// Sees to it that passes give the pinned content to `admit`; false: they have not done so yet, and
-/// the next one that does makes the next decision.
-bool runtime_rollout::follow_pin(const json::value& object) {
-  const auto spec = read_spec(object, options_.usual);
-  auto now = decide_pin(spec.revision, read_state(object)).revision;
-  if (now != pinned_) {
-    pinned_ = std::move(now);
-    unreadable_.clear();
-    awaits_sources_ = {};
-    if (pinned_.empty()) awaits_sources_ = environment_.common.clock.now() + options_.longest_unpin;
-    // Those that take no part, since the sources are invalid, may take the pinned content.
-    environment_.runtimes.objects().for_each(
-        [this](const k8s::object& runtime) { callbacks_.requeue({key_.ns, runtime.key().name}); });
-  }
-  // Of pinned content nothing is said as if it were that of the sources.
-  const bool expired = awaits_sources_ && environment_.common.clock.now() >= *awaits_sources_;
-  if (expired || runtimes_.empty()) awaits_sources_.reset();
-  if (awaits_sources_) return false;
-  return pinned_.empty() || content_.digest.empty() || content_.digest == pinned_;
-}
-
-void runtime_rollout::note_unreadable(std::string_view pinned, std::string error) {
-  if (pinned.empty() || pinned != pinned_ || error == unreadable_) return;
-  unreadable_ = std::move(error);
-  decide_soon();
-}
-
-/// Passes read it again; the one that can ends this.
-asio::awaitable<k8s::reconcile_result> runtime_rollout::report_unreadable(json::value* object) {
-  auto status = unreadable_status(*object, pinned_, unreadable_, environment_.common.clock.wall());
-  if (!status) co_return result::done();
-  const auto ended = co_await writer_.write_status(object, std::move(*status));
-  co_return ended.value_or(result::done());
-}
-
-bool runtime_rollout::may_be_pinned(std::string_view content) const {
-  const auto stored = environment_.rollouts.objects().get(key_);
-  if (!stored) return true;  // nothing is known
-  const auto known = read_state(stored.parse()).history;
-  return content == content_.digest ||
-         std::ranges::find(known, content, &rollout_record::content) != known.end();
 }
 
 /// No runtime has been given to `admit`. What was rolled out before stays in the status.

@@ -12,7 +12,6 @@
 
 #include <boost/asio/any_io_executor.hpp>
 
-#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -138,7 +137,6 @@ class runtime_rollout final : public content_gate, private k8s::reconciler {
   std::optional<core::time_point> awaits_sources_;  ///< until when, after a pin was taken away
   std::string unreadable_;  ///< why what is pinned can't be read; empty: it can
   participants runtimes_;
-  std::set<std::string> invalid_;  ///< take no part, as the content is invalid for them
   std::vector<k8s::label_selector> selectors_;  ///< of the steps, at the last decision
   bool by_labels_ = false;                      ///< one of them chooses something
   bool inspects_ = false;      ///< the last decision asked for the health of runtimes

@@ -8,7 +8,8 @@ import time
 
 import control_plane
 import harness
-from control_plane import Client, ControlPlane, http2_server, rule
+from api import Api
+from control_plane import ControlPlane, http2_server, rule
 from harness import EventLog, Listener, Pki, Webhook
 
 WRITERS = 200
@@ -18,8 +19,8 @@ LABELS = {"operator.kyma-project.io/watched-by": "kyma"}
 PATH = "/api/v1/namespaces/default/configmaps"
 
 
-def write(port, writer, count, failures):
-    client = Client(port)
+def write(kubeconfig, writer, count, failures):
+    client = Api(kubeconfig)
     try:
         config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"writer-{writer}", "labels": LABELS},
                       "data": {"write": "0"}}
@@ -33,9 +34,9 @@ def write(port, writer, count, failures):
         client.close()
 
 
-def write_all(port, writers, count, outbox):
+def write_all(kubeconfig, writers, count, outbox):
     failures = []
-    threads = [threading.Thread(target=write, args=(port, writer, count, failures)) for writer in writers]
+    threads = [threading.Thread(target=write, args=(kubeconfig, writer, count, failures)) for writer in writers]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -66,7 +67,7 @@ class Connections(harness.TestCase):
         outbox = context.Queue()
         begun = time.monotonic()
         shares = [range(WRITERS)[i::PROCESSES] for i in range(PROCESSES)]
-        processes = [context.Process(target=write_all, args=(plane.port, share, WRITES // WRITERS, outbox), daemon=True)
+        processes = [context.Process(target=write_all, args=(plane.folder / "kubeconfig", share, WRITES // WRITERS, outbox), daemon=True)
                      for share in shares]
         for process in processes:
             process.start()

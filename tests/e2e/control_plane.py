@@ -11,10 +11,10 @@ import pathlib
 import re
 import shutil
 import signal
-import ssl
 import subprocess
 import types
 
+from api import Api, ApiError
 from harness import Process, free_port, pause, secret_texts, skip, until_established, wait_until
 
 TOKEN = "e2e-token"
@@ -41,45 +41,6 @@ def http2_server():
     return "kube-apiserver" if match and (int(match[1]), int(match[2])) >= (1, 30) else None
 
 
-class ApiError(AssertionError):
-    def __init__(self, method, path, status, body):
-        super().__init__(f"{method} {path}: {status} {body[:500]!r}")
-        self.status = status
-
-
-class Client:
-    """A kept-alive connection to the API server. Not to be shared between threads."""
-
-    def __init__(self, port):
-        self._connection = http.client.HTTPSConnection(
-            "127.0.0.1", port, timeout=60, context=ssl._create_unverified_context())
-
-    def close(self):
-        self._connection.close()
-
-    def request(self, method, path, body=None, content_type="application/json"):
-        """Sends and returns the decoded answer; any status but 2xx raises ApiError."""
-        data = body if body is None or isinstance(body, (str, bytes)) else json.dumps(body)
-        self._connection.request(method, path, data, {"Authorization": f"Bearer {TOKEN}", "Content-Type": content_type})
-        answer = self._connection.getresponse()
-        text = answer.read()
-        if not 200 <= answer.status < 300:
-            raise ApiError(method, path, answer.status, text)
-        return json.loads(text) if text[:1] == b"{" else text
-
-    def stream(self, path):
-        """Begins a watch, and returns the answer, whose lines are its events; the connection is of no other use then."""
-        self._connection.timeout = None
-        self._connection.request("GET", path, None, {"Authorization": f"Bearer {TOKEN}"})
-        answer = self._connection.getresponse()
-        if answer.status != 200:
-            raise ApiError("GET", path, answer.status, answer.read())
-        return answer
-
-    def patch(self, path, body):
-        return self.request("PATCH", path, body, "application/merge-patch+json")
-
-
 class ControlPlane:
     """etcd and kube-apiserver. `test` is the TestCase that owns the processes; `server` may be http2_server().
 
@@ -100,12 +61,6 @@ class ControlPlane:
         self._start_etcd([] if fsync else ["--unsafe-no-fsync"])
         self._start_apiserver(server, options)
         self.certificate = self.folder / "certs" / "apiserver.crt"  # with the CA that signed it behind it
-        (self.folder / "kubeconfig").write_text(json.dumps({
-            "apiVersion": "v1", "kind": "Config", "current-context": "e2e",
-            "clusters": [{"name": "e2e", "cluster": {"server": f"https://127.0.0.1:{self.port}",
-                                                     "insecure-skip-tls-verify": True}}],
-            "users": [{"name": "e2e", "user": {"token": TOKEN}}],
-            "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": "e2e", "namespace": "default"}}]}))
         kubectl = self._assets / "kubectl"
         self._kubectl = str(kubectl) if os.access(kubectl, os.X_OK) else shutil.which("kubectl")
 
@@ -129,6 +84,12 @@ class ControlPlane:
             f"--service-account-signing-key-file={self.folder}/sa.key", f"--token-auth-file={self.folder}/tokens.csv",
             "--authorization-mode=RBAC", "--service-cluster-ip-range=10.0.0.0/24",
             "--disable-admission-plugins=ServiceAccount", *options]
+        (self.folder / "kubeconfig").write_text(json.dumps({
+            "apiVersion": "v1", "kind": "Config", "current-context": "e2e",
+            "clusters": [{"name": "e2e", "cluster": {"server": f"https://127.0.0.1:{self.port}",
+                                                     "insecure-skip-tls-verify": True}}],
+            "users": [{"name": "e2e", "user": {"token": TOKEN}}],
+            "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": "e2e", "namespace": "default"}}]}))
         self._run_apiserver()
 
     def _run_apiserver(self):
@@ -136,13 +97,11 @@ class ControlPlane:
         def ready():
             if not server.running():
                 raise AssertionError(f"kube-apiserver ended with {server.popen.returncode}:\n{server.tail()}")
-            client = Client(self.port)
             try:
-                return client.request("GET", "/readyz") and client.request("GET", "/api/v1/namespaces/default")
+                client = self.client()
+                return client.request("GET", "/readyz") and client.get("/api/v1/namespaces/default")
             except (OSError, http.client.HTTPException, ApiError):
                 return None
-            finally:
-                client.close()
         wait_until(ready, 60, lambda: f"kube-apiserver is ready:\n{server.tail()}", every=0.1)
 
     def save(self):
@@ -177,7 +136,7 @@ class ControlPlane:
         return path
 
     def client(self):
-        return Client(self.port)
+        return Api(self.folder / "kubeconfig")
 
     def kubectl(self, *arguments, stdin=None):
         """Runs kubectl and returns its output; `stdin` may be an object, which is handed over as JSON."""

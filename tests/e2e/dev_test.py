@@ -318,7 +318,7 @@ class Configuration(harness.TestCase):
             self.until(lambda: not told(), "nothing is wrong")
         self.assertEqual(told(), [])
         self.kcp.patch(config, {"data": {"rt-bootstrapper-config.json": "{"}})
-        self.until(lambda: re.search("the sources are invalid.*RuntimeBootstrappers .*not Compatible: Invalid: .*JSON",
+        self.until(lambda: re.search("no runtime takes part; .*RuntimeBootstrappers .*not Compatible: Invalid: .*JSON",
                                      self.rollout("status", "bootstrapper", "--no-watch")[1]), "rollout status names the source")
         back()
         self.kcp.delete(config)

@@ -3,17 +3,20 @@ this script plays with openssl, and the manager between them, with what deploy/m
 """
 
 import base64
+import http.client
 import json
 import os
 import pathlib
 import re
 import shutil
 import subprocess
+import threading
 import types
 import unittest
 import urllib.request
 
 import control_plane
+from api import Api
 from audit import Audit
 from harness import BINARY, DEV_BINARY, ROOT, Process, free_port, metric_sum, until_established, wait_until
 
@@ -89,6 +92,9 @@ class Cluster:
         self.audit = audit
         self._audits = audits
         self._cache = cache
+        self._api = None
+        self._kinds = {}
+        self._lock = threading.Lock()
 
     def check_none_refused(self):
         for audit in self._audits:
@@ -106,17 +112,44 @@ class Cluster:
         return done.stdout
 
     def apply(self, *objects):
-        for each in objects:
-            self.kubectl("apply", "-f", "-", stdin=each)
+        self.kubectl("apply", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": objects})
 
     def get(self, kind, name=None, ns=None):
-        """The object or list; None if there is none."""
-        done = self.attempt("get", kind, *([name] if name else []), *(["-n", ns] if ns else []), "-o", "json")
-        if done.returncode != 0:
-            if "NotFound" in done.stderr or "not found" in done.stderr:
+        """The object or list, as `kubectl get -o json` prints it; None if there is none. Not by kubectl: tests poll, and each of its
+        processes costs more than the server's answer."""
+        with self._lock:
+            if self._api is None:
+                self._api = Api(self.kubeconfig)
+            try:
+                path = self._path(kind, ns or "default")
+                found = path and self._api.get(path + (f"/{name}" if name else ""))
+            except (OSError, http.client.HTTPException) as error:
+                self._api.close()
+                raise AssertionError(f"get {kind} {name}: {error}") from error
+        for item in found["items"] if found and not name else []:
+            item.update(apiVersion=found["apiVersion"], kind=found["kind"].removesuffix("List"))
+        return found
+
+    def _path(self, kind, ns):
+        """Of the objects of a kind, by any of its names, as kubectl takes them: plural, singular or short, with or without a group.
+        None for one with a group that is not served."""
+        if kind not in self._kinds:
+            name, _, group = kind.partition(".")
+            bases = ["/api/v1"] * (not group)
+            for each in self._api.get("/apis")["groups"]:
+                if group in ("", each["name"]):
+                    bases += [f"/apis/{version['groupVersion']}" for version in (each["preferredVersion"], *each["versions"])]
+            for base in bases:
+                for each in (self._api.get(base) or {"resources": []})["resources"]:
+                    names = (each["name"], each["singularName"] or each["kind"].lower(), *each.get("shortNames", ()))
+                    if "/" not in each["name"] and name in names:
+                        self._kinds.setdefault(kind, (base, each["name"], each["namespaced"]))
+        if kind not in self._kinds:
+            if "." in kind:
                 return None
-            raise AssertionError(f"kubectl get {kind} {name}: {done.stderr}")
-        return json.loads(done.stdout)
+            raise AssertionError(f"the server of {self.kubeconfig} has no kind {kind}")
+        base, plural, namespaced = self._kinds[kind]
+        return f"{base}/namespaces/{ns}/{plural}" if namespaced else f"{base}/{plural}"
 
     def until(self, kind, name, ns, good, what):
         """Waits until the object is there and as `good` says, and returns it."""
@@ -162,15 +195,13 @@ class Landscape:
         return free_port()
 
     def prepare(self):
-        for crd in self.definitions():
-            self.kcp.kubectl("create", "-f", crd)
+        self.kcp.kubectl("create", *(word for path in self.definitions() for word in ("-f", path)))
         until_established(self.kcp.kubectl, "--all")
-        for ns in ("kcp-system", "istio-system"):
-            self.kcp.kubectl("create", "namespace", ns)
+        self.kcp.apply(*({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": ns}} for ns in ("kcp-system", "istio-system")),
+                       self.issuer.root_secret)
         gateway = (ROOT / "deploy" / "pki" / "gateway.yaml").read_text()
         self.kcp.kubectl("apply", "-f", "-", stdin=gateway.replace("listener.kcp.example.com", self.HOST).replace(
             "number: 443", f"number: {self.port}"))
-        self.kcp.apply(self.issuer.root_secret)
         self.deploy_manager()
 
     def gateway(self, name, hosts, labels):

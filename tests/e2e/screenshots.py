@@ -2,8 +2,6 @@
 """Makes the README's pictures of the manager's page, each of a real system in that state.
 
     tests/e2e/screenshots.py [--only NAME] [FOLDER]     default: all, to deploy/screenshots
-
-The test e2e.picture_NAME makes each to the build's folder, and compares it with nothing.
 """
 
 import argparse

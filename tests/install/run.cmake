@@ -27,6 +27,10 @@ set(ENV{PKG_CONFIG_PATH} ${WORK}/moved/lib/pkgconfig)
 string(REPLACE "clang++" "clang" c_compiler ${COMPILER})
 string(REPLACE "g++" "gcc" c_compiler ${c_compiler})
 set(ENV{CC} ${c_compiler})
+find_program(ccache ccache)
+if(ccache)
+  set(ENV{CMAKE_CXX_COMPILER_LAUNCHER} ${ccache})
+endif()
 
 # The installed headers are those of the list, and each one that a program includes is used in the file of its group.
 file(STRINGS ${BUILD}/public_headers.txt lines)
@@ -95,7 +99,7 @@ foreach(header ${listed})
     if(NOT compiler OR (sentence MATCHES "gcc" AND gcc_version VERSION_GREATER_EQUAL 13))
       continue()
     endif()
-    execute_process(COMMAND ${compiler} -std=c++20 -x c++ -E -I${WORK}/moved/include ${WORK}/moved/include/rw/${header}
+    execute_process(COMMAND ${compiler} -std=c++20 -x c++ -E -Wfatal-errors -I${WORK}/moved/include ${WORK}/moved/include/rw/${header}
                     RESULT_VARIABLE code OUTPUT_QUIET ERROR_VARIABLE out)
     if(code EQUAL 0 OR NOT out MATCHES "${sentence}")
       message(FATAL_ERROR "${compiler} does not say \"${sentence}\" of ${header}: ${out}")

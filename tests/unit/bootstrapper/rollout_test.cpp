@@ -228,7 +228,7 @@ asio::awaitable<void> undoes_what_is_invalid(landscape* land) {
   const auto broken = manifests_source("kind: [");
   co_await land->set_source(broken);
   co_await land->until_rollout([](const json::value& one) {
-    return k8s::find_string(one, {"status", "message"}).ends_with("the sources are invalid");
+    return k8s::find_string(one, {"status", "message"}).ends_with("no runtime takes part");
   });
   const json::value pin{{"revision", first}};
   co_await land->change_rollout(pin);

@@ -60,16 +60,5 @@ BOOST_AUTO_TEST_CASE(completed_rollout_catches_up_while_runtimes_that_respond_ge
   BOOST_TEST(!of.decide().catches_up);
 }
 
-BOOST_AUTO_TEST_CASE(message_says_that_the_sources_are_invalid) {
-  fleet none(0);
-  BOOST_TEST(none.decide().message == "no runtime takes part");
-  none.request.invalid = true;
-  BOOST_TEST(none.decide().message == "the sources are invalid");
-  fleet of(2);
-  of.request.invalid = true;
-  for (auto& [key, each] : of.all) each.is = health::unreachable;
-  BOOST_TEST(of.decide().message == "no runtime that takes part answers; the sources are invalid");
-}
-
 BOOST_AUTO_TEST_SUITE_END()
 }  // namespace rw::runtime_rollout_test
