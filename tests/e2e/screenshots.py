@@ -2,6 +2,8 @@
 """Makes the README's pictures of the manager's page, each of a real system in that state.
 
     tests/e2e/screenshots.py [--only NAME] [FOLDER]     default: all, to deploy/screenshots
+
+The test e2e.picture_NAME makes each to the build's folder, and compares it with nothing.
 """
 
 import argparse
@@ -111,9 +113,10 @@ def upstream_down(browser, folder, processes):
 
 
 def many(browser, folder, processes):
-    fleet = QuietFleet(folder, 1000)
+    fleet = QuietFleet(folder, 1000, period=20)
     processes.append(fleet)
-    browser.open(f"http://127.0.0.1:{fleet.install()}/")
+    options = ("--no-leader-elect", "--no-watch-runtimes", "--probe-interval=0", "--heartbeat-timeout=60s")
+    browser.open(f"http://127.0.0.1:{fleet.install(options)}/")
     browser.wait(LIVE, "all are live", 1000, timeout=120)
     fleet.silent.update({"runtime-17", "runtime-204", "runtime-399"})
     browser.wait("latest.heartbeats.silent === 3", "three are silent", timeout=240)
