@@ -31,7 +31,7 @@ import bootstrapper_sources as sources  # noqa: E402  (system.py says where they
 from api import Api, collection  # noqa: E402
 from harness import SKIPPED, Pki, free_port, metric_sum, pause, wait_until  # noqa: E402
 from landscape import encoded  # noqa: E402
-from quiet_fleet import KCP, QuietFleet  # noqa: E402
+from quiet_fleet import KCP, PERIOD, QuietFleet  # noqa: E402
 
 MODE = ("--bootstrapper-mode=direct", "--create-runtime-bootstrappers",
         "--ca-gateway-settles=0s", "--ca-propagation=1s")  # else a new CA waits for three minutes, however few runtimes there are
@@ -76,7 +76,7 @@ class Scale:
         cpu, begun = manager.cpu_seconds(), time.monotonic()
         pause(seconds)
         used = (manager.cpu_seconds() - cpu) / (time.monotonic() - begun)
-        say("idle_cpu", 100 * used, "% of a core", runtimes=self.runtimes, heartbeats_a_second=self.runtimes / self.fleet.period)
+        say("idle_cpu", 100 * used, "% of a core", runtimes=self.runtimes, heartbeats_a_second=self.runtimes / PERIOD)
         say("resident_memory", manager.rss() / 2**20, "MiB", runtimes=self.runtimes)
         say("memory_of_a_runtime", manager.rss() / 1024 / self.runtimes, "KiB", "all memory of the manager", runtimes=self.runtimes)
 

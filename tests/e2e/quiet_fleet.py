@@ -31,6 +31,7 @@ CRDS = collection("customresourcedefinitions", None, "apiextensions.k8s.io")
 RUNTIMES = collection("runtimes", KCP, "infrastructuremanager.kyma-project.io", "v1")
 CERTIFICATES = collection("certificates", "istio-system", "cert-manager.io")
 SECRETS = collection("secrets", "istio-system")
+PERIOD = 60  # seconds between two heartbeats of a runtime
 ISSUERS = 2  # threads
 
 
@@ -81,12 +82,11 @@ def add_runtime(kcp, folder, name):
 
 class QuietFleet:
     """`silent` holds the names of runtimes that send none. The runtimes' clusters are those of KCP's process, or of so many
-    others as `apart` says; `runtimes_server` is the last of them. Heartbeats come each `period` seconds.
+    others as `apart` says; `runtimes_server` is the last of them.
     Certificates are issued by `pki`, and again when the manager asks for that."""
 
-    def __init__(self, folder, runtimes, apart=0, period=60):
+    def __init__(self, folder, runtimes, apart=0):
         self.folder = folder
-        self.period = period
         self.names = [f"runtime-{i + 1}" for i in range(runtimes)]
         self.certificates = {}  # name -> percent-encoded PEM
         self.ordered = set()  # names
@@ -233,8 +233,8 @@ class QuietFleet:
             for i, name in enumerate(names):
                 if name in self.certificates and name not in self.silent:
                     self._send(connection, name, boot, sequence)
-                self.ended.wait(max(0, begun + self.period * i / len(names) - time.monotonic()))
-            self.ended.wait(max(0, begun + self.period - time.monotonic()))
+                self.ended.wait(max(0, begun + PERIOD * i / len(names) - time.monotonic()))
+            self.ended.wait(max(0, begun + PERIOD - time.monotonic()))
 
     def send_one(self, connection, name):
         """Returns true if it was handled."""
@@ -243,7 +243,7 @@ class QuietFleet:
     def _send(self, connection, name, boot, sequence):
         events = 3 * sequence
         connection.request("POST", "/v2/runtime-watcher/event", json.dumps({
-            "version": "0.1.0", "bootId": boot, "sequence": sequence, "intervalSeconds": self.period, "source": "both",
+            "version": "0.1.0", "bootId": boot, "sequence": sequence, "intervalSeconds": PERIOD, "source": "both",
             "events": {"accepted": events, "delivered": events}, "oldestUndeliveredMilliseconds": 0,
             "deliveryMilliseconds": 3 + (hash(name) + sequence) % 9,
             "certificateNotAfter": rfc3339(time.time() + 60 * 86400), "watches": []}), {

@@ -113,10 +113,9 @@ def upstream_down(browser, folder, processes):
 
 
 def many(browser, folder, processes):
-    fleet = QuietFleet(folder, 1000, period=20)
+    fleet = QuietFleet(folder, 1000)
     processes.append(fleet)
-    options = ("--no-leader-elect", "--no-watch-runtimes", "--probe-interval=0", "--heartbeat-timeout=60s")
-    browser.open(f"http://127.0.0.1:{fleet.install(options)}/")
+    browser.open(f"http://127.0.0.1:{fleet.install()}/")
     browser.wait(LIVE, "all are live", 1000, timeout=120)
     fleet.silent.update({"runtime-17", "runtime-204", "runtime-399"})
     browser.wait("latest.heartbeats.silent === 3", "three are silent", timeout=240)
