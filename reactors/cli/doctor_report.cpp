@@ -4,6 +4,7 @@
 #include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/bootstrapper/resource.hpp"
 #include "rw/reactors/cli/settings.hpp"
+#include "rw/reactors/shared/status_reason.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -97,6 +98,13 @@ std::optional<finding> check_orphan(const json::value& bootstrapper, bool may_re
                      ? bootstrapper::release_command(name)
                      : "grant deploy/manager/bootstrapper/rbac-direct.yaml, or release it: " +
                            bootstrapper::release_command(name)};
+}
+
+bool has_invalid_sources(const std::vector<finding>& findings) {
+  return std::ranges::any_of(findings, [](const finding& each) {
+    return each.check == "bootstrappers" &&
+           each.reason == to_string(status_reason::content_rejected);
+  });
 }
 
 bool is_placeholder(std::string_view host) noexcept {

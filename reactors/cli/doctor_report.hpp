@@ -57,6 +57,9 @@ boost::json::value json_of(const finding& of);
 std::optional<finding> check_orphan(const boost::json::value& bootstrapper, bool may_release,
                                     std::chrono::system_clock::time_point now);
 
+/// True if one of them is of sources of the bootstrapper that are invalid in KCP.
+bool has_invalid_sources(const std::vector<finding>& findings);
+
 /// True for a host of the manifests in deploy that stands for the landscape's own: it is below
 /// example.com (RFC 2606, section 3).
 bool is_placeholder(std::string_view host) noexcept;

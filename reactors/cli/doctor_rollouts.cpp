@@ -120,9 +120,7 @@ asio::awaitable<void> doctor_app::check_rollouts() {
   }
   // A pause or a pin is deliberate, and said beside what was found.
   if (findings_.size() == before || any_held) {
-    const bool any_invalid = std::ranges::any_of(findings_, [](const finding& each) {
-      return each.check == "bootstrappers" && each.state == failed;
-    });
+    const bool any_invalid = has_invalid_sources(findings_);
     if (any_invalid) phases += "; see bootstrappers: sources are invalid";
     co_await report(any_invalid ? not_proven : proven, "rollouts", std::move(phases));
   }

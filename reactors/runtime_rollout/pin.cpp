@@ -1,6 +1,5 @@
 // A pinned revision: passes roll it out in place of what the sources say.
 
-#include "rw/k8s/objects/types.hpp"
 #include "rw/reactors/runtime_rollout/runtime_rollout.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-"""A real control plane for tests: etcd and kube-apiserver from KUBEBUILDER_ASSETS, kubectl, and a plain REST client.
+"""A real control plane for tests: etcd and kube-apiserver from KUBEBUILDER_ASSETS, and kubectl.
 
 It is up in some seconds, has no controllers and no nodes, and calls the webhooks that are configured in it.
 """

@@ -309,17 +309,19 @@ class Configuration(harness.TestCase):
         dev = self.start_dev("--bootstrapper-mode", "direct", runtimes=2)
         self.until(lambda: dev.phases and dev.phases[-1]["phase"] == "Completed" and dev.phases[-1]["ready"] == 2, "the first content")
         config = collection("configmaps", "kcp-system") + "/rt-bootstrapper-config"
-        def told():
+        def told(check="bootstrappers"):
             done = harness.runtime_watcher("doctor", "--kubeconfig", dev.folder / "kcp.yaml", "-o", "json", timeout=60)
-            return [f"{each['state']} {each['message']}" for each in json.loads(done.stdout)["checks"] if each["check"] == "bootstrappers"]
+            return [f"{each['state']} {each['message']}" for each in json.loads(done.stdout)["checks"] if each["check"] == check]
         def back():
             subprocess.run(["kubectl", "--kubeconfig", dev.folder / "kcp.yaml", "apply", "--server-side", "--force-conflicts", "-f",
                             dev.folder / "bootstrapper-sources.yaml"], check=True, capture_output=True, timeout=60)
             self.until(lambda: not told(), "nothing is wrong")
         self.assertEqual(told(), [])
+        self.assertRegex(told("rollouts")[0], "^proven ")
         self.kcp.patch(config, {"data": {"rt-bootstrapper-config.json": "{"}})
         self.until(lambda: re.search("no runtime takes part; .*RuntimeBootstrappers .*not Compatible: Invalid: .*JSON",
                                      self.rollout("status", "bootstrapper", "--no-watch")[1]), "rollout status names the source")
+        self.assertRegex(told("rollouts")[0], "^not_proven .*; see bootstrappers: sources are invalid$")
         back()
         self.kcp.delete(config)
         self.until(lambda: any(re.match("not_proven SourceMissing: .*rt-bootstrapper-config.*does not exist", each) for each in told()), "SourceMissing")

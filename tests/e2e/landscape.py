@@ -85,7 +85,7 @@ class Issuer:
 
 
 class Cluster:
-    """kubectl for one cluster, which may have an Audit. Each wait ends as soon as one of the `audits` shows a refusal."""
+    """kubectl for one cluster, which may have an Audit, and reads without it. Each wait ends as soon as one of the `audits` shows a refusal."""
 
     def __init__(self, kubeconfig, cache, audit=None, audits=()):
         self.kubeconfig = pathlib.Path(kubeconfig)
@@ -138,7 +138,7 @@ class Cluster:
             bases = ["/api/v1"] * (not group)
             for each in self._api.get("/apis")["groups"]:
                 if group in ("", each["name"]):
-                    bases += [f"/apis/{version['groupVersion']}" for version in (each["preferredVersion"], *each["versions"])]
+                    bases += dict.fromkeys(f"/apis/{version['groupVersion']}" for version in (each["preferredVersion"], *each["versions"]))
             for base in bases:
                 for each in (self._api.get(base) or {"resources": []})["resources"]:
                     names = (each["name"], each["singularName"] or each["kind"].lower(), *each.get("shortNames", ()))

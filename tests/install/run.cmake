@@ -27,6 +27,7 @@ set(ENV{PKG_CONFIG_PATH} ${WORK}/moved/lib/pkgconfig)
 string(REPLACE "clang++" "clang" c_compiler ${COMPILER})
 string(REPLACE "g++" "gcc" c_compiler ${c_compiler})
 set(ENV{CC} ${c_compiler})
+# The programs that are built here are the same in each run, unless a header changes.
 find_program(ccache ccache)
 if(ccache)
   set(ENV{CMAKE_CXX_COMPILER_LAUNCHER} ${ccache})

@@ -1,6 +1,7 @@
 #include "rw/reactors/cli/doctor_report.hpp"
 
 #include "rw/k8s/objects/types.hpp"
+#include "rw/reactors/bootstrapper/invalid_sources.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -181,6 +182,22 @@ BOOST_AUTO_TEST_CASE(deleted_bootstrapper_that_nothing_releases_is_found_with_th
   auto released = deleted;
   released.at("metadata").as_object().erase("finalizers");
   BOOST_TEST(!check_orphan(released, false, soon).has_value());
+  BOOST_TEST(!has_invalid_sources({*found}));
+}
+
+BOOST_AUTO_TEST_CASE(invalid_sources_are_told_from_other_faults_of_bootstrappers) {
+  bootstrapper::invalid_sources invalid;
+  invalid.note({{"metadata", {{"name", "skr"}}},
+                {"status",
+                 {{"conditions", boost::json::array{{{"type", "Compatible"},
+                                                     {"status", "False"},
+                                                     {"reason", "Invalid"},
+                                                     {"message", "not JSON"}}}}}}});
+  const auto fault = invalid.faults().at(0);
+  const finding found{finding_state::failed, "bootstrappers", fault.message, fault.next,
+                      fault.reason};
+  BOOST_TEST(has_invalid_sources({found}));
+  BOOST_TEST(!has_invalid_sources({}));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
