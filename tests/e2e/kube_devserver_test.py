@@ -227,11 +227,13 @@ class Envtest(harness.TestCase):
         self.assertTrue(files)
         context, election = self.context(self.user), self.read_election()
         # The machine may be busy: the best of ten counts.
-        runs = []
+        runs, peer = [], []
         for _ in range(10):
             runs.append((*self.use_once(files, context, election), self.laps))
-        # Four processes are started; where that is slow, they are compared with starts of another program.
-        limit = max(100, 12 * 1000 * min(harness.start_of_openssl() for _ in range(10)))
+            peer.append(1000 * harness.start_of_openssl())
+        # Four processes are started; where that is slow, as beside other machines on one host, all is compared with starts of another
+        # program. It takes 9 to 13 of them, whatever the machine.
+        limit = max(100, 25 * min(peer))
         best, cpu, laps = min(runs, key=lambda run: run[0])
         middle = sorted(run[0] for run in runs)[len(runs) // 2]
         self.note(f"envtest-shaped start to stop {best:.0f} ms at best (limit {limit:.0f}), {middle:.0f} ms in the middle, CPU of the programs "
