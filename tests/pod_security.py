@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 
 import charts  # noqa: E402
 import pods  # noqa: E402
-from landscape import KUBECTL  # noqa: E402
+from kubectl import KUBECTL  # noqa: E402
 
 SKIPPED = 77
 VOLUMES = {"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret"}

@@ -6,7 +6,7 @@ import json
 
 import bootstrapper_sources as sources
 from api import Api, collection
-from bootstrapper_sources import CONFIG, DEPLOYMENT, MANIFESTS, PULL_SECRET, TRUST_BUNDLE
+from bootstrapper_sources import DEPLOYMENT, PULL_SECRET, TRUST_BUNDLE
 from harness import wait_until
 from landscape import PATIENCE, RUNTIME_SPEC
 

@@ -17,7 +17,7 @@ import harness
 from api import collection
 from dev import Dev
 from harness import BINARY, ROOT, Process, free_port, wait_until
-from landscape import KUBECTL
+from kubectl import KUBECTL
 
 sys.path.insert(0, str(ROOT / "tests"))
 import documented

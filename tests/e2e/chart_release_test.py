@@ -24,7 +24,8 @@ import control_plane
 import harness
 from charts import CHART, HELM, SKR_CHART, SKR_VALUES, VALUES, Helm, merged
 from harness import Pki, Process, Webhook, until_established, wait_until
-from landscape import KUBECTL, MANAGER, Cluster
+from kubectl import KUBECTL
+from landscape import MANAGER, Cluster
 from pods import Container, Image, objects_in, own_network, pod_of
 
 BEFORE = pathlib.Path(__file__).parent / "data" / "charts" / "crds-as-a-folder.tgz"

@@ -8,7 +8,6 @@ Needs helm (tests/provide-helm.sh), which RW_HELM may name, and kubectl.
 import itertools
 import json
 import os
-import pathlib
 import re
 import shutil
 import subprocess
@@ -22,7 +21,8 @@ import harness
 from api import Api, ApiError
 from charts import (ALL_VALUES, CHART, HELM, IN_THE_OBJECTS, SKR_CHART, SKR_VALUES, VALUES, Helm, bare, documents, merged)
 from harness import DEV_BINARY, ROOT, Pki, Process
-from landscape import KUBECTL, MANAGER, Cluster
+from kubectl import KUBECTL
+from landscape import MANAGER, Cluster
 from pods import Container, Image, objects_in, own_network, pod_of
 
 MODES = ("off", "signal", "direct", "shadow")

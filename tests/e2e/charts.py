@@ -7,7 +7,7 @@ import re
 import subprocess
 
 from harness import ROOT
-from landscape import KUBECTL
+from kubectl import KUBECTL
 
 HELM = os.environ.get("RW_HELM")
 CHART = ROOT / "deploy" / "helm" / "runtime-watcher"

@@ -10,7 +10,7 @@ import sys
 import harness
 from dev import Dev
 from harness import BINARY, ROOT, Pki, Process, Webhook, wait_until
-from landscape import KUBECTL
+from kubectl import KUBECTL
 
 sys.path.insert(0, str(ROOT / "tests"))
 import documented

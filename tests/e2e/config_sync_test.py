@@ -22,6 +22,7 @@ import control_plane
 import harness
 import landscape
 from harness import BINARY, DEV_BINARY, ROOT, Process, metric_sum, pause, wait_until
+from kubectl import KUBECTL
 from landscape import RUNTIME_SPEC
 
 PATIENCE = 60
@@ -113,7 +114,7 @@ class Story:
 
     def setUp(self):
         super().setUp()
-        if not landscape.KUBECTL:
+        if not KUBECTL:
             self.skipTest("there is no kubectl")
         self.kcp = self.start_cluster()
         self.kcp.kubectl("create", "-f", self.definition())

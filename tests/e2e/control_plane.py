@@ -16,6 +16,7 @@ import types
 
 from api import Api, ApiError
 from harness import Process, free_port, pause, secret_texts, skip, until_established, wait_until
+from kubectl import Kubectl
 
 TOKEN = "e2e-token"
 secret_texts.add(TOKEN)
@@ -62,7 +63,7 @@ class ControlPlane:
         self._start_apiserver(server, options)
         self.certificate = self.folder / "certs" / "apiserver.crt"  # with the CA that signed it behind it
         kubectl = self._assets / "kubectl"
-        self._kubectl = str(kubectl) if os.access(kubectl, os.X_OK) else shutil.which("kubectl")
+        self.kubectl = Kubectl(self.folder / "kubeconfig", self.folder / "kubectl", kubectl if os.access(kubectl, os.X_OK) else None)
 
     def _start_etcd(self, options):
         client_port, peer = free_port(), free_port()
@@ -137,19 +138,6 @@ class ControlPlane:
 
     def client(self):
         return Api(self.folder / "kubeconfig")
-
-    def kubectl(self, *arguments, stdin=None):
-        """Runs kubectl and returns its output; `stdin` may be an object, which is handed over as JSON."""
-        text = stdin if stdin is None or isinstance(stdin, str) else json.dumps(stdin)
-        done = subprocess.run(
-            [self._kubectl, "--kubeconfig", self.folder / "kubeconfig", "--cache-dir", self.folder / "kubectl",
-             *map(str, arguments)], input=text, text=True, capture_output=True, timeout=60)
-        if done.returncode != 0:
-            raise AssertionError(f"kubectl {' '.join(map(str, arguments))}: {done.stderr}")
-        return done.stdout
-
-    def kubectl_can(self, command, option):
-        return option in self.kubectl(command, "--help")
 
     def create_crds(self, *files_or_objects):
         """Creates CustomResourceDefinitions and waits until they are served."""

@@ -60,7 +60,7 @@ class Matrix:
         def patch(body, *options):
             kubectl("patch", "widgets.example.com", "w1", "--type=merge", "-p", body, *options)
         def patch_status(body):
-            if self.plane.kubectl_can("patch", "--subresource"):
+            if self.plane.kubectl.knows("patch", "--subresource"):
                 patch(body, "--subresource=status")
             else:
                 self.api.patch(path + "/status", body)

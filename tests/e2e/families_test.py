@@ -15,7 +15,7 @@ import urllib.request
 import harness
 import pods
 from harness import BINARY, ROOT, EventLog, Pki, Process, free_port, runtime_watcher, wait_until
-from landscape import KUBECTL
+from kubectl import KUBECTL
 from pods import Container, Image, objects_in, pod_of, run
 
 MANAGER = "runtime-watcher-manager"

@@ -14,9 +14,9 @@ import tempfile
 
 import harness
 import pods
-from harness import BINARY, ROOT, EventLog, Gateway, Listener, Pki, Process, metric_sum, wait_until
-from landscape import KUBECTL
-from pods import EPOCH, TAG, Container, Image, objects_in, pod_of, pod_of_lifecycle_manager, run
+from harness import BINARY, ROOT, EventLog, Gateway, Listener, Pki, Process, wait_until
+from kubectl import KUBECTL
+from pods import EPOCH, Container, Image, objects_in, pod_of, pod_of_lifecycle_manager, run
 
 SAMPLE = ROOT / "deploy" / "samples" / "02-kyma-create.json"
 LARGEST = 12 * harness.MIB

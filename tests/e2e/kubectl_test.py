@@ -10,16 +10,15 @@ import os
 import pathlib
 import re
 import shutil
-import subprocess
 import tempfile
 import unittest
 
 import control_plane
 import harness
 from harness import DEV_BINARY, ROOT, Process, until_established, wait_until
+from kubectl import KUBECTL, Kubectl
 
 DATA = pathlib.Path(__file__).resolve().parent / "data"
-KUBECTL = os.environ.get("RW_E2E_KUBECTL") or shutil.which("kubectl")
 
 
 class Owner:
@@ -39,7 +38,7 @@ class Owner:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-class Kubectl:
+class Scenarios:
     """The tests, for a server that a subclass starts. Each has a namespace of its own."""
 
     _counter = 0
@@ -58,39 +57,23 @@ class Kubectl:
         cls.owner.finish()
 
     def setUp(self):
-        Kubectl._counter += 1
+        Scenarios._counter += 1
         self.folder = self.owner.folder
-        self.ns = None
-        name = f"kubectl-{Kubectl._counter}"
-        self.kubectl("create", "namespace", name)
-        self.ns = name
+        self.ns = f"kubectl-{Scenarios._counter}"
+        self.use_namespace(None)
+        self.kubectl("create", "namespace", self.ns)
+        self.use_namespace(self.ns)
 
-    def command(self, *arguments):
-        return [KUBECTL, "--kubeconfig", str(self.kubeconfig), "--cache-dir", str(self.folder / "cache"),
-                *(["--namespace", self.ns] if self.ns else []), *map(str, arguments)]
-
-    def attempt(self, *arguments, stdin=None, env=None):
-        text = stdin if stdin is None or isinstance(stdin, str) else json.dumps(stdin)
-        return subprocess.run(self.command(*arguments), input=text, text=True, capture_output=True, timeout=60,
-                              env={**os.environ, **(env or {})})
-
-    def kubectl(self, *arguments, stdin=None, env=None):
-        """Runs it, expects success without a warning, and returns what it printed."""
-        done = self.attempt(*arguments, stdin=stdin, env=env)
-        if done.returncode != 0:
-            raise AssertionError(f"kubectl {' '.join(map(str, arguments))} ended with {done.returncode}:\n"
-                                 f"{done.stdout}{done.stderr}")
-        return done.stdout
+    def use_namespace(self, name):
+        self.kubectl = Kubectl(self.kubeconfig, self.folder / "cache", namespace=name)
+        self.attempt = self.kubectl.attempt
 
     def get(self, *what):
         return json.loads(self.kubectl("get", *what, "-o", "json"))
 
-    def knows(self, command, option):
-        return option in self.kubectl(command, "--help")
-
     def background(self, *arguments):
         lines = []
-        process = Process("kubectl", self.command(*arguments), on_line=lambda _, line: lines.append(line.decode().rstrip()))
+        process = Process("kubectl", self.kubectl.command(*arguments), on_line=lambda _, line: lines.append(line.decode().rstrip()))
         self.addCleanup(process.kill)
         return process, lines
 
@@ -156,7 +139,7 @@ class Kubectl:
         manifests = [p for p in sorted((ROOT / "deploy").rglob("*.yaml"))
                      if p.name != "kustomization.yaml" and not {"helm", "monitoring"} & set(p.parts) and ("policy/v1" in served or p.name != "disruption.yaml")]
         self.assertTrue(manifests)
-        self.ns = None  # each manifest says where its objects are to be
+        self.use_namespace(None)  # each manifest says where its objects are to be
         for name in sorted(set(re.findall(r"(?m)^ *namespace: *([\w-]+)$", "".join(m.read_text() for m in manifests)))):
             if self.attempt("get", "namespace", name).returncode != 0:
                 self.kubectl("create", "namespace", name)
@@ -184,7 +167,7 @@ class Kubectl:
                 for n in ("a", "b")]
         def apply(items):  # whether a List is well formed is asked for at /openapi/v2
             return self.kubectl("apply", "--prune", "-l", f"set={self.ns}",
-                                *(["--prune-allowlist=core/v1/ConfigMap"] if self.knows("apply", "--prune-allowlist")
+                                *(["--prune-allowlist=core/v1/ConfigMap"] if self.kubectl.knows("apply", "--prune-allowlist")
                                   else ["--prune-whitelist=core/v1/ConfigMap"]),
                                 "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": items})
         apply(both)
@@ -363,7 +346,7 @@ class Kubectl:
     def test_wait_sees_conditions_and_values(self):
         self.make_widgets("one")
         waits = [self.background("wait", "--for=condition=Ready", "widget/one", "--timeout=30s")]
-        if self.knows("wait", "jsonpath="):
+        if self.kubectl.knows("wait", "jsonpath="):
             waits.append(self.background("wait", "--for=jsonpath={.status.state}=Ready", "widget/one", "--timeout=30s"))
         widget = self.get("widget", "one")
         widget["status"] = {"state": "Ready", "conditions": [{"type": "Ready", "status": "True"}]}
@@ -399,7 +382,7 @@ class Kubectl:
         self.assertEqual(self.kubectl("auth", "can-i", "create", "configmaps").strip(), "yes")
 
 
-class OnTheEmbeddedServer(Kubectl, unittest.TestCase):
+class OnTheEmbeddedServer(Scenarios, unittest.TestCase):
     @staticmethod
     def start_server(owner):
         if not os.access(DEV_BINARY, os.X_OK):
@@ -418,7 +401,7 @@ class OnTheEmbeddedServer(Kubectl, unittest.TestCase):
 
 
 @unittest.skipUnless(os.environ.get("KUBEBUILDER_ASSETS"), "KUBEBUILDER_ASSETS names no real API server")
-class OnARealServer(Kubectl, unittest.TestCase):
+class OnARealServer(Scenarios, unittest.TestCase):
     @staticmethod
     def start_server(owner):
         return control_plane.ControlPlane(owner).folder / "kubeconfig"

@@ -8,7 +8,6 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import threading
 import types
@@ -19,8 +18,8 @@ import control_plane
 from api import Api
 from audit import Audit
 from harness import BINARY, DEV_BINARY, ROOT, Process, free_port, metric_sum, until_established, wait_until
+from kubectl import KUBECTL, Kubectl
 
-KUBECTL = os.environ.get("RW_E2E_KUBECTL") or shutil.which("kubectl")
 MANAGER = "runtime-watcher-manager"  # its ServiceAccount, Deployment and roles
 RUNTIME = "runtime-4711"
 DOMAIN = "skr-4711.example.com"
@@ -91,7 +90,8 @@ class Cluster:
         self.kubeconfig = pathlib.Path(kubeconfig)
         self.audit = audit
         self._audits = audits
-        self._cache = cache
+        self.kubectl = Kubectl(kubeconfig, cache)
+        self.attempt = self.kubectl.attempt
         self._api = None
         self._kinds = {}
         self._lock = threading.Lock()
@@ -99,17 +99,6 @@ class Cluster:
     def check_none_refused(self):
         for audit in self._audits:
             audit.check_none_refused()
-
-    def attempt(self, *arguments, stdin=None):
-        text = stdin if stdin is None or isinstance(stdin, str) else json.dumps(stdin)
-        return subprocess.run([KUBECTL, "--kubeconfig", str(self.kubeconfig), "--cache-dir", str(self._cache), *map(str, arguments)],
-                              input=text, text=True, capture_output=True, timeout=60)
-
-    def kubectl(self, *arguments, stdin=None):
-        done = self.attempt(*arguments, stdin=stdin)
-        if done.returncode != 0:
-            raise AssertionError(f"kubectl {' '.join(map(str, arguments))}: {done.stdout}{done.stderr}")
-        return done.stdout
 
     def apply(self, *objects):
         self.kubectl("apply", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": objects})

@@ -20,7 +20,7 @@ import landscape
 from api import Api, collection
 from bootstrapper_landscape import STATE
 from harness import ROOT, Gateway, Webhook, runtime_watcher, until_established, wait_until
-from landscape import DOMAIN, MANAGER, PATIENCE, RUNTIME, RUNTIME_SPEC, Issuer, decoded, encoded, webhooks_of_watchers
+from landscape import MANAGER, PATIENCE, RUNTIME, RUNTIME_SPEC, Issuer, decoded, encoded, webhooks_of_watchers
 
 
 EVENTS = "runtime-watcher-manager-events"  # the Service, and its one slice

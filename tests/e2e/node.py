@@ -24,6 +24,7 @@ import time
 
 import landscape
 from harness import Pki, Process, secret_texts, skip, wait_until
+from kubectl import KUBECTL
 
 NAME = "node1"
 ADDRESS = "172.31.0.10"  # of the node, on a bridge without ports
@@ -75,7 +76,7 @@ def missing():
         return (f"KUBEBUILDER_ASSETS ({assets or 'not set'}) lacks {', '.join(absent)}: unset it, then "
                 'KUBEBUILDER_ASSETS="$(tests/provide-kube.sh)"')
     absent = [name for name in TOOLS if not shutil.which(name, path=PATH)]
-    if absent or not compiler() or not landscape.KUBECTL:
+    if absent or not compiler() or not KUBECTL:
         return f"not installed: {', '.join(absent) or 'a C compiler, or kubectl'}; deploy/install-packages.sh build test"
     if not (CGROUPS / "cgroup.controllers").exists():
         absent = [name for name in CONTROLLERS if not (CGROUPS / name / "cgroup.procs").exists()]

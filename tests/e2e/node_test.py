@@ -11,7 +11,6 @@ times a second, and the last change of each, or a resync after it, must come to 
 
 import json
 import os
-import pathlib
 import re
 import signal
 import socket
@@ -25,7 +24,7 @@ import landscape
 import node
 from api import Api, collection
 from harness import BINARY, ROOT, pause, runtime_watcher, wait_until
-from landscape import DOMAIN, MANAGER, RUNTIME, decoded, encoded
+from landscape import DOMAIN, MANAGER, RUNTIME, decoded
 from node_peers import TRUSTED, DnsServer, GatewayController, Recorder, ServiceGateway, Writer
 from pods import pod_of_lifecycle_manager
 

@@ -20,7 +20,6 @@ import ssl
 import statistics
 import threading
 import time
-import types
 
 import control_plane
 import harness

@@ -14,7 +14,7 @@ import harness
 from charts import HELM, VALUES
 from dev import CONFIGURATION, WATCHER, Dev
 from harness import BINARY, ROOT, Process, free_port, wait_until
-from landscape import KUBECTL
+from kubectl import KUBECTL
 
 PAGE = ROOT / "deploy" / "operations.md"
 RUNTIMES = 3

@@ -11,7 +11,7 @@ import unittest
 
 from browser import need_browser
 from harness import main
-from made_up_page import PageTest, give_history, row_of, state_of
+from made_up_page import PageTest, give_history, row_of
 
 need_browser()
 

@@ -17,7 +17,7 @@ import urllib.parse
 
 import harness
 from harness import BINARY, ROOT, Process
-from landscape import KUBECTL
+from kubectl import KUBECTL
 
 EPOCH = 1700000000
 TAG = "test"

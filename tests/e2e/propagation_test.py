@@ -13,7 +13,7 @@ import urllib.request
 
 import harness
 from api import collection
-from dev import CONFIGURATION, DEPLOYMENT, SECRET, WATCHER, Dev, webhooks_of
+from dev import DEPLOYMENT, SECRET, WATCHER, Dev, webhooks_of
 from harness import BINARY, Process, free_port, metric_sum, wait_until
 
 PODS = collection("pods", "kyma-system")

@@ -17,7 +17,7 @@ import urllib.parse
 
 import bootstrapper_sources as sources
 from api import Api, collection, kymas
-from harness import BINARY, DEV_BINARY, ROOT, Pki, Process, free_port, pause, wait_until
+from harness import BINARY, DEV_BINARY, ROOT, Pki, Process, free_port, wait_until
 from landscape import RUNTIME_SPEC, encoded
 
 try:

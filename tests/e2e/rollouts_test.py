@@ -17,7 +17,7 @@ import harness
 from api import collection
 from dev import Dev
 from harness import BINARY, Process, free_port, metric_sum, runtime_watcher, wait_until
-from landscape import KUBECTL
+from kubectl import KUBECTL
 
 PATIENCE = 90
 KCP = "kcp-system"

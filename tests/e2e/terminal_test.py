@@ -7,7 +7,6 @@ import json
 import os
 import pathlib
 import pty
-import struct
 import subprocess
 import sys
 import termios

@@ -10,7 +10,8 @@ import json
 import harness
 import landscape
 from harness import ROOT, Process, wait_until
-from landscape import KUBECTL, PATIENCE
+from kubectl import KUBECTL
+from landscape import PATIENCE
 
 GATEWAY = "operator.kyma-project.io/watcher-gateway"
 ABSENT = object()
