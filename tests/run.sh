@@ -6,7 +6,8 @@
 #   --fast    leaves out the tests that need Kubernetes, which takes minutes to provide the first time
 #
 # Any folder, any number of times. Ends with ctest's summary, what was skipped and why, and ctest's exit code. What follows --
-# goes to ctest, such as -R NAME. The tests with the label node-long take long, and run with `-- -C long` only. RW_TEST_CRDS may name a folder with the real custom resource definitions.
+# goes to ctest, such as -R NAME. The tests with the label node-long take long, and run with `-- -C long` only. RW_TEST_CRDS may name
+# a folder with the real custom resource definitions.
 set -euo pipefail
 
 readonly root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
@@ -32,33 +33,20 @@ if [[ -z $fast ]]; then
   export KUBEBUILDER_ASSETS
 fi
 
-step "Kubernetes' Go packages"
-if RW_TEST_TYPES="$("$root/tests/provide-types.sh")"; then
-  export RW_TEST_TYPES
-else
-  echo "run.sh: the tests of the table of built-in kinds are skipped"
-fi
-
-step "helm"
-if RW_HELM="$("$root/tests/provide-helm.sh")"; then
-  export RW_HELM
-else
-  echo "run.sh: the tests of the charts are skipped"
-fi
-
-step "axe-core"
-if RW_AXE="$("$root/tests/provide-axe.sh")"; then
-  export RW_AXE
-else
-  echo "run.sh: the test of the page's accessibility is skipped"
-fi
-
-step "A root file system for the image's Dockerfile"
-if RW_IMAGE_BASE="$("$root/tests/provide-base.sh")"; then
-  export RW_IMAGE_BASE
-else
-  echo "run.sh: the test of the Dockerfile is skipped"
-fi
+# provide VARIABLE WHAT SCRIPT TESTS
+provide() {
+  local value
+  step "$2"
+  if value="$("$root/tests/$3")"; then
+    export "$1=$value"
+  else
+    echo "run.sh: $4 skipped"
+  fi
+}
+provide RW_TEST_TYPES "Kubernetes' Go packages" provide-types.sh "the tests of the table of built-in kinds are"
+provide RW_HELM helm provide-helm.sh "the tests of the charts are"
+provide RW_AXE axe-core provide-axe.sh "the test of the page's accessibility is"
+provide RW_IMAGE_BASE "A root file system for the image's Dockerfile" provide-base.sh "the test of the Dockerfile is"
 
 step "Build"
 cd "$root"

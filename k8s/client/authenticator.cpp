@@ -15,10 +15,10 @@ namespace rw::k8s {
 
 namespace asio = boost::asio;
 
-void throw_unusable(const config& settings, const std::string& error) {
+void throw_unusable(const config& settings, const std::string& error, errc code) {
   const auto from =
       settings.source.empty() ? std::string("API server ") + settings.server : settings.source;
-  throw boost::system::system_error(make_error_code(errc::not_configured), from + ": " + error);
+  throw boost::system::system_error(make_error_code(code), from + ": " + error);
 }
 
 /// Hands each new connection to the transport of the moment. Streams keep what they need of it.

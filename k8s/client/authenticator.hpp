@@ -22,8 +22,9 @@
 
 namespace rw::k8s {
 
-/// Throws `errc::not_configured`, with the place that the configuration came from.
-[[noreturn]] void throw_unusable(const config& settings, const std::string& error);
+/// Throws `code`, with the place that the configuration came from.
+[[noreturn]] void throw_unusable(const config& settings, const std::string& error,
+                                 errc code = errc::not_configured);
 
 /// As whom a client's requests go out: the Authorization field, and the certificates of its
 /// connections. Both follow their files, of which a changed set is used whole or not at all: what

@@ -128,9 +128,8 @@ result<std::shared_ptr<client>> client_pool::get(const std::string& cluster,
   try {
     made = make(std::move(*config));
   } catch (const boost::system::system_error& e) {
-    // Without the text of the code, which says that there are no credentials.
-    const std::string text(e.what());
-    return failure{.code = errc::not_configured,
+    const std::string text(e.what());  // ends with that of the code, which says less
+    return failure{.code = e.code(),
                    .message = text.substr(0, text.rfind(": " + e.code().message()))};
   }
   const auto before = clients_.size();
@@ -188,7 +187,7 @@ std::shared_ptr<client> previewing(const std::shared_ptr<client>& of,
 bool is_unhealthy(const failure& error) noexcept {
   return error.is(errc::unreachable) || error.is(errc::timed_out) || error.is(errc::bad_response) ||
          error.is(errc::unauthorized) || error.is(errc::not_configured) ||
-         error.is(errc::shut_down);
+         error.is(errc::address_refused) || error.is(errc::shut_down);
 }
 
 }  // namespace rw::k8s

@@ -55,8 +55,8 @@ class client_pool {
   client_pool(const client_pool&) = delete;
   client_pool& operator=(const client_pool&) = delete;
 
-  /// The client of a cluster. Fails with `errc::not_configured` if the kubeconfig is no good; then
-  /// there is none for that name any more.
+  /// The client of a cluster. Fails with `errc::not_configured` if the kubeconfig is no good, and
+  /// with `errc::address_refused`; then there is none for that name any more.
   result<std::shared_ptr<client>> get(const std::string& cluster, const std::string& kubeconfig);
 
   /// What kubeconfigs may say from now on, in place of the option.

@@ -94,7 +94,7 @@ errc errc_of(boost::system::error_code error) noexcept {
     case client_error::not_permitted:
       return errc::fenced;
     case client_error::address_refused:
-      return errc::not_configured;
+      return errc::address_refused;
     default:
       return errc::unreachable;
   }
@@ -173,8 +173,8 @@ http::client_options session::http_options() const {
   boost::system::error_code no_address;
   const auto literal = boost::asio::ip::make_address(server_.host, no_address);
   if (config_.refuse_local && !no_address && core::is_local(literal)) {
-    throw_unusable(config_,
-                   "server " + server_.host + " is an address of this machine or its link");
+    throw_unusable(config_, "server " + server_.host + " is an address of this machine or its link",
+                   errc::address_refused);
   }
   return out;
 }

@@ -177,22 +177,16 @@ outcome<json::value> parse_part(const call& to, const http::request& from) {
 }
 
 asio::awaitable<void> writes::create(call to, const http::request& from, http::response& into) {
-  std::vector<std::string> duplicates;
-  auto object = parse_object(to, from, &duplicates);
-  auto with = write_options::parse(to);
-  if (object.has_error() || with.has_error()) {
-    answer(into, object.has_error() ? object.error() : with.error());
-    return {};
-  }
-  with->duplicate_fields = std::move(duplicates);
-  auto make_plan = [this, to, object = std::move(*object), with = *with] {
-    return parts_.planner.create(to, object, with);
-  };
-  write_context context{.dry_run = with->dry_run, .options = options_of(to)};
-  return perform({std::move(to), std::move(make_plan), std::move(context)}, into);
+  return put(std::move(to), &write_planner::create, from, into);
 }
 
 asio::awaitable<void> writes::update(call to, const http::request& from, http::response& into) {
+  return put(std::move(to), &write_planner::update, from, into);
+}
+
+/// Writes a whole object.
+asio::awaitable<void> writes::put(call to, whole_plan make, const http::request& from,
+                                  http::response& into) {
   std::vector<std::string> duplicates;
   auto object = parse_object(to, from, &duplicates);
   auto with = write_options::parse(to);
@@ -201,8 +195,8 @@ asio::awaitable<void> writes::update(call to, const http::request& from, http::r
     return {};
   }
   with->duplicate_fields = std::move(duplicates);
-  auto make_plan = [this, to, object = std::move(*object), with = *with] {
-    return parts_.planner.update(to, object, with);
+  auto make_plan = [this, make, to, object = std::move(*object), with = *with] {
+    return (parts_.planner.*make)(to, object, with);
   };
   write_context context{.dry_run = with->dry_run, .options = options_of(to)};
   return perform({std::move(to), std::move(make_plan), std::move(context)}, into);

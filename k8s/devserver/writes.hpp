@@ -82,6 +82,9 @@ class writes {
   boost::asio::awaitable<outcome<written>> write(request request);
 
  private:
+  using whole_plan = decltype(&write_planner::create);
+  boost::asio::awaitable<void> put(call to, whole_plan make, const http::request& from,
+                                   http::response& into);
   boost::asio::awaitable<void> perform(request request, http::response& into);
   boost::asio::awaitable<void> perform_asking(request request, http::response* into);
   boost::asio::awaitable<void> create_asking(call to, boost::json::value object,

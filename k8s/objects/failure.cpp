@@ -33,6 +33,7 @@ constexpr std::array all_texts{
     texts{"unavailable", "the API server is unavailable"},
     texts{"fenced", "this process may no longer write"},
     texts{"not_configured", "no credentials"},
+    texts{"address_refused", "the API server is this machine or its link"},
     texts{"shut_down", "the client is being closed"},
 };
 

@@ -34,6 +34,7 @@ enum class errc : std::uint8_t {
   unavailable,         ///< 503, 504 and other transient failures of the server
   fenced,              ///< not sent: this process may no longer write (k8s/client/fence.hpp)
   not_configured,      ///< not sent: credentials are not available (token file, exec plugin)
+  address_refused,     ///< not sent: the server is this machine or its link (config::refuse_local)
   shut_down,           ///< the client is being closed
 };
 

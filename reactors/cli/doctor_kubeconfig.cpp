@@ -23,23 +23,20 @@ asio::awaitable<std::string> name_kubeconfig_secret(k8s::client* kcp, std::strin
 }
 
 std::string unusable_kubeconfig(std::string_view secret, std::string_view kyma,
-                                std::string_view error) {
+                                const k8s::failure& error) {
   // The pool names the Kyma; the Secret is what has to be repaired.
   const auto source = "kubeconfig of " + std::string(kyma) + ": ";
-  if (error.starts_with(source)) error.remove_prefix(source.size());
+  std::string_view message = error.message;
+  if (message.starts_with(source)) message.remove_prefix(source.size());
   const auto where = secret.empty() ? "its kubeconfig" : "the kubeconfig in " + std::string(secret);
-  return where + " is unusable: " + std::string(error);
+  return where + " is unusable: " + std::string(message);
 }
 
-bool is_local_rejected(std::string_view error) noexcept {
-  return error.find(" is an address of this machine or its link") != error.npos;
-}
-
-std::string kubeconfig_remedy(std::string_view secret, std::string_view error) {
+std::string kubeconfig_remedy(std::string_view secret, const k8s::failure& error) {
   const auto renew = "have its owner, such as infrastructure-manager, write " +
                      std::string(secret.empty() ? "the Secret of its kubeconfig" : secret) +
                      " anew";
-  if (!is_local_rejected(error)) return renew;
+  if (!error.is(k8s::errc::address_refused)) return renew;
   return "if the runtime is on this machine: --allow-local-runtimes, also for the manager; "
          "otherwise " +
          renew;

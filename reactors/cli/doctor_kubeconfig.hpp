@@ -16,14 +16,10 @@ boost::asio::awaitable<std::string> name_kubeconfig_secret(k8s::client* kcp, std
 /// Says that the kubeconfig in `secret`, which may be empty, can't be used. `error` is that of
 /// k8s::client_pool::get for the Kyma.
 std::string unusable_kubeconfig(std::string_view secret, std::string_view kyma,
-                                std::string_view error);
-
-/// True if a kubeconfig was rejected because its server is this machine, which
-/// --allow-local-runtimes allows.
-bool is_local_rejected(std::string_view error) noexcept;
+                                const k8s::failure& error);
 
 /// Returns what to do about a kubeconfig in `secret`, which may be empty, that can't be used, or
-/// may not be, because of `error`: the flag first where that helps.
-std::string kubeconfig_remedy(std::string_view secret, std::string_view error);
+/// may not be, because of `error`: --allow-local-runtimes first where that helps.
+std::string kubeconfig_remedy(std::string_view secret, const k8s::failure& error);
 
 }  // namespace rw::cli

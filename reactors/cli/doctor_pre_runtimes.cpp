@@ -80,8 +80,8 @@ asio::awaitable<k8s::result<std::vector<std::string>>> select_runtimes(pre_conte
 /// A runtime whose API server does not say what the kubeconfig's user may do.
 finding unknown_rights(const std::string& kyma, const k8s::failure& error) {
   return {failed, "runtime", kyma + ": " + error.message,
-          is_local_rejected(error.message)
-              ? kubeconfig_remedy("", error.message)
+          error.is(k8s::errc::address_refused)
+              ? kubeconfig_remedy("", error)
               : "see the runtime's API server and its kubeconfig's user, or name other runtimes "
                 "with --runtime"};
 }
@@ -231,7 +231,7 @@ asio::awaitable<std::vector<finding>> check_runtime(pre_context* with, std::stri
   }
   const auto api = with->runtimes.get(kyma, *kubeconfig);
   if (!api) {
-    const auto& error = api.error().message;
+    const auto& error = api.error();
     const auto secret = co_await name_kubeconfig_secret(&with->kcp, kyma);
     co_return single({failed, "runtime", kyma + ": " + unusable_kubeconfig(secret, kyma, error),
                       kubeconfig_remedy(secret, error)});

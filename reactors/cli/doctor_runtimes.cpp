@@ -86,15 +86,15 @@ asio::awaitable<std::optional<finding>> doctor_app::check_installation(k8s::clie
   const auto configuration =
       co_await runtime->get(configurations, {{}, std::string(skr_webhook_name)}, true);
   if (!configuration) {
-    const bool absent = configuration.error().is(k8s::errc::not_found);
-    const auto& message = configuration.error().message;
+    const auto& error = configuration.error();
+    const bool absent = error.is(k8s::errc::not_found);
     const bool unusable =
-        configuration.error().is(k8s::errc::not_configured) || is_local_rejected(message);
+        error.is(k8s::errc::not_configured) || error.is(k8s::errc::address_refused);
     std::string own;
     if (unusable) own = co_await name_kubeconfig_secret(kcp_.get(), kyma);
-    auto out = not_read(configuration.error(),
-                        absent     ? remedy
-                        : unusable ? kubeconfig_remedy(own, message)
+    auto out =
+        not_read(error, absent     ? remedy
+                        : unusable ? kubeconfig_remedy(own, error)
                                    : "see the runtime's API server and the kubeconfig's rights");
     if (absent && !leader_.known) out.state = not_proven;  // it may be out of --only
     co_return out;
@@ -209,7 +209,7 @@ asio::awaitable<std::optional<finding>> doctor_app::check_runtime(std::string ky
   }
   const auto api = runtimes_->get(kyma, *kubeconfig);
   if (!api) {
-    const auto& error = api.error().message;
+    const auto& error = api.error();
     const auto secret = co_await name_kubeconfig_secret(kcp_.get(), kyma);
     co_return failed_finding(kyma, status_reason::access_missing,
                              unusable_kubeconfig(secret, kyma, error),

@@ -96,11 +96,8 @@ asio::awaitable<std::vector<json::value>> rollout_app::read_all() {
   co_return out;
 }
 
-/// "; " and which sources of the bootstrapper are invalid, where no runtime has been updated; or
-/// nothing. Runtimes whose sources are invalid take no part.
-asio::awaitable<std::string> rollout_app::invalid_sources(const json::value* rollout) {
-  const bool any = k8s::find_number(*rollout, {"status", "updated"}) > 0;
-  if (k8s::key_of(*rollout).name != "bootstrapper" || any) co_return "";
+/// "; " and which sources of the bootstrapper are invalid, or nothing.
+asio::awaitable<std::string> rollout_app::read_invalid_sources() {
   const auto list = co_await kcp_->list(bootstrapper::runtime_bootstrappers_type(),
                                         {.ns = std::string(kcp_namespace)});
   const auto* const items = list ? k8s::find_array(*list, {"items"}) : nullptr;
@@ -115,13 +112,25 @@ asio::awaitable<int> rollout_app::follow(std::string name) {
   std::vector<source_version> sources;
   for (const auto& each : settings_.sources) sources.push_back(*parse_source_version(each));
   const auto pause = services_.clock.make_timer(services_.executor);
-  const auto end = services_.clock.now() + settings_.timeout;
+  const auto begin = services_.clock.now();
+  const auto end = begin + settings_.timeout;
   const k8s::object_key key{std::string(kcp_namespace), std::move(name)};
   std::string printed;
+  std::string invalid;
+  auto next_read = begin;  // of `invalid`
   for (;;) {
     const auto got = co_await kcp_->get(runtime_rollouts_type(), key);
     if (!got) throw std::runtime_error(error_of(got.error(), settings_.kcp, "get", key.name));
-    const auto invalid = co_await invalid_sources(&*got);
+    // Runtimes whose sources are invalid take no part.
+    const bool none =
+        key.name == "bootstrapper" && k8s::find_number(*got, {"status", "updated"}) <= 0;
+    if (!none) invalid.clear();
+    if (none && services_.clock.now() >= next_read) {
+      invalid = co_await read_invalid_sources();
+      // Thousands of objects, which change less and less often.
+      const auto now = services_.clock.now();
+      next_read = now + std::min<core::duration>(now - begin, std::chrono::seconds(30));
+    }
     auto report = report_of(*got, sources, invalid);
     report.line = with_kcp_flags(report.line, settings_.kcp);
     report.next = with_kcp_flags(report.next, settings_.kcp);

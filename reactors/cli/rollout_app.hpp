@@ -35,7 +35,7 @@ class rollout_app final : public app {
   work<int> act();
   work<std::vector<boost::json::value>> read_all();
   work<int> follow(std::string name);
-  work<std::string> invalid_sources(const boost::json::value* rollout);
+  work<std::string> read_invalid_sources();
   work<boost::json::array> read_runtimes(const boost::json::value* rollout);
   work<int> change(const boost::json::value* rollout);
   work<void> say(std::string line);

@@ -61,7 +61,8 @@ bool is_namespace_terminating(const k8s::failure& error) noexcept {
 status_reason reason_of_failure(const k8s::failure& error) noexcept {
   using k8s::errc;
   if (is_namespace_terminating(error)) return status_reason::namespace_terminating;
-  if (error.is(errc::unauthorized) || error.is(errc::not_configured)) {
+  if (error.is(errc::unauthorized) || error.is(errc::not_configured) ||
+      error.is(errc::address_refused)) {
     return status_reason::access_rejected;
   }
   // An admission webhook, a policy and a quota reject with 403, too.

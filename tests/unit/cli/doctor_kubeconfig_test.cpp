@@ -11,15 +11,18 @@ using namespace rw::cli;
 namespace {
 
 constexpr auto secret = "Secret kcp-system/kubeconfig-a";
-constexpr auto local = "server 127.0.0.1 is an address of this machine or its link";
+const rw::k8s::failure local{.code = rw::k8s::errc::address_refused,
+                             .message = "kubeconfig of a: the server is this machine"};
+const rw::k8s::failure malformed{.code = rw::k8s::errc::not_configured,
+                                 .message = "kubeconfig of a: line 1 is not YAML"};
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(unusable_kubeconfig_is_named_by_its_secret) {
-  BOOST_TEST(unusable_kubeconfig(secret, "a", "kubeconfig of a: line 1 is not YAML") ==
+  BOOST_TEST(unusable_kubeconfig(secret, "a", malformed) ==
              "the kubeconfig in Secret kcp-system/kubeconfig-a is unusable: line 1 is not YAML");
   BOOST_TEST(unusable_kubeconfig("", "a", local) ==
-             "its kubeconfig is unusable: " + std::string(local));
+             "its kubeconfig is unusable: the server is this machine");
 }
 
 BOOST_AUTO_TEST_CASE(flag_comes_first_where_the_server_is_this_machine) {
@@ -30,10 +33,10 @@ BOOST_AUTO_TEST_CASE(flag_comes_first_where_the_server_is_this_machine) {
 }
 
 BOOST_AUTO_TEST_CASE(flag_is_not_named_where_it_does_not_help) {
-  BOOST_TEST(kubeconfig_remedy(secret, "line 1 is not YAML") ==
+  BOOST_TEST(kubeconfig_remedy(secret, malformed) ==
              "have its owner, such as infrastructure-manager, write Secret "
              "kcp-system/kubeconfig-a anew");
-  BOOST_TEST(kubeconfig_remedy("", "line 1 is not YAML") ==
+  BOOST_TEST(kubeconfig_remedy("", malformed) ==
              "have its owner, such as infrastructure-manager, write the Secret of its kubeconfig "
              "anew");
 }
