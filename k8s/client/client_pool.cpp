@@ -186,8 +186,7 @@ std::shared_ptr<client> previewing(const std::shared_ptr<client>& of,
 
 bool is_unhealthy(const failure& error) noexcept {
   return error.is(errc::unreachable) || error.is(errc::timed_out) || error.is(errc::bad_response) ||
-         error.is(errc::unauthorized) || error.is(errc::not_configured) ||
-         error.is(errc::address_refused) || error.is(errc::shut_down);
+         error.is(errc::shut_down) || is_access_rejected(error);
 }
 
 }  // namespace rw::k8s

@@ -74,6 +74,11 @@ bool is_permanent(const failure& error) noexcept {
          error.is(errc::method_not_allowed) || error.is(errc::too_large) || error.status == 413;
 }
 
+bool is_access_rejected(const failure& error) noexcept {
+  return error.is(errc::unauthorized) || error.is(errc::not_configured) ||
+         error.is(errc::address_refused);
+}
+
 void throw_exception_from_error(const failure& f, const boost::source_location&) {
   throw boost::system::system_error(f.code, f.message);
 }

@@ -68,6 +68,10 @@ std::string_view label_of(const failure& f) noexcept;
 /// True if the API server understood the request and will refuse it again.
 bool is_permanent(const failure& error) noexcept;
 
+/// True if the kubeconfig is at fault: its credentials are rejected or cannot be used, or its
+/// server is an address that is refused.
+bool is_access_rejected(const failure& error) noexcept;
+
 /// Makes result::value() throw boost::system::system_error with the message.
 [[noreturn]] void throw_exception_from_error(const failure& f,
                                              const boost::source_location& location);

@@ -41,11 +41,8 @@ finding failed_finding(const std::string& kyma, status_reason reason, const std:
 
 /// The reason that the manager has for a request that failed. What is absent it writes.
 status_reason reason_of_request(const k8s::failure& error) {
-  using k8s::errc;
-  if (error.is(errc::not_found)) return status_reason::none;
-  if (error.is(errc::unauthorized) || error.is(errc::not_configured)) {
-    return status_reason::access_rejected;
-  }
+  if (error.is(k8s::errc::not_found)) return status_reason::none;
+  if (k8s::is_access_rejected(error)) return status_reason::access_rejected;
   return k8s::is_unhealthy(error) ? status_reason::runtime_unreachable : reason_of_failure(error);
 }
 

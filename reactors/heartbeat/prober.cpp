@@ -111,8 +111,7 @@ probe_result assess_failure(const k8s::failure& error) {
     }
     return failed(probe_stage::webhook, known->reason, std::string(known->message) + cause);
   }
-  using k8s::errc;
-  if (error.is(errc::unauthorized) || error.is(errc::forbidden) || error.is(errc::not_configured)) {
+  if (k8s::is_access_rejected(error) || error.is(k8s::errc::forbidden)) {
     return failed(
         probe_stage::runtime, access_rejected,
         "KCP's kubeconfig for the runtime is not accepted: see its Secret, which must be renewed" +

@@ -156,13 +156,12 @@ asio::awaitable<runtime_controller::removal> runtime_controller::remove_runtime(
 }
 
 void runtime_controller::set_unreachable(contact* of, const k8s::failure& error) {
-  using k8s::errc;
   environment_.runtimes.evict(of->client_name);
   drift_.unwatch(of->key);
   runtimes_.set_unhealthy(of->key, error.message);
   of->error = error.message;
-  const bool rejected = error.is(errc::unauthorized) || error.is(errc::not_configured);
-  of->reason = rejected ? status_reason::access_rejected : status_reason::runtime_unreachable;
+  of->reason = k8s::is_access_rejected(error) ? status_reason::access_rejected
+                                              : status_reason::runtime_unreachable;
 }
 
 k8s::reconcile_result runtime_controller::unreachable(const std::string& error) const {

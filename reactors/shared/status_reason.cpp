@@ -61,10 +61,7 @@ bool is_namespace_terminating(const k8s::failure& error) noexcept {
 status_reason reason_of_failure(const k8s::failure& error) noexcept {
   using k8s::errc;
   if (is_namespace_terminating(error)) return status_reason::namespace_terminating;
-  if (error.is(errc::unauthorized) || error.is(errc::not_configured) ||
-      error.is(errc::address_refused)) {
-    return status_reason::access_rejected;
-  }
+  if (k8s::is_access_rejected(error)) return status_reason::access_rejected;
   // An admission webhook, a policy and a quota reject with 403, too.
   const bool by_admission = error.message.find("denied the request") != std::string::npos ||
                             error.message.find("denied request") != std::string::npos ||

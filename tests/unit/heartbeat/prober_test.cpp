@@ -94,6 +94,8 @@ BOOST_AUTO_TEST_CASE(end_of_a_long_error_is_kept) {
 BOOST_AUTO_TEST_CASE(runtime_that_cannot_be_asked_is_named) {
   BOOST_TEST(of_error("no", 401, k8s::errc::unauthorized).reason == "AccessRejected");
   BOOST_TEST(of_error("no", 403, k8s::errc::forbidden).reason == "AccessRejected");
+  BOOST_TEST(of_error("no", 0, k8s::errc::not_configured).reason == "AccessRejected");
+  BOOST_TEST(of_error("no", 0, k8s::errc::address_refused).reason == "AccessRejected");
   BOOST_TEST(of_error("refused", 0, k8s::errc::unreachable).reason == "RuntimeUnreachable");
   const auto rejected =
       of_error("invalid name" + std::string(10'000, 'x'), 422, k8s::errc::invalid);

@@ -42,6 +42,8 @@ BOOST_AUTO_TEST_CASE(failure_is_a_rejected_access_or_write_or_neither) {
     return reason_of_failure({.code = code, .message = message});
   };
   BOOST_TEST(of(k8s::errc::unauthorized) == access_rejected);
+  BOOST_TEST(of(k8s::errc::not_configured) == access_rejected);
+  BOOST_TEST(of(k8s::errc::address_refused) == access_rejected);
   BOOST_TEST(of(k8s::errc::forbidden, "user x cannot patch secrets") == access_denied);
   BOOST_TEST(of(k8s::errc::forbidden, "admission webhook \"p\" denied the request: no") ==
              write_rejected);
