@@ -34,6 +34,7 @@ namespace asio = boost::asio;
 namespace json = boost::json;
 
 constexpr auto repeat_waiting = std::chrono::seconds(30);
+constexpr auto lease_response = std::chrono::seconds(10);  // the wait for one of KCP
 constexpr auto signal_record = "runtime-watcher-signalled-configuration";
 
 k8s::client connect(services& with, const uninstall_settings& settings, const char* name) {
@@ -197,8 +198,8 @@ asio::awaitable<void> uninstall_app::clean_some(list* kymas, std::size_t* next) 
   }
 }
 
-/// Deletes a Watcher's VirtualService, and says in its status that it has none. Returns the error;
-/// empty if that is done.
+/// Deletes a Watcher's VirtualService, and says in its status that it has none. Returns the error
+/// of the former; what keeps the status as it is does not keep the Watcher.
 asio::awaitable<std::string> uninstall_app::unroute(json::value* watcher) {
   const auto key = k8s::key_of(*watcher);
   const auto failed = co_await remove(virtual_services_type(), key.ns, key.name);
@@ -209,8 +210,10 @@ asio::awaitable<std::string> uninstall_app::unroute(json::value* watcher) {
   resource_writer writer(kcp_, watchers_type());
   const auto ended = co_await writer.write_status(watcher, *status);
   // After a conflict it is what another client wants.
-  const bool is_error = ended && ended->type == k8s::reconcile_result::kind::error;
-  co_return is_error ? ended->text : "";
+  if (ended && ended->type == k8s::reconcile_result::kind::error) {
+    co_await say("Watcher " + k8s::to_string(key) + ": its status stays as it is: " + ended->text);
+  }
+  co_return "";
 }
 
 /// `with_routes`: for Watchers, whose VirtualServices it deletes before.
@@ -335,7 +338,11 @@ k8s::object_key uninstall_app::lease_key() const {
 /// Returns what keeps the Lease from this identity; empty: nothing is known to.
 asio::awaitable<std::string> uninstall_app::holder_of_lease(std::string identity) {
   const auto name = "the Lease " + k8s::to_string(lease_key());
-  const auto seen = co_await lease_.get(k8s::leases_type(), lease_key());
+  const auto until = services_.clock.now() + lease_response;
+  const auto answer =
+      co_await core::within(services_.clock, until, lease_.get(k8s::leases_type(), lease_key()));
+  if (!answer) co_return name + ": KCP does not respond";
+  const auto& seen = *answer;
   if (!seen && seen.error().is(k8s::errc::not_found)) co_return "";
   if (!seen) co_return name + ": " + seen.error().message;
   const std::string holder(k8s::find_string(*seen, {"spec", "holderIdentity"}));
@@ -416,12 +423,15 @@ asio::awaitable<int> uninstall_app::run() {
   if (settings_.dry_run) {
     const auto kept_by = co_await holder_of_lease(identity);
     if (!kept_by.empty()) co_await say("before anything is changed it will wait for " + kept_by);
-  } else if (const auto error = co_await lease_refusal(); !error.empty()) {
-    error_ = error;
+  } else {
+    const auto until = services_.clock.now() + lease_response;
+    const auto refusal = co_await core::within(services_.clock, until, lease_refusal());
+    error_ = refusal.value_or("");
+  }
+  if (!error_.empty()) {
     finished_ = true;
     stop();
-  }
-  if (error_.empty()) {
+  } else {
     leading.spawn(settings_.dry_run ? lead() : elector.run());
     if (!settings_.dry_run) leading.spawn(report_waiting(identity));
   }

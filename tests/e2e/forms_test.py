@@ -5,6 +5,7 @@ import base64
 import http.server
 import json
 import re
+import socket
 import ssl
 import sys
 import threading
@@ -107,6 +108,15 @@ class Kubeconfigs(harness.TestCase):
         self.assertIn("401", done.stderr)
         self.assertIn("credentials of the kubeconfig", done.stderr)
         self.assertNotIn("waiting for the Lease", done.stdout)
+
+    def test_uninstall_does_not_wait_for_ever_for_a_kcp_that_is_silent(self):
+        with socket.create_server(("127.0.0.1", 0), backlog=64) as silent:
+            file = self.folder / "kubeconfig"
+            file.write_text(kubeconfig(f"http://127.0.0.1:{silent.getsockname()[1]}", "").replace("TOKEN", self.token))
+            # Twice ten seconds for a response of KCP, and what starting takes.
+            done = runtime_watcher("uninstall", "--kubeconfig", file, "--lease-timeout", "1s", timeout=60)
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("waited in vain for the Lease kcp-system/runtime-watcher-manager: KCP does not respond", done.stderr)
 
 
 class Receiver(http.server.ThreadingHTTPServer):
