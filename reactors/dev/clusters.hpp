@@ -42,7 +42,7 @@ class clusters {
   boost::asio::ip::tcp::endpoint address() const { return server_.address(); }
 
  private:
-  cluster add(const std::string& name, const std::string& outside);
+  cluster add(const std::string& name, std::string outside);
 
   const std::string dir_;
   k8s::devserver::server server_;

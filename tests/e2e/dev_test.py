@@ -134,6 +134,15 @@ class WholeSystem(harness.TestCase):
         self.assertEqual(manager.terminate(), 0, manager.tail())
         self.assertEqual(dev.terminate(), 0, dev.tail())
 
+    def test_kubeconfig_that_cannot_be_read_costs_no_file_of_an_earlier_dev(self):
+        folder = self.folder / "dev"
+        folder.mkdir()
+        earlier = folder / "skr-runtime-1.yaml"
+        earlier.write_text("kind: Config")
+        done = runtime_watcher("dev", "--dir", folder, "--skr-kubeconfig", earlier, "--skr-kubeconfig", folder / "none.yaml", binary=DEV_BINARY)
+        self.assertNotEqual(done.returncode, 0, done.stdout)
+        self.assertEqual(earlier.read_text(), "kind: Config", done.stderr)
+
     def test_without_a_manager_the_gateway_leads_to_those_that_are_named(self):
         done = runtime_watcher("dev", "--backend", "127.0.0.1:1", binary=DEV_BINARY)
         self.assertEqual(done.returncode, 2)
