@@ -341,8 +341,9 @@ result<config> parse_foreign_kubeconfig(const std::string& text, const std::stri
   if (!found || local == local_servers::allowed) return found;
   found->refuse_local = true;
   if (const auto url = parse_server_url(found->server); url && !url->tls) {
-    return not_configured(at(name) + ": server " + in_quotes(found->server) +
-                          " is plain http, which a kubeconfig from elsewhere may not name");
+    return failure{.code = errc::address_refused,
+                   .message = at(name) + ": server " + in_quotes(found->server) +
+                              " is plain http, which a kubeconfig from elsewhere may not name"};
   }
   return found;
 }

@@ -25,9 +25,11 @@ asio::awaitable<std::string> name_kubeconfig_secret(k8s::client* kcp, std::strin
 std::string unusable_kubeconfig(std::string_view secret, std::string_view kyma,
                                 const k8s::failure& error) {
   // The pool names the Kyma; the Secret is what has to be repaired.
-  const auto source = "kubeconfig of " + std::string(kyma) + ": ";
+  const auto source = " of " + std::string(kyma) + ": ";  // a kubeconfig, or a context in it
   std::string_view message = error.message;
-  if (message.starts_with(source)) message.remove_prefix(source.size());
+  if (const auto at = message.find(source); at != message.npos) {
+    message.remove_prefix(at + source.size());
+  }
   const auto where = secret.empty() ? "its kubeconfig" : "the kubeconfig in " + std::string(secret);
   return where + " is unusable: " + std::string(message);
 }

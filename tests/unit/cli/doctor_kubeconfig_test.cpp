@@ -12,7 +12,9 @@ namespace {
 
 constexpr auto secret = "Secret kcp-system/kubeconfig-a";
 const rw::k8s::failure local{.code = rw::k8s::errc::address_refused,
-                             .message = "kubeconfig of a: the server is this machine"};
+                             .message =
+                                 "context 'c' of a: server 127.0.0.1 is an address of "
+                                 "this machine or its link"};
 const rw::k8s::failure malformed{.code = rw::k8s::errc::not_configured,
                                  .message = "kubeconfig of a: line 1 is not YAML"};
 
@@ -21,8 +23,9 @@ const rw::k8s::failure malformed{.code = rw::k8s::errc::not_configured,
 BOOST_AUTO_TEST_CASE(unusable_kubeconfig_is_named_by_its_secret) {
   BOOST_TEST(unusable_kubeconfig(secret, "a", malformed) ==
              "the kubeconfig in Secret kcp-system/kubeconfig-a is unusable: line 1 is not YAML");
-  BOOST_TEST(unusable_kubeconfig("", "a", local) ==
-             "its kubeconfig is unusable: the server is this machine");
+  BOOST_TEST(
+      unusable_kubeconfig("", "a", local) ==
+      "its kubeconfig is unusable: server 127.0.0.1 is an address of this machine or its link");
 }
 
 BOOST_AUTO_TEST_CASE(flag_comes_first_where_the_server_is_this_machine) {

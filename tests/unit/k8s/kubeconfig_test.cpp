@@ -447,6 +447,8 @@ BOOST_AUTO_TEST_CASE(kubeconfig_from_elsewhere_leads_to_no_local_server) {
   BOOST_TEST(
       refused.error().message.find("'http://127.0.0.1:8001' is plain http") != std::string::npos,
       refused.error().message);
+  // Plain http is for loopback addresses only, so that the same setting allows it.
+  BOOST_TEST(refused.error().is(errc::address_refused));
   const auto allowed = parse_foreign_kubeconfig(http, "of skr", local_servers::allowed);
   BOOST_TEST_REQUIRE(allowed.has_value());
   BOOST_TEST(!allowed->refuse_local);
