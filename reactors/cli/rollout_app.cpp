@@ -124,8 +124,12 @@ asio::awaitable<int> rollout_app::follow(std::string name) {
     // Runtimes whose sources are invalid take no part.
     const bool none =
         key.name == "bootstrapper" && k8s::find_number(*got, {"status", "updated"}) <= 0;
-    if (!none) invalid.clear();
-    if (none && services_.clock.now() >= next_read) {
+    if (!none) {
+      invalid.clear();
+      next_read = begin;
+    }
+    const bool done = report_of(*got, sources, "").is == rollout_report::outcome::done;
+    if (none && (done || services_.clock.now() >= next_read)) {
       invalid = co_await read_invalid_sources();
       // Thousands of objects, which change less and less often.
       const auto now = services_.clock.now();

@@ -176,8 +176,9 @@ rollout_report report_of(const json::value& rollout, const std::vector<source_ve
   if (ready && ready->reason == "RuntimesUpdating"_reason) {
     const auto silence =
         std::chrono::floor<std::chrono::minutes>(runtime_rollout::limits().silence);
-    line += ", those that respond and did not get the content in their turn get it now, within " +
-            std::to_string(silence.count()) + " minutes";
+    line +=
+        ", those that respond and did not get the content in their turn get it now, each within " +
+        std::to_string(silence.count()) + " minutes";
   }
   line += because + of_sources;
   if (is_paused_by_hand(rollout)) line += "; it is paused";

@@ -271,6 +271,7 @@ asio::awaitable<void> status_app::check_name() {
 }
 
 asio::awaitable<int> status_app::show() {
+  bool is_silent = false;
   for (bool first = true;; first = false) {
     const auto got = co_await manager_.ask(query_of(settings_));
     if (!got.warning.empty()) co_await errors_.write("warning: " + got.warning + "\n");
@@ -280,8 +281,8 @@ asio::awaitable<int> status_app::show() {
       if (rows.empty() && !settings_.kyma.empty()) co_await check_name();
       code = std::ranges::all_of(rows, is_well) ? 0 : 3;
       // As kubectl says "No resources found".
-      const bool is_silent = rows.empty() && settings_.format == "name";
-      if (is_silent) co_await errors_.write("no runtime matches\n");
+      const bool was_silent = std::exchange(is_silent, rows.empty() && settings_.format == "name");
+      if (is_silent && !was_silent) co_await errors_.write("no runtime matches\n");
     } else if (settings_.format == "name") {
       co_await errors_.write(text_of_failure(got, settings_.format, settings_.kcp));
     }

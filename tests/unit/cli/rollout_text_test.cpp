@@ -77,7 +77,8 @@ BOOST_AUTO_TEST_CASE(status_has_the_words_of_kubectl) {
   catches_up.catches_up = true;
   check(with_status(catches_up), waiting,
         "Waiting for rollout \"bootstrapper\" to finish: 3 of 5 runtimes have been updated, those "
-        "that respond and did not get the content in their turn get it now, within 5 minutes...");
+        "that respond and did not get the content in their turn get it now, each within 5 "
+        "minutes...");
   auto stalled = at(phase::paused, 1);
   stalled.next.reason = "CanaryFailed";
   stalled.message = "skr-1: crashes";
