@@ -221,7 +221,7 @@ class Envtest(harness.TestCase):
         self.assertEqual((self.apiserver.returncode, self.etcd.returncode), (0, 0))
         return whole, (used.children_user + used.children_system - cpu) * 1000
 
-    def test_envtest_starts_uses_and_stops_both_programs_in_100_ms(self):
+    def test_envtest_starts_uses_and_stops_both_programs_within_25_starts_of_another(self):
         crds = os.environ.get("RW_TEST_CRDS")
         files = sorted(pathlib.Path(crds).glob("operator*.yaml") if crds else (ROOT / "deploy" / "crds").glob("*.yaml"))
         self.assertTrue(files)
@@ -232,7 +232,7 @@ class Envtest(harness.TestCase):
             runs.append((*self.use_once(files, context, election), self.laps))
             peer.append(1000 * harness.start_of_openssl())
         # Four processes are started; where that is slow, as beside other machines on one host, all is compared with starts of another
-        # program. It takes 9 to 13 of them, whatever the machine.
+        # program (k8s/devserver/README.md has the usual ratio).
         limit = max(100, 25 * min(peer))
         best, cpu, laps = min(runs, key=lambda run: run[0])
         middle = sorted(run[0] for run in runs)[len(runs) // 2]
